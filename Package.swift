@@ -1,0 +1,77 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+/// A system library of Debian 12, found through pkg-config where it has a file there.
+func system(_ name: String, pkgConfig: String, apt package: String) -> Target {
+    .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([package])])
+}
+
+func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+// Ground to roof: a target may depend only on targets above it in this list.
+let package = Package(
+    name: "urlsessiond",
+    products: [
+        .executable(name: "urlsessiond", targets: ["urlsessiond"]),
+        .executable(name: "urlsession", targets: ["urlsession"]),
+        .library(name: "URLSessionClient", targets: ["URLSessionClient"]),
+    ],
+    targets: [
+        system("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+        system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+        system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
+        system("CCrypto", pkgConfig: "gnutls", apt: "libmicrohttpd-dev"),
+        .systemLibrary(name: "CLinux"),
+
+        library("Core", []),
+        library("Base", ["CCrypto"]),
+        library("Wire", []),
+
+        library("SQLite", ["Base", "CSQLite"]),
+        library("TransferEngine", ["Base", "Core", "CCurl", "CLinux"]),
+        library("HTTPServer", ["Base", "CMicroHTTPD", "CLinux"]),
+
+        library("Store", ["Base", "Core", "SQLite"]),
+        library("Service", ["Base", "Core", "Store", "TransferEngine"]),
+        library("Launches", ["Base", "Core", "Store", "TransferEngine"]),
+        library("API", ["Base", "Core", "Wire", "HTTPServer", "Service", "Launches"]),
+
+        .executableTarget(
+            name: "urlsessiond",
+            dependencies: [
+                "Base", "Core", "Wire", "SQLite", "TransferEngine", "HTTPServer", "Store", "Service", "Launches", "API",
+            ],
+            swiftSettings: strict),
+        library("URLSessionClient", ["Wire"]),
+        .executableTarget(name: "urlsession", dependencies: ["URLSessionClient", "Wire"], swiftSettings: strict),
+
+        library("TestSupport", ["Base", "Core"]),
+        tests("CoreTests", ["Core"]),
+        tests("BaseTests", ["Base"]),
+        tests("WireTests", ["Wire"]),
+        tests("SQLiteTests", ["SQLite", "Base", "TestSupport"]),
+        tests("TransferEngineTests", ["TransferEngine", "Base", "Core", "TestSupport"]),
+        tests("HTTPServerTests", ["HTTPServer", "Base", "TestSupport"]),
+        tests("StoreTests", ["Store", "Base", "Core", "TestSupport"]),
+        tests("ServiceTests", ["Service", "Store", "TransferEngine", "Base", "Core", "TestSupport"]),
+        tests("LaunchesTests", ["Launches", "Store", "TransferEngine", "Base", "Core", "TestSupport"]),
+        tests("APITests", ["API", "Wire", "HTTPServer", "Base", "Core"]),
+        tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
+        tests("SystemTests", ["TestSupport", "Base", "Core", "Wire", "urlsessiond"]),
+    ]
+)

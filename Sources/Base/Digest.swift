@@ -1,0 +1,62 @@
+import CCrypto
+
+/// A digest computed while bytes arrive.
+///
+/// The corresponding C functions are `gnutls_hash_init`, `gnutls_hash` and `gnutls_hash_deinit`.
+package final class Digest {
+    package enum Algorithm: String, Sendable, Codable, CaseIterable {
+        case sha256 = "sha-256"
+        case sha512 = "sha-512"
+        case md5
+
+        /// Length of the digest in bytes.
+        package var length: Int { Int(gnutls_hash_get_len(identifier)) }
+
+        fileprivate var identifier: gnutls_digest_algorithm_t {
+            switch self {
+            case .sha256: GNUTLS_DIG_SHA256
+            case .sha512: GNUTLS_DIG_SHA512
+            case .md5: GNUTLS_DIG_MD5
+            }
+        }
+    }
+
+    package let algorithm: Algorithm
+    private let handle: gnutls_hash_hd_t
+
+    package init(_ algorithm: Algorithm) {
+        self.algorithm = algorithm
+        var handle: gnutls_hash_hd_t?
+        let code = gnutls_hash_init(&handle, algorithm.identifier)
+        guard code == 0, let handle else { preconditionFailure("gnutls_hash_init: \(code)") }
+        self.handle = handle
+    }
+
+    deinit { gnutls_hash_deinit(handle, nil) }
+
+    package func update(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count > 0 else { return }
+        let code = gnutls_hash(handle, bytes.baseAddress, bytes.count)
+        precondition(code == 0, "gnutls_hash: \(code)")
+    }
+
+    package func update(_ bytes: [UInt8]) { bytes.withUnsafeBytes { update($0) } }
+
+    /// The digest of all bytes so far, which starts the computation anew.
+    package func finish() -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: algorithm.length) { buffer, count in
+            gnutls_hash_output(handle, buffer.baseAddress)
+            count = algorithm.length
+        }
+    }
+
+    /// The digest of `bytes` in one step.
+    package static func of(_ bytes: [UInt8], _ algorithm: Algorithm = .sha256) -> [UInt8] {
+        let digest = Digest(algorithm)
+        digest.update(bytes)
+        return digest.finish()
+    }
+}
+
+@available(*, unavailable)
+extension Digest: Sendable {}

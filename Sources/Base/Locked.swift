@@ -1,0 +1,32 @@
+import Glibc
+
+/// A value that threads share, one at a time.
+///
+/// Over `pthread_mutex_t` rather than `Synchronization.Mutex`, which ThreadSanitizer does not understand on Linux.
+/// For leaves only: hold it for a few lines, call nothing that locks, never cross an `await`.
+package final class Locked<Value>: @unchecked Sendable {
+    // Unchecked: `value` is touched only while `mutex` is held.
+    private var value: Value
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+
+    package init(_ value: consuming sending Value) {
+        self.value = value
+        mutex = .allocate(capacity: 1)
+        let code = pthread_mutex_init(mutex, nil)
+        precondition(code == 0, "pthread_mutex_init: \(code)")
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
+    }
+
+    /// Runs `body` while no other thread can see the value.
+    package func withLock<Result, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return try body(&value)
+    }
+}

@@ -1,0 +1,3 @@
+// Linux calls that Swift's Glibc module leaves out.
+#include <sys/epoll.h>
+#include <sys/eventfd.h>

@@ -1,0 +1,67 @@
+/// One header field, its name as it was given.
+package struct HTTPField: Hashable, Sendable, Codable {
+    package var name: String
+    package var value: String
+
+    package init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// Header fields in order. Names compare without ASCII case (RFC 9110 section 5.1).
+package struct HTTPFields: Hashable, Sendable, Codable {
+    package var fields: [HTTPField]
+
+    package init(_ fields: [HTTPField] = []) { self.fields = fields }
+
+    package init(from decoder: any Decoder) throws {
+        fields = try decoder.singleValueContainer().decode([HTTPField].self)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(fields)
+    }
+
+    /// The first value of a field, or nil.
+    package subscript(_ name: String) -> String? {
+        fields.first { $0.name.equalsIgnoringASCIICase(name) }?.value
+    }
+
+    /// All values of a field, one for each line.
+    package func values(_ name: String) -> [String] {
+        fields.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
+    }
+
+    package func contains(_ name: String) -> Bool { self[name] != nil }
+
+    /// Replaces all lines of a field with one.
+    package mutating func set(_ name: String, _ value: String) {
+        remove(name)
+        fields.append(HTTPField(name: name, value: value))
+    }
+
+    package mutating func append(_ name: String, _ value: String) {
+        fields.append(HTTPField(name: name, value: value))
+    }
+
+    package mutating func remove(_ name: String) {
+        fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
+    }
+}
+
+extension String {
+    /// Equality that folds A–Z only and compares bytes, as HTTP field names and schemes want it.
+    package func equalsIgnoringASCIICase(_ other: String) -> Bool {
+        guard utf8.count == other.utf8.count else { return false }
+        return zip(utf8, other.utf8).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
+    }
+
+    /// The string with A–Z folded to a–z and everything else as it was.
+    package var asciiLowercased: String { String(decoding: utf8.map(\.asciiLowercased), as: UTF8.self) }
+}
+
+extension UInt8 {
+    package var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
+}
