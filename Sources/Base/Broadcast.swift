@@ -1,0 +1,75 @@
+/// Wakes all who watch one key, such as the long polls of one session.
+///
+/// Nothing is kept for keys that nobody watches. To miss nothing, watch first and look then:
+///
+///     let watch = broadcast.watch(session)
+///     while true {
+///         let events = read()
+///         if !events.isEmpty || clock.monotonic() >= deadline { return events }
+///         await watch.wait(until: deadline)
+///     }
+package final class Broadcast<Key: Hashable & Sendable>: Sendable {
+    private struct State {
+        var lastWatch: UInt64 = 0
+        var bells: [Key: [UInt64: Doorbell]] = [:]
+    }
+
+    private let clock: Clock
+    private let state = Locked(State())
+
+    package init(clock: Clock = .system) { self.clock = clock }
+
+    /// Wakes everyone who watches `key`. Callable from any thread, blocks nobody.
+    package func signal(_ key: Key) {
+        let bells = state.withLock { state in state.bells[key].map { Array($0.values) } ?? [] }
+        for bell in bells { bell.ring() }
+    }
+
+    /// Wakes everyone who watches anything, for shutting down.
+    package func signalAll() {
+        let bells = state.withLock { state in state.bells.values.flatMap(\.values) }
+        for bell in bells { bell.ring() }
+    }
+
+    /// Starts watching `key`. Signals from now on are remembered until the watch is let go.
+    package func watch(_ key: Key) -> Watch {
+        let bell = Doorbell(clock: clock)
+        let number = state.withLock { state in
+            state.lastWatch += 1
+            state.bells[key, default: [:]][state.lastWatch] = bell
+            return state.lastWatch
+        }
+        return Watch(broadcast: self, key: key, number: number, bell: bell)
+    }
+
+    /// How many watch `key`.
+    package func countOfWatches(of key: Key) -> Int { state.withLock { $0.bells[key]?.count ?? 0 } }
+
+    private func end(_ number: UInt64, of key: Key) {
+        state.withLock { state in
+            state.bells[key]?[number] = nil
+            if state.bells[key]?.isEmpty == true { state.bells[key] = nil }
+        }
+    }
+
+    /// One watcher's place. Ends when it is let go.
+    package final class Watch: Sendable {
+        private let broadcast: Broadcast
+        private let key: Key
+        private let number: UInt64
+        private let bell: Doorbell
+
+        fileprivate init(broadcast: Broadcast, key: Key, number: UInt64, bell: Doorbell) {
+            self.broadcast = broadcast
+            self.key = key
+            self.number = number
+            self.bell = bell
+        }
+
+        deinit { broadcast.end(number, of: key) }
+
+        /// Waits for a signal since the watch began or the last wait ended, as ``Doorbell/wait(until:)`` does.
+        @discardableResult
+        package func wait(until deadline: Int64?) async -> Bool { await bell.wait(until: deadline) }
+    }
+}

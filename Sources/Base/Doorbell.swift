@@ -1,0 +1,83 @@
+/// Wakes a loop that waits for work.
+///
+/// Rings coalesce, and a ring while nobody waits is remembered for the next wait: whoever stores work and then rings
+/// can be sure that the loop looks again. Where several wait, a ring wakes all of them.
+package final class Doorbell: Sendable {
+    private struct State {
+        var isRung = false
+        var lastWaiter: UInt64 = 0
+        var waiters: [UInt64: CheckedContinuation<Bool, Never>] = [:]
+    }
+
+    private let clock: Clock
+    private let state = Locked(State())
+
+    package init(clock: Clock = .system) { self.clock = clock }
+
+    /// Wakes who waits, or the next who does. Callable from any thread, blocks nobody.
+    package func ring() {
+        let woken = state.withLock { state in
+            state.isRung = state.waiters.isEmpty
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        for continuation in woken { continuation.resume(returning: true) }
+    }
+
+    /// Waits for a ring, for the deadline or for the task's cancellation, whichever comes first.
+    ///
+    /// - Parameter deadline: In milliseconds of ``Clock/monotonic``; `nil` waits without end.
+    /// - Returns: Whether it rang. A ring is never lost: where this says `false`, the next wait gets it.
+    @discardableResult
+    package func wait(until deadline: Int64?) async -> Bool {
+        guard let deadline else { return await waitForRing() }
+        let (left, overflow) = deadline.subtractingReportingOverflow(clock.monotonic())
+        guard left > 0 || overflow else { return answer() }
+        // A hundred years are enough, and `Task.sleep` does arithmetic with them.
+        let limit = Duration.milliseconds(overflow ? .max : left)
+        let pause = min(limit, .seconds(3_155_760_000))
+        return await withTaskGroup(of: Bool.self) { group in
+            group.addTask { await self.waitForRing() }
+            group.addTask {
+                try? await Task.sleep(for: pause)
+                return false
+            }
+            var didRing = await group.next() ?? false
+            group.cancelAll()
+            while let other = await group.next() { didRing = didRing || other }
+            return didRing
+        }
+    }
+
+    /// Takes a remembered ring.
+    private func answer() -> Bool {
+        state.withLock { state in
+            defer { state.isRung = false }
+            return state.isRung
+        }
+    }
+
+    private func waitForRing() async -> Bool {
+        let waiter = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let atOnce: Bool? = state.withLock { state in
+                    if state.isRung {
+                        state.isRung = false
+                        return true
+                    }
+                    // The flag is set before the handler below runs, so one of the two sees the cancellation.
+                    if Task.isCancelled { return false }
+                    state.waiters[waiter] = continuation
+                    return nil
+                }
+                if let atOnce { continuation.resume(returning: atOnce) }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: waiter) }?.resume(returning: false)
+        }
+    }
+}
