@@ -1,0 +1,120 @@
+/// How a redirect is followed (RFC 9110 section 15.4, and Apple's limit of 16).
+package enum Redirect {
+    package static let limit = 16
+    /// Bytes of a `Location` that are read.
+    package static let longestLocation = 8192
+
+    package enum Decision: Hashable, Sendable {
+        /// The status does not redirect: the answer is the answer.
+        case notARedirect
+        /// Ask the target with this method.
+        /// - dropBody: without body and the fields that describe it.
+        /// - dropHeaders: another origin: without credentials and secrets.
+        case follow(method: String, dropBody: Bool, dropHeaders: Bool)
+        case fail(Refusal)
+    }
+
+    /// Why a redirect ends the task.
+    package enum Refusal: String, Hashable, Sendable, Codable, CaseIterable {
+        /// -1007
+        case tooManyRedirects
+        /// -1010: no `Location`, or none that can be used.
+        case unusableLocation
+        /// -1002: a scheme other than http and https.
+        case unsupportedScheme
+        /// -1022: from https to http.
+        case insecure
+
+        /// Apple's error code.
+        package var code: Int {
+            switch self {
+            case .tooManyRedirects: -1007
+            case .unusableLocation: -1010
+            case .unsupportedScheme: -1002
+            case .insecure: -1022
+            }
+        }
+    }
+
+    package static func isRedirect(_ status: Int) -> Bool { [301, 302, 303, 307, 308].contains(status) }
+
+    /// Decides on an answer.
+    ///
+    /// - Parameters:
+    ///   - method: That of the request which was answered.
+    ///   - hops: Redirects followed before this one.
+    ///   - taskScheme: The scheme of the task's own URL.
+    ///   - current: Who answered.
+    ///   - target: Where `Location`, resolved, leads; nil when it cannot be resolved.
+    package static func decide(
+        head: ResponseHead, method: String, hops: Int, taskScheme: String, current: Origin, target: Origin?
+    ) -> Decision {
+        guard isRedirect(head.status) else { return .notARedirect }
+        guard hops < limit else { return .fail(.tooManyRedirects) }
+        guard let location = head.fields.single("Location"), isUsable(location), let target else {
+            return .fail(.unusableLocation)
+        }
+        guard target.isHTTP else { return .fail(.unsupportedScheme) }
+        guard !target.host.isEmpty, (1...65_535).contains(target.port) else { return .fail(.unusableLocation) }
+        if target.scheme == "http", current.scheme == "https", !taskScheme.equalsIgnoringASCIICase("http") {
+            return .fail(.insecure)
+        }
+        let next = nextMethod(status: head.status, method: method)
+        return .follow(method: next, dropBody: next != method, dropHeaders: current != target)
+    }
+
+    /// 301 and 302 turn POST into GET, 303 turns all but HEAD, 307 and 308 change nothing.
+    package static func nextMethod(status: Int, method: String) -> String {
+        switch status {
+        case 301, 302: method == "POST" ? "GET" : method
+        case 303: method == "HEAD" ? "HEAD" : "GET"
+        default: method
+        }
+    }
+
+    /// The request's fields for the next hop.
+    ///
+    /// - Parameter sensitive: Names the app marked with `sensitiveHeaders`.
+    package static func fields(
+        _ fields: HTTPFields, dropBody: Bool, dropHeaders: Bool, sensitive: [String]
+    ) -> HTTPFields {
+        HTTPFields(
+            fields.fields.filter { field in
+                let name = field.name.asciiLowercased
+                if dropBody, describesBody(name) { return false }
+                guard dropHeaders else { return true }
+                return !isSecret(name) && !sensitive.contains { $0.equalsIgnoringASCIICase(name) } && name != "host"
+            })
+    }
+
+    /// Whether a field belongs to one origin alone, whoever set it.
+    private static func isSecret(_ name: String) -> Bool {
+        ["authorization", "cookie", "cookie2", "x-api-key"].contains(name) || name.hasPrefix("proxy-")
+            || name.hasPrefix("x-auth-")
+    }
+
+    private static func describesBody(_ name: String) -> Bool {
+        name.hasPrefix("content-")
+            || ["transfer-encoding", "repr-digest", "digest", "expect", "upload-complete", "upload-length"]
+                .contains(name)
+    }
+
+    /// No control characters, no user information, not endless.
+    private static func isUsable(_ location: String) -> Bool {
+        let bytes = Array(location.utf8)
+        guard !bytes.isEmpty, bytes.count <= longestLocation, !bytes.contains(where: \.isControl) else { return false }
+        return !hasUserInformation(bytes)
+    }
+
+    /// Whether an `@` stands between `//` and the end of the authority.
+    private static func hasUserInformation(_ bytes: [UInt8]) -> Bool {
+        let (slash, colon): (UInt8, UInt8) = (0x2F, 0x3A)
+        var start = 0
+        if let schemeEnd = bytes.firstIndex(of: colon), bytes[..<schemeEnd].allSatisfy({ $0.isTokenCharacter }) {
+            start = schemeEnd + 1
+        }
+        guard bytes.count >= start + 2, bytes[start] == slash, bytes[start + 1] == slash else { return false }
+        let authority = bytes[(start + 2)...].prefix { $0 != slash && $0 != 0x3F && $0 != 0x23 && $0 != 0x5C }
+        return authority.contains(0x40)
+    }
+}

@@ -1,0 +1,102 @@
+/// What a download needs to go on where it was, stored beside its partial file.
+package struct ResumePoint: Hashable, Sendable, Codable {
+    /// The URL that answered, after redirects.
+    package var url: String
+    /// A strong entity tag, byte for byte as it was sent.
+    package var entityTag: String?
+    /// The `Last-Modified` value as it was sent, whether strong or not: it must not change.
+    package var lastModified: String?
+    /// Whether ``lastModified`` may stand in `If-Range` (RFC 9110 section 8.8.2.2).
+    package var lastModifiedIsStrong: Bool
+    /// Length of the whole, where the origin said it.
+    package var totalLength: Int64?
+    /// Bytes that are synced to disk.
+    package var offset: Int64
+    /// Bytes that had to be fetched once more, for the record.
+    package var bytesFetchedTwice: Int64
+
+    package init(
+        url: String, entityTag: String?, lastModified: String? = nil, lastModifiedIsStrong: Bool = false,
+        totalLength: Int64?, offset: Int64 = 0, bytesFetchedTwice: Int64 = 0
+    ) {
+        self.url = url
+        self.entityTag = entityTag
+        self.lastModified = lastModified
+        self.lastModifiedIsStrong = lastModifiedIsStrong
+        self.totalLength = totalLength
+        self.offset = offset
+        self.bytesFetchedTwice = bytesFetchedTwice
+    }
+
+    /// The point a first answer allows, or nil when its bytes may never be continued.
+    ///
+    /// Only a 200 to GET with a strong validator, no content coding, a sound length and no `Accept-Ranges: none`.
+    ///
+    /// - Parameters:
+    ///   - url: The URL that answered, after redirects.
+    ///   - receivedAt: When the head arrived; stands in for a missing `Date`.
+    package static func make(
+        from head: ResponseHead, method: String, url: String, receivedAt: Timestamp
+    ) -> ResumePoint? {
+        guard method == "GET", head.status == 200, !head.hasContentCoding, !head.refusesRanges else { return nil }
+        let length = ContentLength.parse(head.fields)
+        guard length != .invalid else { return nil }
+        let entityTag = head.fields.single("ETag").flatMap { $0.isStrongEntityTag ? $0 : nil }
+        // Whoever sent a tag may not be asked by date (RFC 9110 section 13.1.5), so a weak tag ends it.
+        guard entityTag != nil || !head.fields.contains("ETag") else { return nil }
+        let lastModified = head.fields.single("Last-Modified")
+        let isStrong = lastModified.map { isStrongDate($0, head: head, receivedAt: receivedAt) } ?? false
+        guard entityTag != nil || isStrong else { return nil }
+        return ResumePoint(
+            url: url, entityTag: entityTag, lastModified: lastModified, lastModifiedIsStrong: isStrong,
+            totalLength: length.value)
+    }
+
+    /// The lines that ask for the rest. Never a weak tag, and a date only where there is no tag.
+    package var requestFields: HTTPFields {
+        var fields = HTTPFields([HTTPField(name: "Range", value: "bytes=\(offset)-")])
+        if let validator = entityTag ?? (lastModifiedIsStrong ? lastModified : nil) {
+            fields.append("If-Range", validator)
+        }
+        return fields
+    }
+
+    /// A modification date is strong when the origin's clock had moved on by a second when it answered.
+    ///
+    /// Without a `Date` two clocks are compared, so a minute has to lie between.
+    private static func isStrongDate(_ value: String, head: ResponseHead, receivedAt: Timestamp) -> Bool {
+        guard let modified = HTTPDate.parse(value, now: receivedAt) else { return false }
+        guard let date = head.fields.single("Date").flatMap({ HTTPDate.parse($0, now: receivedAt) }) else {
+            return !head.fields.contains("Date") && receivedAt - modified >= .seconds(60)
+        }
+        return date - modified >= .seconds(1)
+    }
+}
+
+extension HTTPFields {
+    /// The value of a field, nil unless all its lines are byte-equal.
+    func single(_ name: String) -> String? {
+        let all = values(name)
+        guard let first = all.first, all.allSatisfy({ $0.utf8.elementsEqual(first.utf8) }) else { return nil }
+        return first
+    }
+}
+
+extension ResponseHead {
+    var hasContentCoding: Bool {
+        fields.values("Content-Encoding").contains { !$0.isEmpty && !$0.equalsIgnoringASCIICase("identity") }
+    }
+
+    var refusesRanges: Bool {
+        fields.values("Accept-Ranges").contains { $0.equalsIgnoringASCIICase("none") }
+    }
+}
+
+extension String {
+    /// `"…"` without `W/` (RFC 9110 section 8.8.3).
+    package var isStrongEntityTag: Bool {
+        let bytes = Array(utf8)
+        guard bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22 else { return false }
+        return bytes[1..<bytes.count - 1].allSatisfy { $0 == 0x21 || ($0 >= 0x23 && $0 != 0x7F) }
+    }
+}

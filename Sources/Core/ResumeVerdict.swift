@@ -1,0 +1,108 @@
+/// Where the body of an answer belongs, judged before its first byte touches the file.
+package enum ResumeVerdict: Hashable, Sendable {
+    /// The body continues the file from that offset, which may lie before what is there; 0 for a fresh download.
+    case append(at: Int64)
+    /// The whole resource came although a part was asked for: truncate, take its validators, write from 0.
+    case restartWithThisBody
+    /// Nothing of this body can be used: drop it, truncate and ask again without `Range`.
+    case askAgainFromZero(RestartReason)
+    /// All bytes were there already; the digest check follows.
+    case alreadyComplete
+    /// The body is no part of the resource; bytes on disk stay as they are.
+    case notADownload(status: Int)
+
+    /// Why bytes could not be continued.
+    package enum RestartReason: String, Hashable, Sendable, Codable, CaseIterable {
+        /// A 206 to a request without `Range`.
+        case unaskedPart
+        case contentRangeMissing
+        case contentRangeMismatch
+        case totalChanged
+        case lengthMismatch
+        case validatorChanged
+        case contentCoded
+        case multipart
+        case rangeNotSatisfiable
+        case preconditionFailed
+    }
+
+    /// Judges an answer's head.
+    ///
+    /// - Parameters:
+    ///   - point: What `Range` and `If-Range` were made from; nil when the request asked for everything.
+    ///   - requestHasOwnRange: Whether the app's own request carries `Range`, so that a 206 is what it wants.
+    /// - SeeAlso: RFC 9110 sections 14.4 and 15.3.7.
+    package static func judge(
+        head: ResponseHead, resuming point: ResumePoint?, requestHasOwnRange: Bool = false
+    ) -> ResumeVerdict {
+        guard let point, point.offset > 0 else { return judgeFresh(head, requestHasOwnRange: requestHasOwnRange) }
+        switch head.status {
+        case 206: return judgePart(head, of: point)
+        case 200..<300: return .restartWithThisBody
+        case 412: return .askAgainFromZero(.preconditionFailed)
+        case 416: return judgeUnsatisfied(head, of: point)
+        default: return .notADownload(status: head.status)
+        }
+    }
+
+    private static func judgeFresh(_ head: ResponseHead, requestHasOwnRange: Bool) -> ResumeVerdict {
+        guard (200..<300).contains(head.status) else { return .notADownload(status: head.status) }
+        guard head.status == 206, !requestHasOwnRange else { return .append(at: 0) }
+        // A part nobody asked for is whole only when it says so.
+        guard case .part(first: 0, let last, let total?)? = ContentRange(head.fields), last == total - 1 else {
+            return .askAgainFromZero(.unaskedPart)
+        }
+        return .append(at: 0)
+    }
+
+    private static func judgePart(_ head: ResponseHead, of point: ResumePoint) -> ResumeVerdict {
+        if MediaType(head.fields["Content-Type"] ?? "")?.essence == "multipart/byteranges" {
+            return .askAgainFromZero(.multipart)
+        }
+        guard head.fields.contains("Content-Range") else { return .askAgainFromZero(.contentRangeMissing) }
+        guard case .part(let first, let last, let total)? = ContentRange(head.fields), first <= point.offset else {
+            return .askAgainFromZero(.contentRangeMismatch)
+        }
+        // `/*` is believed only while no total was known either.
+        if let known = point.totalLength, total != known { return .askAgainFromZero(.totalChanged) }
+        if let total, last != total - 1 { return .askAgainFromZero(.contentRangeMismatch) }
+        guard last >= point.offset else { return .askAgainFromZero(.contentRangeMismatch) }
+        switch ContentLength.parse(head.fields) {
+        case .none: break
+        case .length(last - first + 1): break
+        case .length, .invalid: return .askAgainFromZero(.lengthMismatch)
+        }
+        if point.differs(from: head) { return .askAgainFromZero(.validatorChanged) }
+        if head.hasContentCoding { return .askAgainFromZero(.contentCoded) }
+        return .append(at: first)
+    }
+
+    private static func judgeUnsatisfied(_ head: ResponseHead, of point: ResumePoint) -> ResumeVerdict {
+        guard case .unsatisfied(let total)? = ContentRange(head.fields), total == point.offset,
+            point.totalLength ?? total == total, !point.differs(from: head)
+        else { return .askAgainFromZero(.rangeNotSatisfiable) }
+        // Where no total was known, the length alone proves nothing: a validator has to speak.
+        guard point.totalLength != nil || point.isConfirmed(by: head) else {
+            return .askAgainFromZero(.rangeNotSatisfiable)
+        }
+        return .alreadyComplete
+    }
+}
+
+extension ResumePoint {
+    /// Whether the answer carries a validator that is not byte-equal to the one known.
+    func differs(from head: ResponseHead) -> Bool {
+        for (known, name) in [(entityTag, "ETag"), (lastModified, "Last-Modified")] {
+            guard let known else { continue }
+            if head.fields.values(name).contains(where: { !$0.utf8.elementsEqual(known.utf8) }) { return true }
+        }
+        return false
+    }
+
+    /// Whether the answer repeats a validator that is strong.
+    func isConfirmed(by head: ResponseHead) -> Bool {
+        if let entityTag, let now = head.fields["ETag"] { return now.utf8.elementsEqual(entityTag.utf8) }
+        guard lastModifiedIsStrong, let lastModified, let now = head.fields["Last-Modified"] else { return false }
+        return now.utf8.elementsEqual(lastModified.utf8)
+    }
+}

@@ -1,0 +1,24 @@
+/// The `Retry-After` header field (RFC 9110 section 10.2.3).
+package enum RetryAfter {
+    package static let shortest = Duration.seconds(1)
+    package static let longest = Duration.seconds(86_400)
+
+    /// The wait a peer asks for, between 1 s and 24 h; a date in the past is 1 s, and nonsense is nil.
+    package static func parse(_ value: String, now: Timestamp) -> Duration? {
+        var scanner = ByteScanner(trimming: value)
+        if let first = scanner.peek, first.isDigit {
+            let seconds = scanner.integer()
+            guard scanner.isAtEnd else { return nil }
+            // A number too large for Int64 is still a number: the peer asks for very long.
+            return clamp(.seconds(min(seconds ?? 86_400, 86_400)))
+        }
+        return HTTPDate.parse(value, now: now).map { clamp($0 - now) }
+    }
+
+    /// The wait an answer asks for, or nil.
+    package static func parse(_ fields: HTTPFields, now: Timestamp) -> Duration? {
+        fields["Retry-After"].flatMap { parse($0, now: now) }
+    }
+
+    private static func clamp(_ wait: Duration) -> Duration { min(max(wait, shortest), longest) }
+}

@@ -1,0 +1,98 @@
+import Testing
+
+@testable import Core
+
+@Suite struct RedirectTests {
+    static let here = Origin(scheme: "HTTPS", host: "Example.com")
+
+    func decide(
+        _ status: Int, to target: Origin? = here, method: String = "GET", hops: Int = 0, taskScheme: String = "https",
+        from current: Origin = here, location: [String] = ["/next"]
+    ) -> Redirect.Decision {
+        Redirect.decide(
+            head: head(status, location.map { ("Location", $0) }), method: method, hops: hops, taskScheme: taskScheme,
+            current: current, target: target)
+    }
+
+    @Test(arguments: [
+        (301, "POST", "GET"), (302, "POST", "GET"), (303, "POST", "GET"), (307, "POST", "POST"), (308, "POST", "POST"),
+        (301, "PUT", "PUT"), (302, "DELETE", "DELETE"), (303, "PUT", "GET"), (303, "HEAD", "HEAD"),
+        (301, "HEAD", "HEAD"), (307, "PUT", "PUT"), (302, "GET", "GET"),
+    ])
+    func `each status has its method`(_ status: Int, _ method: String, _ next: String) {
+        #expect(
+            decide(status, method: method) == .follow(method: next, dropBody: next != method, dropHeaders: false))
+    }
+
+    @Test(arguments: [200, 300, 304, 305, 306, 404])
+    func `other statuses are not redirects`(_ status: Int) {
+        #expect(decide(status) == .notARedirect)
+    }
+
+    @Test func `sixteen are followed, the seventeenth is not`() {
+        #expect(decide(302, hops: 15) == .follow(method: "GET", dropBody: false, dropHeaders: false))
+        #expect(decide(302, hops: 16) == .fail(.tooManyRedirects))
+    }
+
+    @Test(arguments: [
+        [], [""], ["/a", "/b"], ["/a\r\nX: y"], ["http://user@example.com/"], ["//user:secret@example.com/"],
+        [String(repeating: "a", count: 8193)],
+    ])
+    func `an unusable location ends the task`(_ location: [String]) {
+        #expect(decide(302, location: location) == .fail(.unusableLocation))
+    }
+
+    @Test(arguments: ["/a@b", "//example.com/a@b", "http://example.com?x=@", "a:b@c", "/a"])
+    func `an at sign elsewhere is no user information`(_ location: String) {
+        #expect(decide(302, location: [location]) == .follow(method: "GET", dropBody: false, dropHeaders: false))
+    }
+
+    @Test func `targets must be http with a host and a port`() {
+        #expect(decide(302, to: nil) == .fail(.unusableLocation))
+        #expect(decide(302, to: Origin(scheme: "ftp", host: "a", port: 21)) == .fail(.unsupportedScheme))
+        #expect(decide(302, to: Origin(scheme: "file", host: "")) == .fail(.unsupportedScheme))
+        #expect(decide(302, to: Origin(scheme: "https", host: "")) == .fail(.unusableLocation))
+        #expect(decide(302, to: Origin(scheme: "https", host: "a", port: 0)) == .fail(.unusableLocation))
+    }
+
+    @Test func `https falls to http only for a task that began there`() {
+        let plain = Origin(scheme: "http", host: "example.com")
+        #expect(decide(302, to: plain) == .fail(.insecure))
+        #expect(
+            decide(302, to: plain, taskScheme: "HTTP") == .follow(method: "GET", dropBody: false, dropHeaders: true))
+        #expect(
+            decide(302, to: Self.here, taskScheme: "http", from: plain)
+                == .follow(method: "GET", dropBody: false, dropHeaders: true))
+    }
+
+    @Test(arguments: [
+        (Origin(scheme: "https", host: "EXAMPLE.COM", port: 443), false),
+        (Origin(scheme: "https", host: "example.com", port: 8443), true),
+        (Origin(scheme: "https", host: "www.example.com"), true),
+    ])
+    func `secrets stay with scheme, host and port`(_ target: Origin, _ drops: Bool) {
+        #expect(decide(302, to: target) == .follow(method: "GET", dropBody: false, dropHeaders: drops))
+    }
+
+    static let fields = HTTPFields(
+        [
+            "Authorization", "cookie", "Proxy-Authorization", "X-Api-Key", "X-Auth-Token", "X-Mine", "Accept", "Host",
+            "Content-Type", "Transfer-Encoding",
+        ].map { HTTPField(name: $0, value: "v") })
+
+    @Test func `another origin gets no credentials and a GET no description of a body`() {
+        func names(dropBody: Bool, dropHeaders: Bool) -> [String] {
+            Redirect.fields(Self.fields, dropBody: dropBody, dropHeaders: dropHeaders, sensitive: ["x-mine"])
+                .fields.map(\.name)
+        }
+        #expect(names(dropBody: false, dropHeaders: false).count == 10)
+        #expect(names(dropBody: false, dropHeaders: true) == ["Accept", "Content-Type", "Transfer-Encoding"])
+        #expect(names(dropBody: true, dropHeaders: true) == ["Accept"])
+    }
+
+    @Test func `every refusal has Apple's code`() {
+        #expect(Redirect.Refusal.allCases.map(\.code) == [-1007, -1010, -1002, -1022])
+        #expect(Origin(scheme: "http", host: "[::1]").host == "::1")
+        #expect(Origin(scheme: "http", host: "a").port == 80)
+    }
+}

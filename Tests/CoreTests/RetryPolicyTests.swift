@@ -1,0 +1,142 @@
+import Testing
+
+@testable import Core
+
+@Suite struct RetryPolicyTests {
+    static let get = RetryableRequest(method: "GET", isUpload: false, hasIdempotencyKey: false)
+
+    func ledger(after faults: [AttemptFault], kept: Int64 = 0) -> AttemptLedger {
+        var ledger = AttemptLedger()
+        for fault in faults { ledger.record(fault, keptOffset: kept) }
+        return ledger
+    }
+
+    func decide(
+        _ policy: RetryPolicy, _ faults: [AttemptFault], request: RetryableRequest = get, jitter: Double = 0.5,
+        deadline: Timestamp? = nil
+    ) -> RetryDecision {
+        policy.decide(
+            after: faults.last!, ledger: ledger(after: faults), request: request, jitter: jitter, now: now,
+            deadline: deadline)
+    }
+
+    @Test(arguments: [(1, 500), (2, 1000), (3, 2000), (10, 256_000), (11, 300_000), (1000, 300_000)] as [(Int, Int64)])
+    func `the backoff doubles to ten minutes and is jittered in full`(_ failures: Int, _ milliseconds: Int64) {
+        #expect(RetryPolicy.robust.delay(afterFailures: failures, jitter: 0.5) == .milliseconds(milliseconds))
+        #expect(RetryPolicy.apple.delay(afterFailures: failures, jitter: 0) == .zero)
+    }
+
+    @Test func `strange settings make no strange waits`() {
+        let odd = RetryPolicy.custom(.init(initialDelay: .infinity, maximumDelay: .infinity))
+        #expect(odd.delay(afterFailures: 9, jitter: 1) == .seconds(315_360_000))
+        let none = RetryPolicy.custom(.init(initialDelay: 0, maximumDelay: 10))
+        #expect(none.delay(afterFailures: 9, jitter: 0.9) == .zero)
+        let negative = RetryPolicy.custom(.init(initialDelay: -5, maximumDelay: -1))
+        #expect(negative.delay(afterFailures: 2, jitter: 0.9) == .zero)
+    }
+
+    @Test func `transport faults have no limit but the deadline`() {
+        let many = Array(repeating: AttemptFault.transport, count: 1000)
+        #expect(decide(.apple, many) == .retry(at: .after(300), restartFromZero: false))
+        #expect(decide(.robust, many, deadline: .after(1)) == .retry(at: .after(300), restartFromZero: false))
+        #expect(decide(.robust, many, deadline: now) == .giveUp)
+    }
+
+    @Test(arguments: [408, 425, 429, 500, 502, 503, 504])
+    func `robust tries a status again for five attempts in all`(_ status: Int) {
+        let fault = AttemptFault.status(status, retryAfter: nil)
+        let four = Array(repeating: fault, count: 4)
+        #expect(decide(.robust, four) == .retry(at: .after(4), restartFromZero: false))
+        #expect(decide(.robust, four + [fault]) == .giveUp)
+        #expect(decide(.apple, [fault]) == .giveUp)
+    }
+
+    @Test(arguments: [200, 301, 400, 401, 404, 501, 505])
+    func `other statuses are answers`(_ status: Int) {
+        #expect(decide(.robust, [.status(status, retryAfter: nil)]) == .giveUp)
+    }
+
+    @Test func `Retry-After postpones and never hastens`() {
+        #expect(
+            decide(.robust, [.status(503, retryAfter: .seconds(90))]) == .retry(at: .after(90), restartFromZero: false))
+        #expect(
+            decide(.robust, Array(repeating: .status(503, retryAfter: .seconds(1)), count: 4))
+                == .retry(at: .after(4), restartFromZero: false))
+        #expect(decide(.robust, [.status(503, retryAfter: .seconds(90))], deadline: .after(90)) == .giveUp)
+    }
+
+    @Test func `an upload that is not idempotent follows a status only with its key`() {
+        let busy = [AttemptFault.status(503, retryAfter: nil)]
+        func upload(_ method: String, key: Bool) -> RetryableRequest {
+            RetryableRequest(method: method, isUpload: true, hasIdempotencyKey: key)
+        }
+        #expect(decide(.robust, busy, request: upload("POST", key: false)) == .giveUp)
+        #expect(decide(.robust, busy, request: upload("PATCH", key: false)) == .giveUp)
+        #expect(decide(.robust, busy, request: upload("POST", key: true)) != .giveUp)
+        #expect(decide(.robust, busy, request: upload("PUT", key: false)) != .giveUp)
+        #expect(decide(.robust, [.transport], request: upload("POST", key: false)) != .giveUp)
+    }
+
+    @Test func `a missing name ends after five attempts, but not under apple`() {
+        let five = Array(repeating: AttemptFault.nameDoesNotExist, count: 5)
+        #expect(decide(.robust, five.dropLast()) != .giveUp)
+        #expect(decide(.robust, five) == .giveUp)
+        #expect(decide(.apple, five) != .giveUp)
+    }
+
+    @Test func `maximumAttempts counts everything from the first try`() {
+        let policy = RetryPolicy.custom(.init(statusCodes: [418], maximumAttempts: 3, initialDelay: 2, maximumDelay: 3))
+        #expect(
+            decide(policy, [.transport, .status(418, retryAfter: nil)])
+                == .retry(at: .after(1.5), restartFromZero: false))
+        #expect(decide(policy, [.transport, .transport, .transport]) == .giveUp)
+        #expect(decide(policy, [.status(503, retryAfter: nil)]) == .giveUp)
+        let patient = RetryPolicy.custom(.init(maximumAttempts: 9))
+        #expect(decide(patient, Array(repeating: .status(503, retryAfter: nil), count: 8)) != .giveUp)
+        #expect(decide(.custom(.init(maximumAttempts: 1)), [.restart]) == .giveUp)
+    }
+
+    @Test func `bytes of another version are thrown away at most three times`() {
+        let three = Array(repeating: AttemptFault.restart, count: 3)
+        #expect(decide(.robust, three) == .retry(at: now, restartFromZero: true))
+        #expect(decide(.robust, three + [.restart]) == .giveUp)
+        #expect(decide(.apple, [.digestMismatch]) == .retry(at: now, restartFromZero: true))
+        #expect(decide(.apple, [.digestMismatch, .transport, .digestMismatch]) == .giveUp)
+        #expect(decide(.robust, [.terminal]) == .giveUp)
+    }
+
+    @Test func `the count starts anew only after 64 KiB of progress`() {
+        var ledger = AttemptLedger()
+        for offset in [0, 65_535, 65_535] as [Int64] { ledger.record(.transport, keptOffset: offset) }
+        #expect(ledger.failuresSinceProgress == 3)
+        ledger.record(.transport, keptOffset: 65_536)
+        #expect(ledger.failuresSinceProgress == 1)
+        #expect(ledger.highestOffset == 65_536)
+        ledger.record(.restart, keptOffset: 0)
+        ledger.record(.transport, keptOffset: 65_536)
+        #expect(ledger.failuresSinceProgress == 3)
+        #expect(ledger.restarts == 1)
+        ledger.record(.transport, keptOffset: 200_000)
+        #expect(ledger.failuresSinceProgress == 1)
+        #expect(ledger.restarts == 0)
+        #expect(ledger.attempts == 7)
+        ledger.record(.transport, keptOffset: .min)
+        #expect(ledger.failuresSinceProgress == 2)
+    }
+
+    @Test(
+        arguments: [
+            ("5", 5), ("0", 1), (" 7\t", 7), ("86401", 86_400), ("99999999999999999999", 86_400),
+            ("Tue, 01 Dec 2026 00:01:30 GMT", 90), ("Fri, 31 Dec 1999 23:59:59 GMT", 1),
+            ("Wed, 01 Jan 2100 00:00:00 GMT", 86_400),
+        ] as [(String, Int64)])
+    func `Retry-After lies between a second and a day`(_ value: String, _ seconds: Int64) {
+        #expect(RetryAfter.parse(value, now: now) == .seconds(seconds))
+    }
+
+    @Test(arguments: ["", "-5", "+5", "1.5", "soon", "5 s", "0x10", "٥"])
+    func `nonsense in Retry-After is no wish`(_ value: String) {
+        #expect(RetryAfter.parse(value, now: now) == nil)
+        #expect(RetryAfter.parse(HTTPFields(), now: now) == nil)
+    }
+}
