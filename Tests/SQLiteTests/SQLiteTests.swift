@@ -1,1 +1,111 @@
-// Nothing here yet.
+import Base
+import Glibc
+import SQLite
+import Testing
+
+@Suite struct `Statements` {
+    private enum Colour: String, SQLiteBindable { case red, blue }
+
+    @Test func `values of all types come back as they went in`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        let absent: String? = nil
+        try await database.read { db in
+            let seen: Void? = try db.first(
+                "SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?", 7, Int64.max, 0.5, "\u{e9}\0z", [UInt8(0), 255], true, nil,
+                absent, Colour.blue, SQLiteValue.text("")
+            ) { row in
+                #expect(row.int(0) == 7)
+                #expect(row.integer(1) == Int64.max)
+                #expect(row.real(2) == 0.5)
+                #expect(row.text(3) == "\u{e9}\0z")
+                #expect(row.blob(4) == [0, 255])
+                #expect(row.bool(5))
+                #expect(row.integerOrNil(6) == nil && row.isNull(6))
+                #expect(row.textOrNil(7) == nil && row.text(7) == "")
+                #expect(row.text(8) == "blue")
+                #expect(row.textOrNil(9) == "")
+            }
+            #expect(seen != nil)
+        }
+    }
+
+    @Test func `an empty blob is not NULL`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        let blob = try await database.read { db in try db.first("SELECT ?", [UInt8]()) { $0.blobOrNil(0) } }
+        #expect(blob == .some([]))
+    }
+
+    @Test func `a statement inside the loop over its own rows is another one`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        @Sendable func countdown(_ db: Connection, _ from: Int) throws(SQLiteError) -> [Int] {
+            var seen: [Int] = []
+            try db.forEach("SELECT ?1 UNION ALL SELECT ?1 + 10", from) { row throws(SQLiteError) in
+                seen.append(row.int(0))
+                if from > 0 { seen += try countdown(db, from - 1) }
+                return true
+            }
+            return seen
+        }
+        let seen = try await database.read { db in try countdown(db, 1) }
+        #expect(seen == [1, 0, 10, 11, 0, 10])
+    }
+
+    @Test func `forEach stops when told to`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        let seen = try await database.read { db in
+            var seen: [Int] = []
+            try db.forEach("SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3") { row in
+                seen.append(row.int(0))
+                return seen.count < 2
+            }
+            return seen
+        }
+        #expect(seen == [1, 2])
+    }
+
+    @Test func `a writing statement runs to its end though one row is wanted`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        let first = try await database.write { db in
+            try db.first("INSERT INTO thing (name) VALUES ('a'), ('b'), ('c') RETURNING name") { $0.text(0) }
+        }
+        #expect(first == "a")
+        #expect(try await database.names() == ["a", "b", "c"])
+    }
+
+    @Test func `a statement works again after it failed`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        let results = try await database.write { db in
+            var results: [Bool] = []
+            for name in ["a", "a", "b"] {
+                do throws(SQLiteError) {
+                    try db.execute("INSERT INTO thing (name) VALUES (?)", name)
+                    results.append(true)
+                } catch {
+                    #expect(error.isConstraint && error.code == 2067 && error.primaryCode == 19)
+                    results.append(false)
+                }
+            }
+            return results
+        }
+        #expect(results == [true, false, true])
+        #expect(try await database.names() == ["a", "b"])
+    }
+
+    @Test func `changes and the last rowid are told`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        let (id, changes) = try await database.write { db in
+            try db.execute("INSERT INTO thing (id, name) VALUES (41, 'a')")
+            let id = db.lastInsertRowID
+            try db.execute("UPDATE thing SET size = ? WHERE id = ?", 9, id)
+            return (id, db.changes)
+        }
+        #expect(id == 41 && changes == 1)
+    }
+}

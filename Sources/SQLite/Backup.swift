@@ -1,0 +1,55 @@
+import CSQLite
+import Glibc
+
+extension Database {
+    /// Writes a copy of the database, as of one moment and without its free pages, while others go on.
+    ///
+    /// The copy appears under its name when it is complete and durable, readable by its owner alone.
+    ///
+    /// - Parameter path: A file that does not exist.
+    package func backup(to path: String) async throws {
+        let source = self.path
+        // A thread and a connection of its own: a long copy keeps no reader from its work.
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            let thread = OwnedThread("sqlite-backup") {
+                do throws(SQLiteError) {
+                    try Self.copy(source, to: path)
+                    continuation.resume()
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+            thread.letGo()
+        }
+    }
+
+    private static func copy(_ source: String, to path: String) throws(SQLiteError) {
+        guard access(path, F_OK) != 0 else { throw failure("\(path): it exists already", 0) }
+        let partial = path + ".partial"
+        unlink(partial)
+        let file = Glibc.open(partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw failure(partial) }
+        defer { Glibc.close(file) }
+        do throws(SQLiteError) {
+            try Connection(path: source, role: .reader).execute("VACUUM INTO ?1", partial)
+            guard fsync(file) == 0, rename(partial, path) == 0 else { throw failure(path) }
+            try syncFolder(of: path)
+        } catch {
+            unlink(partial)
+            throw error
+        }
+    }
+
+    private static func syncFolder(of path: String) throws(SQLiteError) {
+        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure(folder) }
+        defer { Glibc.close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw failure(folder) }
+    }
+
+    private static func failure(_ subject: String, _ code: Int32 = errno) -> SQLiteError {
+        let reason = code == 0 ? "" : ": \(String(cString: strerror(code)))"
+        return SQLiteError(code: code == ENOSPC ? SQLITE_FULL : SQLITE_CANTOPEN, message: subject + reason)
+    }
+}

@@ -1,0 +1,132 @@
+package import Base
+import CSQLite
+import Glibc
+
+/// One SQLite file: a thread that writes, and a few that read.
+///
+/// A closure that writes is durable when `write` returns. Closures are synchronous on purpose: nothing can suspend
+/// inside a transaction. They may be kept waiting, never run twice.
+package final class Database: Sendable {
+    let path: String
+    private let writes: Mailbox<Job>
+    private let reads: Mailbox<Job>
+    private let threads: Locked<Threads?>
+    private let state: WriterState
+
+    private struct Threads {
+        let writer: OwnedThread
+        let readers: [OwnedThread]
+    }
+
+    private init(
+        path: String, writes: Mailbox<Job>, reads: Mailbox<Job>, threads: sending Threads, state: WriterState
+    ) {
+        self.path = path
+        self.writes = writes
+        self.reads = reads
+        self.threads = Locked(threads)
+        self.state = state
+    }
+
+    deinit { close() }
+
+    /// Opens the database, makes it (readable by its owner alone) when it is not there, and brings its schema up to
+    /// the last migration.
+    ///
+    /// - Parameters:
+    ///   - readers: Threads that read.
+    ///   - migrations: By ascending version.
+    ///   - check: Whether to look for damage first (`PRAGMA quick_check`), which reads the whole file.
+    ///   - onFatalError: Called on the writing thread after a commit that is neither done nor undone. It must end
+    ///     the process without answering anybody; the next start finds out.
+    /// - Throws: `SQLITE_SCHEMA` for a database of a newer program, `SQLITE_CORRUPT` for a damaged one,
+    ///   `SQLITE_CANTOPEN`, `SQLITE_BUSY`.
+    package static func open(
+        path: String, readers: Int = 2, migrations: [Migration], check: Bool = false, log: Log,
+        onFatalError: @escaping @Sendable (SQLiteError) -> Never
+    ) throws(SQLiteError) -> Database {
+        try createPrivately(path)
+        let connection = try Connection(path: path, role: .writer)
+        try connection.refuseNewerSchema(than: migrations)
+        let mode = try connection.first("PRAGMA journal_mode = WAL") { $0.text(0) }
+        guard mode == "wal" else {
+            throw SQLiteError(code: SQLITE_CANTOPEN, message: "\(path): no write-ahead log on this file system")
+        }
+        if check { try connection.check() }
+        try connection.migrate(migrations)
+
+        let writes = Mailbox<Job>()
+        let reads = Mailbox<Job>()
+        let state = WriterState()
+        let writer = try Writer(connection, mailbox: writes, state: state, log: log, onFatalError: onFatalError)
+        var readerThreads: [OwnedThread] = []
+        do throws(SQLiteError) {
+            for number in 1...readers {
+                let reader = try Reader(Connection(path: path, role: .reader), mailbox: reads)
+                readerThreads.append(OwnedThread("sqlite-read-\(number)") { reader.run() })
+            }
+        } catch {
+            reads.close()
+            for thread in readerThreads { thread.join() }
+            throw error
+        }
+        let threads = Threads(writer: OwnedThread("sqlite-write") { writer.run() }, readers: readerThreads)
+        return Database(path: path, writes: writes, reads: reads, threads: threads, state: state)
+    }
+
+    /// Runs `body` in a write transaction: durable when this returns, undone when `body` throws.
+    ///
+    /// Other callers' closures may share the commit; an error of theirs does not touch this one, but when there is
+    /// no room (`SQLiteError.isFull`) all that shared it fail.
+    package func write<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
+        try await Self.run(body, by: writes)
+    }
+
+    /// Runs `body` in a read transaction: all it reads is of one moment. Interrupted after five seconds.
+    package func read<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
+        try await Self.run(body, by: reads)
+    }
+
+    private static func run<T: Sendable>(
+        _ body: @escaping @Sendable (Connection) throws -> T, by mailbox: Mailbox<Job>
+    ) async throws -> T {
+        try await withCheckedThrowingContinuation { continuation in
+            let job = Job(body, for: continuation)
+            if !mailbox.put(job) { job.fail(SQLiteError.closed) }
+        }
+    }
+
+    /// Whether the last writes found no room, and none has found any since.
+    package var isFull: Bool { state.isFull }
+
+    /// Does all that was asked for, copies the log into the file, closes it, and waits for that.
+    ///
+    /// Whoever asks for more afterwards is refused. Idempotent.
+    package func close() {
+        guard let threads = threads.withLock({ $0.take() }) else { return }
+        // Readers first: none is in the way of the last checkpoint.
+        reads.close()
+        for reader in threads.readers { reader.join() }
+        writes.close()
+        threads.writer.join()
+    }
+
+    /// Creates the file before SQLite does, which would let others read it. SQLite gives the log the same mode.
+    private static func createPrivately(_ path: String) throws(SQLiteError) {
+        let file = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            throw SQLiteError(code: SQLITE_CANTOPEN, message: "\(path): \(String(cString: strerror(errno)))")
+        }
+        Glibc.close(file)
+    }
+}
+
+extension Connection {
+    /// Looks for damage in the whole file.
+    func check() throws(SQLiteError) {
+        let finding = try first("PRAGMA quick_check(1)") { $0.text(0) }
+        guard finding == "ok" else {
+            throw SQLiteError(code: SQLITE_CORRUPT, message: "the database is damaged: \(finding ?? "no answer")")
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import CSQLite
+
+/// One step of the schema, done once in the life of a database.
+package struct Migration: Sendable {
+    /// What `PRAGMA user_version` says afterwards: 1 and up.
+    package let version: Int
+    /// Statements, separated by semicolons. Foreign keys are not enforced in between, but checked at the end.
+    package let sql: StaticString
+
+    package init(version: Int, sql: StaticString) {
+        precondition(version > 0 && version <= Int(Int32.max))
+        self.version = version
+        self.sql = sql
+    }
+}
+
+extension Connection {
+    /// The version of the schema in the file; 0 for a new one.
+    func schemaVersion() throws(SQLiteError) -> Int {
+        try first("PRAGMA user_version") { $0.int(0) } ?? 0
+    }
+
+    /// Refuses a file that a newer program has changed, before anything is touched.
+    func refuseNewerSchema(than migrations: [Migration]) throws(SQLiteError) {
+        let known = migrations.map(\.version).max() ?? 0
+        let found = try schemaVersion()
+        guard found > known else { return }
+        throw SQLiteError(
+            code: SQLITE_SCHEMA,
+            message: "the database has schema version \(found), this program knows versions up to \(known):"
+                + " run the newer program, or restore a backup")
+    }
+
+    /// Brings the schema to the last version, each step in a transaction of its own.
+    func migrate(_ migrations: [Migration]) throws(SQLiteError) {
+        precondition(
+            zip(migrations, migrations.dropFirst()).allSatisfy { $0.version < $1.version }, "migrations out of order")
+        try execute("PRAGMA foreign_keys = OFF")
+        for migration in migrations {
+            try execute("BEGIN IMMEDIATE")
+            do throws(SQLiteError) {
+                if try schemaVersion() < migration.version { try apply(migration) }
+                try execute("COMMIT")
+            } catch {
+                if !isAutocommit { try execute("ROLLBACK") }
+                throw SQLiteError(
+                    code: error.code, message: "migration to version \(migration.version): \(error.message)")
+            }
+        }
+        try execute("PRAGMA foreign_keys = ON")
+    }
+
+    private func apply(_ migration: Migration) throws(SQLiteError) {
+        try script(String(describing: migration.sql))
+        // A pragma takes no parameter; the number is ours.
+        try script("PRAGMA user_version = \(migration.version)")
+        let orphan = try first("PRAGMA foreign_key_check") { $0.text(0) }
+        guard orphan == nil else {
+            throw SQLiteError(
+                code: SQLITE_CONSTRAINT | (3 << 8), message: "a foreign key of table \(orphan ?? "") leads nowhere")
+        }
+    }
+
+    private func script(_ sql: String) throws(SQLiteError) {
+        let code = sqlite3_exec(handle, sql, nil, nil, nil)
+        guard code == SQLITE_OK else { throw failure(code) }
+    }
+}

@@ -1,0 +1,168 @@
+import Base
+import CSQLite
+import Synchronization
+
+/// The one thread that writes, and the only one that checkpoints.
+///
+/// SQLite before 3.51.3 can corrupt a database when two connections write or checkpoint at once ("WAL-reset").
+///
+/// Group commit: it takes all closures that wait, runs them in one transaction, each in a savepoint, and answers
+/// all after the one commit that made them durable. It never waits for company.
+final class Writer {
+    private let connection: Connection
+    private let mailbox: Mailbox<Job>
+    private let state: WriterState
+    private let log: Log
+    private let onFatalError: @Sendable (SQLiteError) -> Never
+    private let pageSize: Int
+    /// Pages in the log after the last checkpoint, which left nothing to copy if this is 0.
+    private var pagesAtCheckpoint = 0
+
+    /// Closures in one commit at most.
+    private static let groupLimit = 512
+    /// Milliseconds without work after which the log is copied.
+    private static let idleTime = 500
+    /// Bytes by which the log grows between two checkpoints.
+    private static let checkpointStep = 4 << 20
+    /// Bytes of log from which on readers in the way are waited for.
+    private static let restartThreshold = 64 << 20
+
+    init(
+        _ connection: Connection, mailbox: Mailbox<Job>, state: WriterState, log: Log,
+        onFatalError: @escaping @Sendable (SQLiteError) -> Never
+    ) throws(SQLiteError) {
+        self.connection = connection
+        self.mailbox = mailbox
+        self.state = state
+        self.log = log
+        self.onFatalError = onFatalError
+        pageSize = try connection.first("PRAGMA page_size") { $0.int(0) } ?? 4096
+    }
+
+    /// Works until the mailbox is closed and empty.
+    func run() {
+        while true {
+            switch mailbox.take(atMost: Self.groupLimit, patience: hasUncopiedPages ? Self.idleTime : nil) {
+            case .items(let jobs):
+                perform(jobs)
+                if hasGrown { checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
+            case .nothing:
+                checkpoint(SQLITE_CHECKPOINT_PASSIVE)
+            case .closed:
+                checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
+                return
+            }
+        }
+    }
+
+    // MARK: Group commit
+
+    /// Runs all jobs in one transaction and answers each, after the commit.
+    private func perform(_ jobs: [Job]) {
+        let commitsBefore = connection.writingCommits
+        var sawFull = false
+        do throws(SQLiteError) {
+            var answers: [() -> Void] = []
+            answers.reserveCapacity(jobs.count)
+            try connection.execute("BEGIN IMMEDIATE")
+            for job in jobs {
+                let outcome = try jobs.count == 1 ? runAlone(job) : runInSavepoint(job)
+                if let error = outcome.error as? SQLiteError, error.isFull { sawFull = true }
+                answers.append(outcome.answer)
+            }
+            if !connection.isAutocommit { try commit() }
+            if sawFull || connection.writingCommits > commitsBefore { state.setFull(sawFull) }
+            for answer in answers { answer() }
+        } catch {
+            rollBack()
+            if error.isFull { state.setFull(true) }
+            for job in jobs { job.fail(error) }
+        }
+    }
+
+    private func runAlone(_ job: Job) throws(SQLiteError) -> Job.Outcome {
+        let outcome = try run(job)
+        if outcome.error != nil { try connection.execute("ROLLBACK") }
+        return outcome
+    }
+
+    private func runInSavepoint(_ job: Job) throws(SQLiteError) -> Job.Outcome {
+        try connection.execute("SAVEPOINT job")
+        let outcome = try run(job)
+        if outcome.error != nil { try connection.execute("ROLLBACK TO job") }
+        try connection.execute("RELEASE job")
+        return outcome
+    }
+
+    /// Runs the closure, and throws when the whole transaction is gone after it, whatever it said itself.
+    private func run(_ job: Job) throws(SQLiteError) -> Job.Outcome {
+        let outcome = job.run(connection)
+        if connection.isAutocommit {
+            throw connection.lastFailure ?? SQLiteError(code: SQLITE_ABORT, message: "a closure ended the transaction")
+        }
+        guard outcome.error == nil, connection.hasBrokenForeignKeys else { return outcome }
+        // Found now, it is this caller's error alone; found by COMMIT, it would be everybody's.
+        let error = SQLiteError(code: SQLITE_CONSTRAINT | (3 << 8), message: "FOREIGN KEY constraint failed")
+        return Job.Outcome(error: error) { job.fail(error) }
+    }
+
+    private func commit() throws(SQLiteError) {
+        do throws(SQLiteError) {
+            try connection.execute("COMMIT")
+        } catch {
+            if error.leavesCommitUnknown { onFatalError(error) }
+            throw error
+        }
+    }
+
+    /// Leaves no transaction open. After one that SQLite ended by itself there is nothing to do.
+    private func rollBack() {
+        guard !connection.isAutocommit else { return }
+        do throws(SQLiteError) {
+            try connection.execute("ROLLBACK")
+        } catch {
+            // Without a way back, nothing that follows could be trusted.
+            if !connection.isAutocommit { onFatalError(error) }
+        }
+    }
+
+    // MARK: Checkpoints
+
+    private var hasUncopiedPages: Bool { connection.logPages != pagesAtCheckpoint }
+
+    private var hasGrown: Bool {
+        // The log starts anew at its beginning when all of it was copied and nobody reads from it.
+        if connection.logPages < pagesAtCheckpoint { pagesAtCheckpoint = 0 }
+        return (connection.logPages - pagesAtCheckpoint) * pageSize >= Self.checkpointStep
+    }
+
+    /// Copies the log into the database file. A failure costs nothing but a longer log: its frames are durable.
+    private func checkpoint(_ mode: Int32) {
+        let isLong = connection.logPages * pageSize > Self.restartThreshold
+        do throws(SQLiteError) {
+            let isComplete = try waitingOneSecond(
+                in: isLong && mode == SQLITE_CHECKPOINT_PASSIVE ? SQLITE_CHECKPOINT_RESTART : mode)
+            if isLong && !isComplete {
+                log.warning("readers keep the write-ahead log long", ("bytes", connection.logPages * pageSize))
+            }
+        } catch {
+            log.warning("checkpoint failed, the write-ahead log grows", ("error", error))
+        }
+        pagesAtCheckpoint = connection.logPages
+    }
+
+    private func waitingOneSecond(in mode: Int32) throws(SQLiteError) -> Bool {
+        connection.setBusyTimeout(milliseconds: 1000)
+        defer { connection.setBusyTimeout(milliseconds: 5000) }
+        return try connection.checkpoint(mode)
+    }
+}
+
+/// What everybody may ask about the writer.
+final class WriterState: Sendable {
+    private let full = Atomic(false)
+
+    var isFull: Bool { full.load(ordering: .acquiring) }
+
+    func setFull(_ isFull: Bool) { full.store(isFull, ordering: .releasing) }
+}
