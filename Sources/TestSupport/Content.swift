@@ -1,0 +1,80 @@
+import Base
+
+/// Bytes that follow from a seed and an offset, so that a test need not keep what it compares with.
+///
+/// No two offsets that a test is likely to confuse hold the same bytes: each group of eight is SplitMix64 of its index.
+package enum Content {
+    /// The bytes at `range` of the content of `seed`.
+    package static func bytes(seed: UInt64, range: Range<Int>) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
+            var index = range.lowerBound / 8
+            var skip = range.lowerBound % 8
+            var written = 0
+            while written < range.count {
+                var word = word(seed: seed, index: UInt64(index)) >> UInt64(8 * skip)
+                var left = min(8 - skip, range.count - written)
+                while left > 0 {
+                    buffer[written] = UInt8(truncatingIfNeeded: word)
+                    word >>= 8
+                    written += 1
+                    left -= 1
+                }
+                skip = 0
+                index += 1
+            }
+            count = written
+        }
+    }
+
+    /// The first `length` bytes of the content of `seed`.
+    package static func bytes(seed: UInt64, length: Int) -> [UInt8] { bytes(seed: seed, range: 0..<length) }
+
+    /// The SHA-256 of the first `length` bytes, in lower-case hex.
+    package static func sha256(seed: UInt64, length: Int) -> String {
+        let digest = Digest(.sha256)
+        var offset = 0
+        while offset < length {
+            let end = min(length, offset + 1 << 16)
+            digest.update(bytes(seed: seed, range: offset..<end))
+            offset = end
+        }
+        return hex(digest.finish())
+    }
+
+    /// The SHA-256 of `bytes`, in lower-case hex.
+    package static func sha256(of bytes: [UInt8]) -> String { hex(Digest.of(bytes)) }
+
+    /// Bytes in lower-case hex.
+    package static func hex(_ bytes: [UInt8]) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        text.reserveCapacity(bytes.count * 2)
+        for byte in bytes {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    private static func word(seed: UInt64, index: UInt64) -> UInt64 {
+        var z = seed &* 0xD1B5_4A32_D192_ED03 &+ (index &+ 1) &* 0x9E37_79B9_7F4A_7C15
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
+
+/// A random number generator with a seed, so that a failing run can be run again.
+package struct SeededRandom: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    package init(seed: UInt64) { state = seed }
+
+    package mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}

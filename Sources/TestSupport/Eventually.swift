@@ -1,0 +1,31 @@
+/// What a test waited for and did not get in time.
+package struct DeadlineExceeded: Error, CustomStringConvertible {
+    package let description: String
+    package init(_ description: String) { self.description = "not in time: " + description }
+}
+
+/// Waits until `condition` holds, looking every 20 ms; throws `DeadlineExceeded` when it does not within `limit`.
+package func eventually(
+    _ what: String = "condition", within limit: Duration = .seconds(30),
+    _ condition: () async throws -> Bool
+) async throws {
+    let deadline = ContinuousClock.now + limit
+    while true {
+        if try await condition() { return }
+        guard ContinuousClock.now < deadline else { throw DeadlineExceeded(what) }
+        try await Task.sleep(for: .milliseconds(20))
+    }
+}
+
+/// Waits until `value` is not nil and returns it; throws `DeadlineExceeded` when it stays nil.
+package func eventually<Value>(
+    _ what: String = "value", within limit: Duration = .seconds(30),
+    value: () async throws -> Value?
+) async throws -> Value {
+    let deadline = ContinuousClock.now + limit
+    while true {
+        if let found = try await value() { return found }
+        guard ContinuousClock.now < deadline else { throw DeadlineExceeded(what) }
+        try await Task.sleep(for: .milliseconds(20))
+    }
+}

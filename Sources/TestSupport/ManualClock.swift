@@ -1,0 +1,26 @@
+package import Base
+
+/// A clock that stands still until a test moves it.
+package final class ManualClock: Sendable {
+    private let time: Locked<(wall: Int64, monotonic: Int64)>
+
+    /// Both times in milliseconds.
+    package init(wall: Int64 = 1_800_000_000_000, monotonic: Int64 = 1_000_000) {
+        time = Locked((wall, monotonic))
+    }
+
+    /// The clock to hand to what is tested.
+    package var clock: Clock {
+        Clock(wall: { self.time.withLock { $0.wall } }, monotonic: { self.time.withLock { $0.monotonic } })
+    }
+
+    package func advance(by milliseconds: Int64) {
+        time.withLock {
+            $0.wall += milliseconds
+            $0.monotonic += milliseconds
+        }
+    }
+
+    /// Moves the wall clock alone, as somebody who sets it does.
+    package func setWall(_ milliseconds: Int64) { time.withLock { $0.wall = milliseconds } }
+}

@@ -1,0 +1,142 @@
+import Base
+package import Core
+
+/// An HTTP/1.1 origin on raw sockets that can misbehave byte for byte, on a free port of 127.0.0.1.
+///
+/// Each path has a `Resource`, and a list of turns: what goes wrong with its first request, its second, and so on;
+/// after the last turn the path is served as it should. Whatever arrives is recorded.
+package final class Origin: Sendable {
+    /// One request as it arrived.
+    package struct Request: Sendable {
+        /// Counted from 1 over all paths.
+        package let number: Int
+        package let method: String
+        /// The target as sent, query included.
+        package let target: String
+        package let fields: HTTPFields
+        /// When the head had arrived.
+        package let time: ContinuousClock.Instant
+        /// The first mebibyte of the body.
+        package internal(set) var body: [UInt8] = []
+        package internal(set) var bodyLength = 0
+        /// In lower-case hex, once the body is whole.
+        package internal(set) var bodySHA256: String?
+        /// Body bytes of the answer handed to the kernel so far.
+        package internal(set) var bytesSent = 0
+        /// True when the answer is over, be it cut.
+        package internal(set) var isOver = false
+
+        /// The target without its query.
+        package var path: String { String(target.prefix { $0 != "?" }) }
+    }
+
+    package let port: UInt16
+    private let server: SocketServer
+    private let state: OriginState
+
+    /// Starts to listen. A port other than 0 is for an origin that comes back where one was before.
+    package init(port: UInt16 = 0) throws {
+        let state = OriginState()
+        self.state = state
+        server = try SocketServer(port: port) { OriginConnection(socket: $0, state: state).serve() }
+        self.port = server.port
+    }
+
+    deinit { stop() }
+
+    /// Refuses new connections and ends the open ones.
+    package func stop() { server.stop() }
+
+    /// The absolute URL of a path.
+    package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+
+    /// How many connections are open.
+    package var openConnections: Int { server.openConnections }
+
+    /// Sets what a path has, and what goes wrong with its next requests, one turn each.
+    package func serve(_ path: String, _ resource: Resource, turns: [[Misbehaviour]] = []) {
+        state.set(path, resource, turns, always: nil)
+    }
+
+    /// Sets what a path has, and what goes wrong with every request.
+    package func serve(_ path: String, _ resource: Resource, always: [Misbehaviour]) {
+        state.set(path, resource, [], always: always)
+    }
+
+    /// All requests so far, in the order of their heads.
+    package var requests: [Request] { state.requests }
+
+    /// The requests of one path.
+    package func requests(_ path: String) -> [Request] { state.requests.filter { $0.path == path } }
+
+    /// Body bytes sent in answer to all requests of a path.
+    package func bytesSent(_ path: String) -> Int { requests(path).reduce(0) { $0 + $1.bytesSent } }
+
+    /// How many requests are being answered now, and how many were at most at any time.
+    package var inFlight: (now: Int, peak: Int) { state.inFlight }
+
+    /// Waits until a path (nil: the origin) has had so many requests, and returns them.
+    @discardableResult
+    package func waitForRequests(
+        _ count: Int, path: String? = nil, within limit: Duration = .seconds(30)
+    ) async throws -> [Request] {
+        try await eventually("\(count) requests of \(path ?? "the origin")", within: limit) {
+            let found = path.map { requests($0) } ?? requests
+            return found.count >= count ? found : nil
+        }
+    }
+}
+
+/// What the connections of one origin share.
+final class OriginState: Sendable {
+    private struct Path {
+        var resource: Resource
+        var turns: ArraySlice<[Misbehaviour]>
+        var always: [Misbehaviour]
+    }
+
+    private struct Shared {
+        var paths: [String: Path] = [:]
+        var requests: [Origin.Request] = []
+        var inFlight = (now: 0, peak: 0)
+    }
+
+    private let shared = Locked(Shared())
+
+    func set(_ path: String, _ resource: Resource, _ turns: [[Misbehaviour]], always: [Misbehaviour]?) {
+        shared.withLock { $0.paths[path] = Path(resource: resource, turns: turns[...], always: always ?? []) }
+    }
+
+    var requests: [Origin.Request] { shared.withLock { $0.requests } }
+
+    var inFlight: (now: Int, peak: Int) { shared.withLock { $0.inFlight } }
+
+    /// Records a request and takes its path's next turn. The resource is nil where nothing is served.
+    func begin(
+        _ method: String, _ target: String, _ fields: HTTPFields
+    ) -> (index: Int, resource: Resource?, turn: [Misbehaviour]) {
+        shared.withLock { shared in
+            let request = Origin.Request(
+                number: shared.requests.count + 1, method: method, target: target, fields: fields, time: .now)
+            shared.requests.append(request)
+            shared.inFlight.now += 1
+            shared.inFlight.peak = max(shared.inFlight.peak, shared.inFlight.now)
+            guard var path = shared.paths[request.path] else { return (shared.requests.count - 1, nil, []) }
+            let turn = path.turns.popFirst() ?? path.always
+            for case .become(let resource) in turn { path.resource = resource }
+            shared.paths[request.path] = path
+            return (shared.requests.count - 1, path.resource, turn)
+        }
+    }
+
+    func update(_ index: Int, _ change: @Sendable (inout Origin.Request) -> Void) {
+        shared.withLock { change(&$0.requests[index]) }
+    }
+
+    func end(_ index: Int) {
+        shared.withLock {
+            $0.requests[index].isOver = true
+            $0.inFlight.now -= 1
+        }
+    }
+}

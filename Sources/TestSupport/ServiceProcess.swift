@@ -1,0 +1,193 @@
+import Base
+import Glibc
+
+/// The built `urlsessiond`, run on a data directory of its own; killed when the last reference goes.
+///
+/// The binary lies beside the test bundle; `URLSESSIOND_BINARY` names another one.
+package final class ServiceProcess: Sendable {
+    /// The process ended before it listened, or said something else than where it listens.
+    package struct NotListening: Error, CustomStringConvertible {
+        package let status: ExitStatus?
+        package let output: String
+        package let errors: String
+        package var description: String {
+            "urlsessiond does not listen (\(status.map { "\($0)" } ?? "running")): \(output)\(errors)"
+        }
+    }
+
+    package enum ExitStatus: Sendable, Equatable {
+        case exited(Int32)
+        case killed(Int32)
+    }
+
+    /// The data directory, which outlives restarts.
+    package let data: TemporaryFolder
+    private let arguments: [String]
+    private let environment: [String: String]
+    private let current: Locked<Run?>
+
+    /// Starts the service with `--dev` (unless told otherwise) on a free port, and waits until it listens.
+    package init(
+        _ arguments: [String] = [], environment: [String: String] = [:], dev: Bool = true,
+        data: TemporaryFolder = TemporaryFolder()
+    ) async throws {
+        self.data = data
+        self.arguments =
+            ["serve"] + (dev ? ["--dev"] : []) + ["--data-dir", data.file("data")]
+            + (arguments.contains("--listen") ? [] : ["--listen", "127.0.0.1:0"]) + arguments
+        self.environment = environment
+        current = Locked(nil)
+        try await start()
+    }
+
+    deinit { current.withLock { $0?.signal(SIGKILL) } }
+
+    /// The port it listens on.
+    package var port: UInt16 { current.withLock { $0?.port ?? 0 } }
+
+    package var pid: Int32 { current.withLock { $0?.pid ?? 0 } }
+
+    /// A client with the key of the app `dev`.
+    package var api: APIClient { APIClient(port: port) }
+
+    /// A client with the admin key of `--dev`.
+    package var admin: APIClient { APIClient(port: port, key: "dev-admin") }
+
+    /// What the current run wrote to standard output.
+    package var output: String { current.withLock { $0?.output.text ?? "" } }
+
+    /// What the current run wrote to standard error.
+    package var errors: String { current.withLock { $0?.errors.text ?? "" } }
+
+    /// How it ended; nil while it runs.
+    package var exitStatus: ExitStatus? { current.withLock { $0?.status.withLock { $0 } } }
+
+    /// Starts it on the same data directory, on a port of its own choice.
+    package func start(within limit: Duration = .seconds(30)) async throws {
+        let run = try await Run.start([Self.binary] + arguments, environment)
+        current.withLock { $0 = run }
+        let prefix = "urlsessiond listening on http://"
+        try await eventually("the service listens", within: limit) {
+            if run.output.text.hasPrefix(prefix), run.output.text.contains("\n") { return true }
+            return run.status.withLock { $0 } != nil
+        }
+        let line = run.output.text.prefix { $0 != "\n" }
+        guard line.hasPrefix(prefix), let port = line.split(separator: ":").last.flatMap({ UInt16($0) }) else {
+            throw NotListening(
+                status: run.status.withLock { $0 }, output: run.output.text, errors: run.errors.text)
+        }
+        run.portNumber.withLock { $0 = port }
+    }
+
+    /// Sends a signal.
+    package func signal(_ number: Int32) { current.withLock { $0?.signal(number) } }
+
+    /// Ends it with SIGKILL and waits until it is gone.
+    package func kill() async throws {
+        signal(SIGKILL)
+        _ = try await waitForExit()
+    }
+
+    /// Asks it to end with SIGTERM and waits until it did.
+    @discardableResult
+    package func terminate(within limit: Duration = .seconds(30)) async throws -> ExitStatus {
+        signal(SIGTERM)
+        return try await waitForExit(within: limit)
+    }
+
+    /// Waits until it ended.
+    @discardableResult
+    package func waitForExit(within limit: Duration = .seconds(30)) async throws -> ExitStatus {
+        try await eventually("the service ends", within: limit) { exitStatus }
+    }
+
+    /// Kills it and starts it again on the same data directory.
+    package func restart() async throws {
+        try await kill()
+        try await start()
+    }
+
+    /// Runs the binary with other arguments until it ends.
+    package static func run(
+        _ arguments: [String], environment: [String: String] = [:], within limit: Duration = .seconds(30)
+    ) async throws -> (status: ExitStatus, output: String, errors: String) {
+        let run = try await Run.start([binary] + arguments, environment)
+        defer { run.signal(SIGKILL) }
+        let status = try await eventually("urlsessiond \(arguments) ends", within: limit) {
+            run.status.withLock { $0 }
+        }
+        try await eventually("its output ends") { run.output.hasEnded && run.errors.hasEnded }
+        return (status, run.output.text, run.errors.text)
+    }
+
+    /// Where the binary is.
+    package static var binary: String {
+        if let path = getenv("URLSESSIOND_BINARY") { return String(cString: path) }
+        var buffer = [CChar](repeating: 0, count: 4096)
+        let length = readlink("/proc/self/exe", &buffer, buffer.count)
+        let own = String(decoding: buffer.prefix(max(0, length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let folder = own.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+        return folder + "/urlsessiond"
+    }
+}
+
+/// One life of the process.
+private final class Run: Sendable {
+    let pid: pid_t
+    let output: Collected
+    let errors: Collected
+    let status = Locked<ServiceProcess.ExitStatus?>(nil)
+    let portNumber = Locked<UInt16>(0)
+
+    var port: UInt16 { portNumber.withLock { $0 } }
+
+    static func start(_ arguments: [String], _ changes: [String: String]) async throws -> Run {
+        var environment = ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"]
+        environment.merge(changes) { _, new in new }
+        let child = try await Spawner.start(arguments, environment: environment.map { "\($0)=\($1)" })
+        return Run(pid: child.pid, output: Collected(child.output), errors: Collected(child.errors))
+    }
+
+    private init(pid: pid_t, output: Collected, errors: Collected) {
+        self.pid = pid
+        self.output = output
+        self.errors = errors
+        startThread { [status] in
+            var code: Int32 = 0
+            while waitpid(pid, &code, 0) < 0 && errno == EINTR {}
+            let signal = code & 0x7F
+            let result: ServiceProcess.ExitStatus = signal == 0 ? .exited(code >> 8 & 0xFF) : .killed(signal)
+            status.withLock { $0 = result }
+        }
+    }
+
+    /// Signals it, unless it is gone already and its number may be another's.
+    func signal(_ number: Int32) {
+        status.withLock { if $0 == nil { _ = Glibc.kill(pid, number) } }
+    }
+}
+
+/// What comes out of a pipe, collected by a thread.
+private final class Collected: Sendable {
+    private let state: Locked<(bytes: [UInt8], ended: Bool)>
+
+    init(_ descriptor: Int32) {
+        let state = Locked<(bytes: [UInt8], ended: Bool)>(([], false))
+        self.state = state
+        startThread {
+            while true {
+                let piece = [UInt8](unsafeUninitializedCapacity: 1 << 14) { buffer, count in
+                    count = max(0, read(descriptor, buffer.baseAddress, buffer.count))
+                }
+                guard !piece.isEmpty else { break }
+                state.withLock { $0.bytes += piece }
+            }
+            close(descriptor)
+            state.withLock { $0.ended = true }
+        }
+    }
+
+    var text: String { String(decoding: state.withLock { $0.bytes }, as: UTF8.self) }
+
+    var hasEnded: Bool { state.withLock { $0.ended } }
+}

@@ -1,0 +1,155 @@
+import Glibc
+
+/// Why a socket call failed. `code` is `errno`.
+package struct SocketError: Error, CustomStringConvertible {
+    package let call: StaticString
+    package let code: Int32
+    package var description: String { "\(call): errno \(code)" }
+
+    init(_ call: StaticString, _ code: Int32 = errno) {
+        self.call = call
+        self.code = code
+    }
+}
+
+/// A TCP socket with calls that block; closed when the last reference goes.
+///
+/// Any thread may call `shutdown`, which ends what another thread waits for.
+package final class Socket: Sendable {
+    let descriptor: Int32
+
+    init(adopting descriptor: Int32) {
+        self.descriptor = descriptor
+        var one: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    deinit { close(descriptor) }
+
+    /// Connects to a port of 127.0.0.1.
+    package static func connect(port: UInt16) throws -> Socket {
+        let socket = Socket(adopting: try open())
+        var address = loopback(port)
+        let code = withSocketAddress(&address) { Glibc.connect(socket.descriptor, $0, $1) }
+        guard code == 0 else { throw SocketError("connect") }
+        return socket
+    }
+
+    /// Listens on 127.0.0.1; port 0 picks a free one.
+    static func listen(port: UInt16) throws -> (socket: Socket, port: UInt16) {
+        let socket = Socket(adopting: try open())
+        var one: Int32 = 1
+        setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
+        var address = loopback(port)
+        guard withSocketAddress(&address, { bind(socket.descriptor, $0, $1) }) == 0 else { throw SocketError("bind") }
+        guard Glibc.listen(socket.descriptor, 1024) == 0 else { throw SocketError("listen") }
+        _ = fcntl(socket.descriptor, F_SETFL, O_NONBLOCK)
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let code = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket.descriptor, $0, &length) }
+        }
+        guard code == 0 else { throw SocketError("getsockname") }
+        return (socket, UInt16(bigEndian: address.sin_port))
+    }
+
+    /// The next connection, or nil when `shutdown` was called.
+    func accept() -> Socket? {
+        while true {
+            var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&request, 1, -1) >= 0 || errno == EINTR else { return nil }
+            let (accepted, code) = Spawner.exclusively { () -> (Int32, Int32) in
+                let accepted = Glibc.accept(descriptor, nil, nil)
+                let code = errno
+                if accepted >= 0 { _ = fcntl(accepted, F_SETFD, FD_CLOEXEC) }
+                return (accepted, code)
+            }
+            if accepted >= 0 { return Socket(adopting: accepted) }
+            guard code == EINTR || code == ECONNABORTED || code == EMFILE || code == EAGAIN else { return nil }
+        }
+    }
+
+    /// Sends all bytes.
+    package func send(_ bytes: [UInt8]) throws {
+        try bytes.withUnsafeBytes { buffer in
+            var sent = 0
+            while sent < buffer.count {
+                let base = buffer.baseAddress?.advanced(by: sent)
+                let count = Glibc.send(descriptor, base, buffer.count - sent, Int32(MSG_NOSIGNAL))
+                if count < 0 && errno == EINTR { continue }
+                guard count > 0 else { throw SocketError("send") }
+                sent += count
+            }
+        }
+    }
+
+    package func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    /// The next bytes, at most `limit`; empty at the end of the stream.
+    package func receive(limit: Int = 1 << 16) throws -> [UInt8] {
+        while true {
+            var interrupted = false
+            let bytes = try [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+                let received = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+                if received < 0 && errno != EINTR { throw SocketError("recv") }
+                interrupted = received < 0
+                count = max(0, received)
+            }
+            if !interrupted { return bytes }
+        }
+    }
+
+    /// Limits how long one `receive` or `send` may wait; nil for no limit.
+    package func setTimeout(_ limit: Duration?) {
+        let milliseconds = limit.map { max(1, Int($0 / .milliseconds(1))) } ?? 0
+        var time = timeval(tv_sec: milliseconds / 1000, tv_usec: milliseconds % 1000 * 1000)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    /// Ends both directions at once (FIN) for every thread that uses the socket.
+    package func shutdown() { Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
+
+    /// Ends the sending direction (FIN).
+    package func finishSending() { Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// Makes the coming `close` send RST instead of FIN, once the peer has all that was sent.
+    package func resetAtClose() {
+        var unsent: Int32 = 0
+        for _ in 0..<500 where ioctl(descriptor, UInt(TIOCOUTQ), &unsent) == 0 && unsent > 0 { usleep(2000) }
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
+    /// Waits until the peer is gone or `limit` is over. True when the peer is gone.
+    package func waitForHangUp(atMost limit: Duration) -> Bool {
+        var request = pollfd(fd: descriptor, events: hangUp, revents: 0)
+        return poll(&request, 1, Int32(clamping: max(0, Int(limit / .milliseconds(1))))) > 0
+    }
+
+    /// `POLLRDHUP`, which Swift's Glibc leaves out.
+    private var hangUp: Int16 { 0x2000 }
+
+    private static func open() throws -> Int32 {
+        let descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw SocketError("socket") }
+        return descriptor
+    }
+
+    private static func loopback(_ port: UInt16) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        return address
+    }
+
+    private static func withSocketAddress<Result>(
+        _ address: inout sockaddr_in, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+}

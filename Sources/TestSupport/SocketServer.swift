@@ -1,0 +1,60 @@
+import Base
+
+/// Accepts connections on a free loopback port and serves each on a thread of its own.
+final class SocketServer: Sendable {
+    let port: UInt16
+    private let listener: Socket
+    private let connections: Connections
+
+    init(port: UInt16, serve: @escaping @Sendable (Socket) -> Void) throws {
+        let connections = Connections()
+        let (listener, port) = try Socket.listen(port: port)
+        self.listener = listener
+        self.port = port
+        self.connections = connections
+        startThread {
+            while let socket = listener.accept() {
+                guard connections.add(socket) else { break }
+                startThread {
+                    serve(socket)
+                    connections.remove(socket)
+                }
+            }
+        }
+    }
+
+    deinit { stop() }
+
+    /// Refuses new connections and ends the open ones.
+    func stop() {
+        listener.shutdown()
+        connections.endAll()
+    }
+
+    /// How many connections are open.
+    var openConnections: Int { connections.count }
+}
+
+private final class Connections: Sendable {
+    private let state = Locked<(open: [ObjectIdentifier: Socket], ended: Bool)>(([:], false))
+
+    func add(_ socket: Socket) -> Bool {
+        state.withLock {
+            guard !$0.ended else { return false }
+            $0.open[ObjectIdentifier(socket)] = socket
+            return true
+        }
+    }
+
+    func remove(_ socket: Socket) { _ = state.withLock { $0.open.removeValue(forKey: ObjectIdentifier(socket)) } }
+
+    func endAll() {
+        let sockets = state.withLock { state -> [Socket] in
+            state.ended = true
+            return Array(state.open.values)
+        }
+        for socket in sockets { socket.shutdown() }
+    }
+
+    var count: Int { state.withLock { $0.open.count } }
+}

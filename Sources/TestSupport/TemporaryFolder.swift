@@ -1,0 +1,91 @@
+import Glibc
+
+/// A folder of one test, removed with everything in it when the last reference goes.
+package final class TemporaryFolder: Sendable {
+    /// Absolute, without a slash at the end.
+    package let path: String
+
+    package init() {
+        var template = Array("/tmp/urlsessiond-test-XXXXXX".utf8CString)
+        precondition(mkdtemp(&template) != nil, "mkdtemp: \(errno)")
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit { removeTree(path) }
+
+    /// The path of `name` inside the folder.
+    package func file(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// Makes a folder inside, with those above it.
+    @discardableResult
+    package func makeFolder(_ name: String) -> String {
+        var current = path
+        for part in name.split(separator: "/") {
+            current += "/" + part
+            mkdir(current, 0o700)
+        }
+        return current
+    }
+
+    /// Writes a file inside and returns its path.
+    @discardableResult
+    package func write(_ bytes: [UInt8], to name: String) -> String {
+        let path = file(name)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        precondition(descriptor >= 0, "open \(path): \(errno)")
+        defer { close(descriptor) }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            precondition(count > 0, "write \(path): \(errno)")
+            rest = rest.dropFirst(count)
+        }
+        return path
+    }
+}
+
+/// All bytes of a file, or nil when it cannot be opened.
+package func readFile(_ path: String) -> [UInt8]? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    while true {
+        let piece = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
+            count = max(0, read(descriptor, buffer.baseAddress, buffer.count))
+        }
+        guard !piece.isEmpty else { return bytes }
+        bytes += piece
+    }
+}
+
+/// The regular files below a folder, as paths relative to it.
+package func filesBelow(_ folder: String) -> [String] {
+    entries(of: folder).flatMap { entry -> [String] in
+        entry.isFolder ? filesBelow("\(folder)/\(entry.name)").map { "\(entry.name)/\($0)" } : [entry.name]
+    }.sorted()
+}
+
+private func removeTree(_ path: String) {
+    for entry in entries(of: path) {
+        let inner = "\(path)/\(entry.name)"
+        if entry.isFolder { removeTree(inner) } else { unlink(inner) }
+    }
+    rmdir(path)
+}
+
+private func entries(of folder: String) -> [(name: String, isFolder: Bool)] {
+    guard let stream = opendir(folder) else { return [] }
+    defer { closedir(stream) }
+    var result: [(String, Bool)] = []
+    while let entry = readdir(stream) {
+        let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+            String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        guard name != ".", name != ".." else { continue }
+        var status = stat()
+        guard lstat("\(folder)/\(name)", &status) == 0 else { continue }
+        result.append((name, status.st_mode & S_IFMT == S_IFDIR))
+    }
+    return result
+}
