@@ -1,0 +1,42 @@
+# urlsessiond on Debian 12 with a Swift toolchain. `make help` lists what there is.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help run build test demo bench check-api container-check clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Build and start the service in development mode (LISTEN=127.0.0.1:8080 DATA_DIR=./urlsessiond-data)
+	@scripts/install-packages build
+	@swift build -c release --product urlsessiond
+	@exec scripts/run
+
+build: ## Release build of the service and the command line
+	@scripts/install-packages build
+	@swift build -c release --product urlsessiond
+	@swift build -c release --product urlsession
+
+test: ## Walls, format, build, all tests
+	@scripts/install-packages build test
+	@exec scripts/test
+
+demo: build ## 1,020 transfers, one launch, every byte compared (KILLS=5 kills the service five times; FILES UPLOADS MAXSIZE)
+	@scripts/install-packages demo
+	@exec examples/demo/demo
+
+bench: build ## All figures of Benchmarks/README.md, measured here (ONLY="a c" chooses)
+	@scripts/install-packages bench
+	@exec python3 Benchmarks/bench $(ONLY)
+
+check-api: build ## openapi.yaml is valid, and the running service keeps its word (schemathesis)
+	@scripts/install-packages check-api
+	@exec scripts/check-api
+
+container-check: ## Replay the Dockerfile's last stage in a debootstrap root and send the service there a transfer
+	@scripts/install-packages container-check
+	@swift build -c release --product urlsessiond --static-swift-stdlib --scratch-path .build/static
+	@exec scripts/container-check
+
+clean: ## Forget everything that was built
+	rm -rf .build
