@@ -1,0 +1,31 @@
+# docker build -t urlsessiond .
+# docker run -p 8080:8080 -v urlsessiond:/var/lib/urlsessiond -e URLSESSIOND_PUBLIC_URL=http://localhost:8080 urlsessiond
+#
+# Every flag of `urlsessiond serve` is an environment variable too: --max-transfers is URLSESSIOND_MAX_TRANSFERS.
+# URLSESSIOND_PUBLIC_URL has no default: it is where receivers of webhooks reach the service, which only you know.
+
+FROM swift:6.3-bookworm AS build
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends libmicrohttpd-dev libcurl4-openssl-dev libsqlite3-dev pkg-config \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY . .
+RUN swift build -c release --product urlsessiond --static-swift-stdlib \
+    && install -D "$(swift build -c release --static-swift-stdlib --show-bin-path)/urlsessiond" /out/urlsessiond
+
+FROM debian:bookworm-slim
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends libcurl4 libmicrohttpd12 libsqlite3-0 libgnutls30 ca-certificates \
+    && rm -rf /var/lib/apt/lists/*
+RUN useradd --system --uid 10001 --home-dir /var/lib/urlsessiond --shell /usr/sbin/nologin urlsessiond \
+    && install -d -o urlsessiond -g urlsessiond -m 0700 /var/lib/urlsessiond
+COPY --from=build /out/urlsessiond /usr/local/bin/urlsessiond
+ENV URLSESSIOND_LISTEN=0.0.0.0:8080
+ENV URLSESSIOND_DATA_DIR=/var/lib/urlsessiond
+USER urlsessiond
+VOLUME /var/lib/urlsessiond
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 CMD ["urlsessiond", "healthcheck"]
+ENTRYPOINT ["urlsessiond"]
+CMD ["serve"]
