@@ -1,0 +1,35 @@
+"""(d) Requests a second: wrk reads one session over kept-alive connections, and creates tasks one at a time."""
+
+import re
+import subprocess
+
+from surroundings import Service
+
+SECONDS, THREADS, CONNECTIONS = 8, 2, 32
+
+CREATE = """
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+wrk.body = '{"kind": "download", "state": "suspended", "request": {"url": "http://127.0.0.1:9/x"}}'
+"""
+
+
+def wrk(url, script=None):
+    command = ["wrk", f"-t{THREADS}", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "--latency", "-H", "Authorization: Bearer dev"]
+    text = subprocess.run([*command, *(["-s", str(script)] if script else []), url],
+                          check=True, capture_output=True, text=True).stdout
+    if refused := re.search(r"(Non-2xx.*|Socket errors.*)", text):
+        raise RuntimeError(refused.group(0))
+    found = {name: re.search(pattern, text).group(1) for name, pattern in
+             {"rate": r"Requests/sec:\s+([\d.]+)", "median": r"50%\s+(\S+)", "p99": r"99%\s+(\S+)"}.items()}
+    return f"{float(found['rate']):,.0f}/s", f"median {found['median']}, p99 {found['p99']}, {CONNECTIONS} connections"
+
+
+def run(scratch):
+    script = scratch / "create.lua"
+    script.write_text(CREATE)
+    with Service(scratch / "requests") as service:
+        service.api()("PUT", "/v1/sessions/bench", {})
+        url = f"http://127.0.0.1:{service.port}/v1/sessions/bench"
+        yield ("(d) GET of a session", *wrk(url))
+        yield ("(d) POST of a task, each committed", *wrk(f"{url}/tasks", script))

@@ -1,0 +1,160 @@
+"""What every benchmark needs around it: a scratch directory in memory, an nginx origin, the service, its API."""
+
+import http.client
+import json
+import os
+import pathlib
+import platform
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SERVICE = pathlib.Path(os.environ.get("URLSESSIOND", ROOT / ".build/release/urlsessiond"))
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until(condition, seconds, what):
+    """Polls every 10 ms; returns the moment at which the condition held."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds} s in vain for {what}")
+        time.sleep(0.01)
+    return time.monotonic()
+
+
+def cpu_seconds(pid):
+    """User and system time of one process so far."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def resident_mib(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise ProcessLookupError(pid)
+
+
+def machine():
+    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    release = next((l.split("=", 1)[1].strip().strip('"') for l in open("/etc/os-release") if l.startswith("PRETTY")), "?")
+    return f"{os.cpu_count()} × {model}, {memory:.0f} GiB, {release}, Linux {platform.release()}"
+
+
+def commit():
+    def git(*arguments):
+        return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True).stdout.strip()
+
+    return git("rev-parse", "--short", "HEAD") + (" with changes" if git("status", "--porcelain") else "")
+
+
+class Scratch:
+    """A directory that is gone afterwards, on tmpfs unless SCRATCH names another place."""
+
+    def __enter__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="urlsessiond-bench-", dir=os.environ.get("SCRATCH", "/dev/shm")))
+        return self.path
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+class Origin:
+    def __init__(self, directory, tree):
+        self.directory, self.tree, self.port = directory, tree, free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def __enter__(self):
+        self._script("start", self.directory, self.tree, self.port)
+        return self
+
+    def __exit__(self, *_):
+        self._script("stop", self.directory)
+
+    def _script(self, *arguments):
+        environment = dict(os.environ, ACCESS_LOG="off")
+        subprocess.run([str(ROOT / "scripts/origin"), *map(str, arguments)], check=True, env=environment)
+
+
+class Refused(Exception):
+    pass
+
+
+class API:
+    """One kept-alive connection with the key `dev`."""
+
+    def __init__(self, port, timeout=120):
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+
+    def __call__(self, method, path, body=None):
+        headers = {"Authorization": "Bearer dev"}
+        if body is not None:
+            body = body if isinstance(body, bytes) else json.dumps(body).encode()
+            headers["Content-Type"] = "application/json"
+        self.connection.request(method, path, body, headers)
+        answer = self.connection.getresponse()
+        data = answer.read()
+        if answer.status >= 400:
+            raise Refused(f"{method} {path}: {answer.status} {data[:500]!r}")
+        return json.loads(data) if data else None
+
+
+class Service:
+    """`urlsessiond serve --dev` on a data directory; can be stopped and started again on it."""
+
+    def __init__(self, data, *flags):
+        self.data, self.flags, self.port = data, flags, free_port()
+        self.process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def start(self):
+        """Seconds from exec until /readyz answers 200."""
+        began = time.monotonic()
+        self.log = open(self.data.parent / (self.data.name + ".log"), "ab")
+        command = [str(SERVICE), "serve", "--dev", "--listen", f"127.0.0.1:{self.port}", "--data-dir", str(self.data)]
+        self.process = subprocess.Popen([*command, *self.flags], stdout=self.log, stderr=self.log)
+        return wait_until(self._ready, 120, "the service to be ready") - began
+
+    def _ready(self):
+        if self.process.poll() is not None:
+            raise RuntimeError(f"the service ended with {self.process.returncode}; see {self.log.name}")
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+
+    def api(self):
+        return API(self.port)
+
+    @property
+    def pid(self):
+        return self.process.pid
