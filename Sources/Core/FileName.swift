@@ -1,0 +1,82 @@
+/// Names for files that come from strangers, reduced to what no file system takes for a path.
+package enum FileName {
+    /// Bytes of UTF-8 that common file systems allow.
+    static let longest = 255
+
+    /// The last part of a name without control characters, cut to 255 bytes with its extension kept.
+    ///
+    /// - Returns: Nil when nothing usable is left: empty, `.` or `..`.
+    package static func safe(_ name: String) -> String? {
+        let base = name.unicodeScalars.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last ?? [][...]
+        var scalars = base.filter { !$0.isUnsafeInFileName }
+        while let first = scalars.first, first == " " { scalars.removeFirst() }
+        while let last = scalars.last, last == " " || last == "." { scalars.removeLast() }
+        let safe = shortened(String(String.UnicodeScalarView(scalars)))
+        return safe.isEmpty || safe == "." || safe == ".." ? nil : safe
+    }
+
+    /// The name a person would give the content of a response, as Apple's `suggestedFilename`: from
+    /// `Content-Disposition`, else the URL's last part, else its host; with an extension for the media type where
+    /// the name has none.
+    package static func suggested(url: String, fields: HTTPFields) -> String {
+        if let given = fields["Content-Disposition"].flatMap(ContentDisposition.init)?.filename { return given }
+        let (host, lastPart) = parts(of: url)
+        let name = lastPart.flatMap(safe) ?? safe(host) ?? "Unknown"
+        guard lastPart.flatMap(safe) == nil || !name.utf8.dropFirst().contains(0x2E) else { return name }
+        guard let type = fields["Content-Type"].flatMap({ MediaType($0) }), let ending = endings[type.essence]
+        else { return name }
+        return shortened("\(name).\(ending)")
+    }
+
+    /// Host and percent-decoded last part of the path; the latter nil when the path ends in `/` or is none.
+    private static func parts(of url: String) -> (host: String, lastPart: String?) {
+        var rest = Array(url.utf8).prefix { $0 != 0x3F && $0 != 0x23 }[...]
+        if let colon = rest.firstIndex(of: 0x3A), rest[colon...].starts(with: Array("://".utf8)) {
+            rest = rest[(colon + 3)...]
+        }
+        let authority = rest.prefix { $0 != 0x2F }
+        let path = rest[authority.endIndex...]
+        let host = authority.split(separator: 0x40).last?.prefix { $0 != 0x3A } ?? []
+        let last = path.split(separator: 0x2F, omittingEmptySubsequences: false).last ?? []
+        let decoded = PercentCoding.decode(Array(last))
+        return (String(decoding: host, as: UTF8.self), last.isEmpty ? nil : String(decoding: decoded, as: UTF8.self))
+    }
+
+    private static func shortened(_ name: String) -> String {
+        guard name.utf8.count > longest else { return name }
+        let bytes = Array(name.utf8)
+        // An extension of more than 16 bytes is none that anybody misses.
+        let dot = bytes.lastIndex(of: 0x2E).flatMap { $0 > 0 && bytes.count - $0 <= 17 ? $0 : nil }
+        let ending = dot.map { Array(bytes[$0...]) } ?? []
+        var kept = Array(bytes[..<(dot ?? bytes.count)].prefix(longest - ending.count))
+        // Cut between characters: no trailing start or middle of a UTF-8 sequence.
+        let whole = bytes[kept.count] & 0xC0 == 0x80
+        while whole, let last = kept.last {
+            kept.removeLast()
+            if last & 0xC0 == 0xC0 { break }
+        }
+        return String(decoding: kept + ending, as: UTF8.self)
+    }
+
+    /// Extensions of the media types seen most in downloads.
+    private static let endings = [
+        "application/gzip": "gz", "application/javascript": "js", "application/json": "json",
+        "application/pdf": "pdf", "application/vnd.api+json": "json", "application/xml": "xml",
+        "application/x-tar": "tar", "application/zip": "zip", "application/zstd": "zst", "audio/mp4": "m4a",
+        "audio/mpeg": "mp3", "audio/wav": "wav", "image/avif": "avif", "image/gif": "gif", "image/heic": "heic",
+        "image/jpeg": "jpg", "image/png": "png", "image/svg+xml": "svg", "image/tiff": "tiff",
+        "image/webp": "webp", "text/css": "css", "text/csv": "csv", "text/html": "html",
+        "text/javascript": "js", "text/markdown": "md", "text/plain": "txt", "text/xml": "xml",
+        "video/mp4": "mp4", "video/quicktime": "mov", "video/webm": "webm",
+    ]
+}
+
+extension Unicode.Scalar {
+    /// Control characters, and the marks that turn the reading direction so that `exe.txt` hides `txt.exe`.
+    fileprivate var isUnsafeInFileName: Bool {
+        switch value {
+        case 0..<0x20, 0x7F..<0xA0, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF, 0xFFFD: true
+        default: false
+        }
+    }
+}
