@@ -26,6 +26,9 @@ package final class ServiceProcess: Sendable {
     private let environment: [String: String]
     private let current: Locked<Run?>
 
+    /// Tests run all at once, and a machine has few cores.
+    private static let permits = Permits(8)
+
     /// Starts the service with `--dev` (unless told otherwise) on a free port, and waits until it listens.
     package init(
         _ arguments: [String] = [], environment: [String: String] = [:], dev: Bool = true,
@@ -37,10 +40,14 @@ package final class ServiceProcess: Sendable {
             + (arguments.contains("--listen") ? [] : ["--listen", "127.0.0.1:0"]) + arguments
         self.environment = environment
         current = Locked(nil)
+        await Self.permits.take()
         try await start()
     }
 
-    deinit { current.withLock { $0?.signal(SIGKILL) } }
+    deinit {
+        current.withLock { $0?.signal(SIGKILL) }
+        Self.permits.giveBack()
+    }
 
     /// The port it listens on.
     package var port: UInt16 { current.withLock { $0?.port ?? 0 } }

@@ -5,8 +5,8 @@ package import Core
 package enum WebhookSignature {
     /// The signature of one message: `v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`.
     package static func sign(secret: String, id: String, timestamp: String, body: [UInt8]) -> String? {
-        guard secret.hasPrefix("whsec_"), let key = Base64.decode(String(secret.dropFirst(6))) else { return nil }
-        return "v1," + Base64.encode(hmac(key: key, message: Array("\(id).\(timestamp).".utf8) + body))
+        guard secret.hasPrefix("whsec_"), let key = Base64Text.decode(String(secret.dropFirst(6))) else { return nil }
+        return "v1," + Base64Text.encode(hmac(key: key, message: Array("\(id).\(timestamp).".utf8) + body))
     }
 
     /// True when one of the signatures in the header is right for the secret.

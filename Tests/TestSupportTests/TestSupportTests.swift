@@ -53,10 +53,10 @@ import Testing
 }
 
 @Suite struct OriginTests {
-    private let origin: Origin
+    private let origin: OriginServer
     private var client: APIClient { APIClient(port: origin.port, key: nil) }
 
-    init() throws { origin = try Origin() }
+    init() throws { origin = try OriginServer() }
 
     @Test func `a resource is served whole and in ranges`() async throws {
         origin.serve("/a", .generated(seed: 3, length: 100_000))
@@ -127,7 +127,7 @@ import Testing
     @Test func `a stopped origin refuses connections`() async throws {
         origin.stop()
         await #expect(throws: (any Error).self) { try await client.get("/") }
-        let again = try Origin(port: origin.port)
+        let again = try OriginServer(port: origin.port)
         #expect(try await client.get("/").status == 404)
         again.stop()
     }
@@ -137,7 +137,7 @@ import Testing
     @Test func `answers follow the delivery number`() async throws {
         let receiver = try Receiver(answers: [.status(500), .close, .json(["completed": true]), .launched])
         let client = APIClient(port: receiver.port, key: nil)
-        let secret = "whsec_" + Base64.encode([UInt8](repeating: 0, count: 32))
+        let secret = "whsec_" + Base64Text.encode([UInt8](repeating: 0, count: 32))
         let body = Array("{\"type\":\"x\"}".utf8)
         let signature = try #require(WebhookSignature.sign(secret: secret, id: "m", timestamp: "12", body: body))
         let headers = [("webhook-id", "m"), ("webhook-timestamp", "12"), ("webhook-signature", "v1,xx \(signature)")]
@@ -147,14 +147,14 @@ import Testing
         #expect(try await client.send("POST", "/hook", body: body).status == 204)
         let deliveries = try await receiver.waitForDelivery(count: 4, type: "x")
         #expect(deliveries[0].isSigned(with: secret))
-        #expect(!deliveries[0].isSigned(with: "whsec_" + Base64.encode([UInt8](repeating: 1, count: 32))))
+        #expect(!deliveries[0].isSigned(with: "whsec_" + Base64Text.encode([UInt8](repeating: 1, count: 32))))
         #expect(!deliveries[2].isSigned(with: secret))
     }
 }
 
 @Suite struct EventStreamTests {
     @Test func `events are read until the stream ends`() async throws {
-        let origin = try Origin()
+        let origin = try OriginServer()
         let text = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: hello\n\nid: 4\ndata: {\"seq\":4}\n\n"
         origin.serve("/events", .text(""), always: [.raw(text)])
         let stream = try await APIClient(port: origin.port).openStream("/events")
@@ -181,7 +181,7 @@ import Testing
 @Suite struct Base64Tests {
     @Test(arguments: [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")])
     func `the examples of RFC 4648 hold`(_ text: String, _ encoded: String) {
-        #expect(Base64.encode(Array(text.utf8)) == encoded)
-        #expect(Base64.decode(encoded) == Array(text.utf8))
+        #expect(Base64Text.encode(Array(text.utf8)) == encoded)
+        #expect(Base64Text.decode(encoded) == Array(text.utf8))
     }
 }

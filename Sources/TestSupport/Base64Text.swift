@@ -1,5 +1,5 @@
 /// Base64 with the standard alphabet and padding (RFC 4648 section 4), written apart from the product's.
-package enum Base64 {
+package enum Base64Text {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
     package static func encode(_ bytes: [UInt8]) -> String {

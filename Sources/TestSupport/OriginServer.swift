@@ -5,7 +5,7 @@ package import Core
 ///
 /// Each path has a `Resource`, and a list of turns: what goes wrong with its first request, its second, and so on;
 /// after the last turn the path is served as it should. Whatever arrives is recorded.
-package final class Origin: Sendable {
+package final class OriginServer: Sendable {
     /// One request as it arrived.
     package struct Request: Sendable {
         /// Counted from 1 over all paths.
@@ -97,7 +97,7 @@ final class OriginState: Sendable {
 
     private struct Shared {
         var paths: [String: Path] = [:]
-        var requests: [Origin.Request] = []
+        var requests: [OriginServer.Request] = []
         var inFlight = (now: 0, peak: 0)
     }
 
@@ -107,7 +107,7 @@ final class OriginState: Sendable {
         shared.withLock { $0.paths[path] = Path(resource: resource, turns: turns[...], always: always ?? []) }
     }
 
-    var requests: [Origin.Request] { shared.withLock { $0.requests } }
+    var requests: [OriginServer.Request] { shared.withLock { $0.requests } }
 
     var inFlight: (now: Int, peak: Int) { shared.withLock { $0.inFlight } }
 
@@ -116,7 +116,7 @@ final class OriginState: Sendable {
         _ method: String, _ target: String, _ fields: HTTPFields
     ) -> (index: Int, resource: Resource?, turn: [Misbehaviour]) {
         shared.withLock { shared in
-            let request = Origin.Request(
+            let request = OriginServer.Request(
                 number: shared.requests.count + 1, method: method, target: target, fields: fields, time: .now)
             shared.requests.append(request)
             shared.inFlight.now += 1
@@ -129,7 +129,7 @@ final class OriginState: Sendable {
         }
     }
 
-    func update(_ index: Int, _ change: @Sendable (inout Origin.Request) -> Void) {
+    func update(_ index: Int, _ change: @Sendable (inout OriginServer.Request) -> Void) {
         shared.withLock { change(&$0.requests[index]) }
     }
 
