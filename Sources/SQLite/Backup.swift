@@ -13,7 +13,7 @@ extension Database {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             let thread = OwnedThread("sqlite-backup") {
                 do throws(SQLiteError) {
-                    try Self.copy(source, to: path)
+                    try Self.copy(of: source, to: path)
                     continuation.resume()
                 } catch {
                     continuation.resume(throwing: error)
@@ -23,7 +23,8 @@ extension Database {
         }
     }
 
-    private static func copy(_ source: String, to path: String) throws(SQLiteError) {
+    /// As `backup(to:)`, on this thread and of a database that another process may have open.
+    package static func copy(of source: String, to path: String) throws(SQLiteError) {
         guard access(path, F_OK) != 0 else { throw failure("\(path): it exists already", 0) }
         let partial = path + ".partial"
         unlink(partial)

@@ -16,7 +16,7 @@ package final class Connection {
 
     let handle: OpaquePointer
     /// The last failure, for whoever finds the transaction gone.
-    private(set) var lastFailure: SQLiteError?
+    var lastFailure: SQLiteError?
     /// Pages in the write-ahead log after the last commit that wrote.
     private(set) var logPages = 0
     /// Commits that wrote, since the connection was opened.

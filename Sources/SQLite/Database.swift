@@ -36,14 +36,15 @@ package final class Database: Sendable {
     /// - Parameters:
     ///   - readers: Threads that read.
     ///   - migrations: By ascending version.
+    ///   - longestRead: How long a closure that reads may run. A longer one would keep the log from being reused.
     ///   - check: Whether to look for damage first (`PRAGMA quick_check`), which reads the whole file.
     ///   - onFatalError: Called on the writing thread after a commit that is neither done nor undone. It must end
     ///     the process without answering anybody; the next start finds out.
     /// - Throws: `SQLITE_SCHEMA` for a database of a newer program, `SQLITE_CORRUPT` for a damaged one,
     ///   `SQLITE_CANTOPEN`, `SQLITE_BUSY`.
     package static func open(
-        path: String, readers: Int = 2, migrations: [Migration], check: Bool = false, log: Log,
-        onFatalError: @escaping @Sendable (SQLiteError) -> Never
+        path: String, readers: Int = 2, longestRead: Duration = .seconds(5), migrations: [Migration],
+        check: Bool = false, log: Log, onFatalError: @escaping @Sendable (SQLiteError) -> Never
     ) throws(SQLiteError) -> Database {
         try createPrivately(path)
         let connection = try Connection(path: path, role: .writer)
@@ -62,7 +63,8 @@ package final class Database: Sendable {
         var readerThreads: [OwnedThread] = []
         do throws(SQLiteError) {
             for number in 1...readers {
-                let reader = try Reader(Connection(path: path, role: .reader), mailbox: reads)
+                let reader = try Reader(
+                    Connection(path: path, role: .reader), mailbox: reads, longestRead: longestRead)
                 readerThreads.append(OwnedThread("sqlite-read-\(number)") { reader.run() })
             }
         } catch {
@@ -82,7 +84,8 @@ package final class Database: Sendable {
         try await Self.run(body, by: writes)
     }
 
-    /// Runs `body` in a read transaction: all it reads is of one moment. Interrupted after five seconds.
+    /// Runs `body` in a read transaction: all it reads is of one moment. Interrupted when it takes
+    /// longer than reads may (`SQLiteError.isInterrupted`).
     package func read<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
         try await Self.run(body, by: reads)
     }
@@ -95,6 +98,12 @@ package final class Database: Sendable {
             if !mailbox.put(job) { job.fail(SQLiteError.closed) }
         }
     }
+
+    /// Closures that wait for the writing thread to take them.
+    package var waitingWrites: Int { writes.count }
+
+    /// Closures that wait for a reading thread to take them.
+    package var waitingReads: Int { reads.count }
 
     /// Whether the last writes found no room, and none has found any since.
     package var isFull: Bool { state.isFull }

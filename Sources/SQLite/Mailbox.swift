@@ -48,6 +48,13 @@ final class Mailbox<Item: Sendable>: @unchecked Sendable {
         return true
     }
 
+    /// How many wait now.
+    var count: Int {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return items.count
+    }
+
     /// Takes what waits, at most `limit`, and waits for the first when there is none.
     ///
     /// - Parameter patience: Milliseconds to wait; `nil` waits for ever.

@@ -5,13 +5,13 @@ import CSQLite
 final class Reader {
     private let connection: Connection
     private let mailbox: Mailbox<Job>
+    /// In milliseconds.
+    private let longestRead: Int64
 
-    /// Milliseconds a closure may run. A longer one would keep the log from being reused.
-    private static let timeLimit: Int64 = 5000
-
-    init(_ connection: Connection, mailbox: Mailbox<Job>) throws(SQLiteError) {
+    init(_ connection: Connection, mailbox: Mailbox<Job>, longestRead: Duration) throws(SQLiteError) {
         self.connection = connection
         self.mailbox = mailbox
+        self.longestRead = Int64(longestRead / .milliseconds(1))
         try connection.execute("PRAGMA query_only = ON")
     }
 
@@ -26,7 +26,7 @@ final class Reader {
     private func perform(_ job: Job) {
         do throws(SQLiteError) {
             try connection.execute("BEGIN")
-            connection.deadline = Clock.system.monotonic() + Self.timeLimit
+            connection.deadline = Clock.system.monotonic() + longestRead
             let outcome = job.run(connection)
             connection.deadline = nil
             if !connection.isAutocommit { try connection.execute("ROLLBACK") }

@@ -15,8 +15,9 @@ final class Writer {
     private let log: Log
     private let onFatalError: @Sendable (SQLiteError) -> Never
     private let pageSize: Int
-    /// Pages in the log after the last checkpoint, which left nothing to copy if this is 0.
+    /// Pages in the log, and commits that wrote, when the last checkpoint had ended.
     private var pagesAtCheckpoint = 0
+    private var commitsAtCheckpoint = 0
 
     /// Closures in one commit at most.
     private static let groupLimit = 512
@@ -96,6 +97,7 @@ final class Writer {
 
     /// Runs the closure, and throws when the whole transaction is gone after it, whatever it said itself.
     private func run(_ job: Job) throws(SQLiteError) -> Job.Outcome {
+        connection.lastFailure = nil
         let outcome = job.run(connection)
         if connection.isAutocommit {
             throw connection.lastFailure ?? SQLiteError(code: SQLITE_ABORT, message: "a closure ended the transaction")
@@ -128,7 +130,7 @@ final class Writer {
 
     // MARK: Checkpoints
 
-    private var hasUncopiedPages: Bool { connection.logPages != pagesAtCheckpoint }
+    private var hasUncopiedPages: Bool { connection.writingCommits != commitsAtCheckpoint }
 
     private var hasGrown: Bool {
         // The log starts anew at its beginning when all of it was copied and nobody reads from it.
@@ -149,6 +151,7 @@ final class Writer {
             log.warning("checkpoint failed, the write-ahead log grows", ("error", error))
         }
         pagesAtCheckpoint = connection.logPages
+        commitsAtCheckpoint = connection.writingCommits
     }
 
     private func waitingOneSecond(in mode: Int32) throws(SQLiteError) -> Bool {

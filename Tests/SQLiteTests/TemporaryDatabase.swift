@@ -75,21 +75,26 @@ final class Gate: Sendable {
     private let entered = Locked(false)
     private let opened = Locked(false)
 
-    /// Stays until `open()`.
+    /// Stays until `open()`. For the database's threads, which may block.
     func pass() {
         entered.withLock { $0 = true }
-        wait(for: opened)
-    }
-
-    func waitUntilEntered() { wait(for: entered) }
-
-    func open() { opened.withLock { $0 = true } }
-
-    private func wait(for flag: Locked<Bool>) {
         let deadline = Clock.system.monotonic() + 30_000
-        while !flag.withLock({ $0 }) {
-            precondition(Clock.system.monotonic() < deadline, "nobody came")
+        while !opened.withLock({ $0 }) {
+            precondition(Clock.system.monotonic() < deadline, "nobody opened")
             usleep(200)
         }
+    }
+
+    func waitUntilEntered() async throws { try await until { self.entered.withLock { $0 } } }
+
+    func open() { opened.withLock { $0 = true } }
+}
+
+/// Waits for `condition`, half a minute at most.
+func until(_ condition: @Sendable () -> Bool) async throws {
+    let deadline = Clock.system.monotonic() + 30_000
+    while !condition() {
+        try #require(Clock.system.monotonic() < deadline, "it did not happen")
+        try await Task.sleep(for: .milliseconds(1))
     }
 }

@@ -1,0 +1,53 @@
+import Base
+import Glibc
+import SQLite
+import Testing
+
+/// Puts another file under the descriptors of a database's write-ahead log.
+@Suite struct `Broken log` {
+    private func replaceLog(of database: String, with path: String, _ flags: Int32) throws {
+        let replacement = open(path, flags | O_CLOEXEC)
+        try #require(replacement >= 0)
+        defer { close(replacement) }
+        var replaced = 0
+        for descriptor in Int32(3)..<1024 where descriptor != replacement {
+            var target = [UInt8](repeating: 0, count: 4096)
+            let count = readlink("/proc/self/fd/\(descriptor)", &target, target.count)
+            guard count > 0, String(decoding: target[..<count], as: UTF8.self) == database + "-wal" else { continue }
+            dup2(replacement, descriptor)
+            replaced += 1
+        }
+        try #require(replaced > 0)
+    }
+
+    @Test func `a commit that fails with an I/O error ends the process and answers nobody`() async throws {
+        let folder = TemporaryFolder()
+        let fatal = Locked<SQLiteError?>(nil)
+        let answered = Locked(false)
+        let database = try Database.open(
+            path: folder.file("test.db"), migrations: Migration.things, log: .none,
+            onFatalError: { error in
+                fatal.withLock { $0 = error }
+                pthread_exit(nil)
+            })
+        try await database.add("a")
+        try replaceLog(of: folder.file("test.db"), with: folder.file("test.db-wal"), O_RDONLY)
+        Task {
+            _ = try? await database.add("b")
+            answered.withLock { $0 = true }
+        }
+        try await until { fatal.withLock { $0 } != nil }
+        #expect(fatal.withLock { $0 }?.primaryCode == 10)
+        #expect(!answered.withLock { $0 })
+    }
+
+    @Test func `a commit that finds the disk full fails and ends nothing`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open(readers: 1)
+        try await database.add("a")
+        try replaceLog(of: folder.file("test.db"), with: "/dev/full", O_RDWR)
+        let error = await #expect(throws: SQLiteError.self) { try await database.add("b") }
+        #expect(error?.isFull == true)
+        #expect(database.isFull)
+    }
+}

@@ -1,0 +1,201 @@
+import Base
+import Glibc
+import SQLite
+import Testing
+
+@Suite struct `Readers` {
+    @Test func `a closure that reads sees one moment`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        try await database.add("a")
+        let gate = Gate()
+        async let counts = database.read { db in
+            let before = try db.first("SELECT count(*) FROM thing") { $0.int(0) }
+            gate.pass()
+            return [before, try db.first("SELECT count(*) FROM thing") { $0.int(0) }]
+        }
+        try await gate.waitUntilEntered()
+        try await database.add("b")
+        gate.open()
+        #expect(try await counts == [1, 1])
+        #expect(try await database.names() == ["a", "b"])
+    }
+
+    @Test func `a closure that reads cannot write`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        let error = await #expect(throws: SQLiteError.self) {
+            try await database.read { try $0.execute("INSERT INTO thing (name) VALUES ('a')") }
+        }
+        #expect(error?.primaryCode == 8)
+        #expect(try await database.names() == [])
+    }
+
+    @Test func `a read that takes too long is interrupted and the reader goes on`() async throws {
+        let folder = TemporaryFolder()
+        let database = try Database.open(
+            path: folder.file("test.db"), readers: 1, longestRead: .milliseconds(20), migrations: [], log: .none,
+            onFatalError: { preconditionFailure("\($0)") })
+        let error = await #expect(throws: SQLiteError.self) {
+            try await database.read { db in
+                try db.first(
+                    """
+                    WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number)
+                    SELECT count(*) FROM number
+                    """
+                ) { $0.int(0) }
+            }
+        }
+        #expect(error?.isInterrupted == true)
+        #expect(try await database.read { try $0.first("SELECT 1") { $0.int(0) } } == 1)
+    }
+}
+
+@Suite struct `The file` {
+    @Test func `belongs to its owner alone, and so does the log`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        try await database.add("a")
+        for name in ["test.db", "test.db-wal", "test.db-shm"] {
+            var status = stat()
+            #expect(stat(folder.file(name), &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600, "\(name)")
+        }
+    }
+
+    @Test func `closing does what was asked, copies the log and refuses the rest`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        try await database.add("a")
+        database.close()
+        database.close()
+        #expect(folder.names() == ["test.db"])
+        let error = await #expect(throws: SQLiteError.self) { try await database.add("b") }
+        #expect(error?.primaryCode == 21)
+        #expect(try await folder.open(check: true).names() == ["a"])
+    }
+
+    @Test func `the last reference closes, even from a closure of its own`() async throws {
+        let folder = TemporaryFolder()
+        var database: Database? = try folder.open()
+        try await database?.write { [database] db in
+            _ = database
+            try db.execute("INSERT INTO thing (name) VALUES ('a')")
+        }
+        database = nil
+        try await until { folder.names() == ["test.db"] }
+    }
+
+    @Test func `the log stays short while much is written`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        var longest: off_t = 0
+        for number in 0..<40 {
+            try await database.write { db in
+                try db.execute("INSERT INTO thing (name, body) VALUES (?, zeroblob(1000000))", "\(number)")
+            }
+            var status = stat()
+            #expect(stat(folder.file("test.db-wal"), &status) == 0)
+            longest = max(longest, status.st_size)
+        }
+        #expect(longest < 8 << 20)
+    }
+
+    @Test func `damage is found when asked for`() async throws {
+        let folder = TemporaryFolder()
+        var database: Database? = try folder.open()
+        for number in 0..<500 { try await database?.add("\(number) \(String(repeating: "x", count: 100))") }
+        database?.close()
+        database = nil
+        let file = Glibc.open(folder.file("test.db"), O_RDWR)
+        try #require(file >= 0)
+        let rubbish = [UInt8](repeating: 0xAA, count: 4096)
+        pwrite(file, rubbish, rubbish.count, 5 * 4096)
+        Glibc.close(file)
+        let error = #expect(throws: SQLiteError.self) { try folder.open(check: true) }
+        #expect(error?.primaryCode == 11)
+    }
+}
+
+@Suite struct `Migrations` {
+    private static let second = Migration(
+        version: 2, sql: "ALTER TABLE thing ADD COLUMN colour TEXT; UPDATE thing SET colour = 'red';")
+
+    @Test func `go forward and keep what is there`() async throws {
+        let folder = TemporaryFolder()
+        let old = try folder.open()
+        try await old.add("a")
+        old.close()
+        for _ in 0..<2 {
+            let new = try folder.open(migrations: Migration.things + [Self.second])
+            #expect(try await new.read { try $0.first("SELECT colour FROM thing") { $0.text(0) } } == "red")
+            new.close()
+        }
+    }
+
+    @Test func `a schema of a newer program is refused and left alone`() async throws {
+        let folder = TemporaryFolder()
+        try folder.open(migrations: Migration.things + [Self.second]).close()
+        let error = #expect(throws: SQLiteError.self) { try folder.open() }
+        #expect(error?.message.contains("schema version 2, this program knows versions up to 1") == true)
+        #expect(folder.names() == ["test.db"])
+        _ = try folder.open(migrations: Migration.things + [Self.second])
+    }
+
+    @Test func `one that fails is undone whole and says which it was`() async throws {
+        let folder = TemporaryFolder()
+        let broken = Migration(
+            version: 2, sql: "CREATE TABLE other (id INTEGER) STRICT; INSERT INTO nowhere VALUES (1)")
+        let error = #expect(throws: SQLiteError.self) { try folder.open(migrations: Migration.things + [broken]) }
+        #expect(error?.message == "migration to version 2: no such table: nowhere")
+        let tables = try await folder.open().read { db in
+            try db.all("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name") { $0.text(0) }
+        }
+        #expect(tables == ["part", "thing"])
+    }
+
+    @Test func `one that leaves a foreign key leading nowhere is undone`() async throws {
+        let folder = TemporaryFolder()
+        let orphaning = Migration(version: 2, sql: "INSERT INTO part (thing) VALUES (7)")
+        let error = #expect(throws: SQLiteError.self) { try folder.open(migrations: Migration.things + [orphaning]) }
+        #expect(error?.isConstraint == true)
+    }
+}
+
+@Suite struct `Backup` {
+    @Test func `a copy made while others write is whole and private`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        // Each write adds two, so a copy with an odd number would be torn.
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0..<4 {
+                group.addTask {
+                    for number in 0..<50 {
+                        try await database.write { db in
+                            try db.execute("INSERT INTO thing (name) VALUES (?)", "\(writer) \(number) a")
+                            try db.execute("INSERT INTO thing (name) VALUES (?)", "\(writer) \(number) b")
+                        }
+                    }
+                }
+            }
+            for copy in 0..<3 { group.addTask { try await database.backup(to: folder.file("copy\(copy).db")) } }
+            try await group.waitForAll()
+        }
+        try await database.backup(to: folder.file("copy3.db"))
+        for copy in 0..<4 {
+            var status = stat()
+            #expect(stat(folder.file("copy\(copy).db"), &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600)
+            let names = try await folder.open("copy\(copy).db", check: true).names()
+            #expect(names.count.isMultiple(of: 2))
+            if copy == 3 { #expect(names.count == 400) }
+        }
+    }
+
+    @Test func `a file that exists is not overwritten`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        try await database.backup(to: folder.file("copy.db"))
+        await #expect(throws: SQLiteError.self) { try await database.backup(to: folder.file("copy.db")) }
+    }
+}

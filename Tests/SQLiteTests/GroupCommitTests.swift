@@ -1,0 +1,164 @@
+import Base
+import Glibc
+import SQLite
+import Testing
+
+@Suite struct `Group commit` {
+    private struct Refusal: Error, Equatable {}
+
+    /// Makes `closures` wait behind one that holds the writing thread, so that they share one commit, in order.
+    private func together(
+        _ database: Database, _ closures: [@Sendable (Connection) throws -> Void]
+    ) async throws -> [Result<Void, any Error>] {
+        let gate = Gate()
+        return try await withThrowingTaskGroup(of: (Int, Result<Void, any Error>).self) { group in
+            group.addTask {
+                try await database.write { _ in gate.pass() }
+                return (-1, .success(()))
+            }
+            try await gate.waitUntilEntered()
+            for (index, closure) in closures.enumerated() {
+                group.addTask {
+                    do {
+                        return (index, .success(try await database.write(closure)))
+                    } catch {
+                        return (index, .failure(error))
+                    }
+                }
+                try await until { database.waitingWrites == index + 1 }
+            }
+            gate.open()
+            var results: [Int: Result<Void, any Error>] = [:]
+            for try await (index, result) in group { results[index] = result }
+            return closures.indices.compactMap { results[$0] }
+        }
+    }
+
+    private static func add(_ name: String) -> @Sendable (Connection) throws -> Void {
+        { db in try db.execute("INSERT INTO thing (name) VALUES (?)", name) }
+    }
+
+    @Test func `a closure that throws is undone alone and gets its own error`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        let results = try await together(
+            database,
+            [
+                Self.add("a"),
+                { db in
+                    try Self.add("b")(db)
+                    throw Refusal()
+                },
+                Self.add("c"),
+                Self.add("a"),
+            ])
+        #expect(throws: Never.self) { try results[0].get() }
+        #expect(throws: Refusal()) { try results[1].get() }
+        #expect(throws: Never.self) { try results[2].get() }
+        #expect(throws: SQLiteError.self) { try results[3].get() }
+        #expect(try await database.names() == ["a", "c"])
+    }
+
+    @Test func `a lone closure that throws is undone`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        await #expect(throws: Refusal()) {
+            try await database.write { db in
+                try Self.add("a")(db)
+                throw Refusal()
+            }
+        }
+        try await database.add("b")
+        #expect(try await database.names() == ["b"])
+    }
+
+    @Test func `closures run in the order they came`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        _ = try await together(database, (0..<100).map { Self.add("\($0)") })
+        #expect(try await database.names() == (0..<100).map { "\($0)" })
+    }
+
+    @Test func `more closures than one commit takes are all done`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        let results = try await together(database, (0..<600).map { Self.add("\($0)") })
+        #expect(results.count == 600)
+        #expect(try await database.names().count == 600)
+    }
+
+    @Test func `a later closure sees what an earlier one of its group wrote`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        let seen = Locked(0)
+        _ = try await together(
+            database,
+            [
+                Self.add("a"),
+                { db in
+                    let count = try db.first("SELECT count(*) FROM thing") { $0.int(0) }
+                    seen.withLock { $0 = count ?? 0 }
+                },
+            ])
+        #expect(seen.withLock { $0 } == 1)
+    }
+
+    @Test func `many writers at once lose nothing`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        try await database.add("counter")
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<64 {
+                group.addTask {
+                    for _ in 0..<20 {
+                        try await database.write { db in
+                            let size = try db.first("SELECT size FROM thing") { $0.int(0) } ?? 0
+                            try db.execute("UPDATE thing SET size = ?", size + 1)
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let size = try await database.read { try $0.first("SELECT size FROM thing") { $0.int(0) } }
+        #expect(size == 1280)
+    }
+
+    @Test(arguments: [true, false])
+    func `a broken deferred foreign key is the error of its own caller`(alone: Bool) async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        let orphan: @Sendable (Connection) throws -> Void = { try $0.execute("INSERT INTO part (thing) VALUES (99)") }
+        let results = try await together(database, alone ? [orphan] : [Self.add("a"), orphan, Self.add("b")])
+        let error = #expect(throws: SQLiteError.self) { try results[alone ? 0 : 1].get() }
+        #expect(error?.code == 787)
+        #expect(try await database.names() == (alone ? [] : ["a", "b"]))
+        #expect(try await database.read { try $0.first("SELECT count(*) FROM part") { $0.int(0) } } == 0)
+    }
+
+    @Test func `nobody of a group is told success when the disk is full`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        // As many pages as there are: no room for one more.
+        try await database.write { try $0.execute("PRAGMA max_page_count = 1") }
+        let large: @Sendable (Connection) throws -> Void = { db in
+            try db.execute("INSERT INTO thing (name, body) VALUES ('large', zeroblob(100000))")
+        }
+        let swallowed: @Sendable (Connection) throws -> Void = { db in try? large(db) }
+        for closure in [large, swallowed] {
+            let results = try await together(database, [Self.add("a"), closure, Self.add("b")])
+            for result in results {
+                let error = #expect(throws: SQLiteError.self) { try result.get() }
+                #expect(error?.isFull == true)
+            }
+            #expect(database.isFull)
+            #expect(try await database.names() == [])
+        }
+        // A write that needs no room says nothing about room.
+        try await database.write { try $0.execute("PRAGMA max_page_count = 1000000") }
+        #expect(database.isFull)
+        try await database.add("c")
+        #expect(!database.isFull)
+        #expect(try await database.names() == ["c"])
+    }
+}
