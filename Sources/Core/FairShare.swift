@@ -1,0 +1,232 @@
+/// Picks which transfers start when there is room: apps in turn, then their sessions in turn, then their hosts.
+///
+/// The turn goes to whoever has the fewest transfers running for its weight, then to whoever was served longest ago, so
+/// that one slot shared by many goes round as well. A session of service type `background` weighs a quarter. Within a
+/// session the higher priority goes first. Each pick is deterministic: equal input and history, equal output.
+package struct FairShare: Sendable {
+    /// Tasks of one session for one host.
+    package struct Lane: Hashable, Sendable {
+        package var app: Int64
+        package var session: Int64
+        package var host: String
+        /// Of the task that would start first.
+        package var priority: Double
+        /// Tasks that could start now.
+        package var ready: Int
+        /// Tasks of the lane that run.
+        package var running: Int
+        /// How many of the lane may run at once (`httpMaximumConnectionsPerHost`).
+        package var limit: Int
+        /// Whether the session's service type is `background`.
+        package var isBackground: Bool
+
+        package init(
+            app: Int64, session: Int64, host: String, priority: Double, ready: Int, running: Int, limit: Int,
+            isBackground: Bool = false
+        ) {
+            self.app = app
+            self.session = session
+            self.host = host
+            self.priority = priority
+            self.ready = ready
+            self.running = running
+            self.limit = limit
+            self.isBackground = isBackground
+        }
+    }
+
+    /// How many tasks of a lane start.
+    package struct Grant: Hashable, Sendable {
+        /// Index into the lanes given.
+        package var lane: Int
+        package var count: Int
+
+        package init(lane: Int, count: Int) {
+            self.lane = lane
+            self.count = count
+        }
+    }
+
+    private var turn: UInt64 = 0
+    private var servedApps: [Int64: UInt64] = [:]
+    private var servedSessions: [Int64: UInt64] = [:]
+    /// How many apps and sessions are remembered at most; the longest unserved are forgotten first.
+    private static let memory = 16_384
+
+    package init() {}
+
+    /// Shares out the free slots. Costs O((lanes + slots) · log lanes).
+    ///
+    /// - Parameters:
+    ///   - lanes: Every lane with something ready or running.
+    ///   - freeSlots: Transfers that may start in the whole service.
+    ///   - hostLimit: Transfers to one host in the whole service, those running included.
+    /// - Returns: Grants in the order of their first start.
+    package mutating func pick(_ lanes: [Lane], freeSlots: Int, hostLimit: Int) -> [Grant] {
+        var table = Table(lanes, hostLimit: hostLimit, servedApps: servedApps, servedSessions: servedSessions)
+        var counts: [Int: Int] = [:]
+        var order: [Int] = []
+        for _ in 0..<max(0, freeSlots) {
+            guard let index = table.next(turn: turn) else { break }
+            turn += 1
+            servedApps[lanes[index].app] = turn
+            servedSessions[lanes[index].session] = turn
+            if counts[index] == nil { order.append(index) }
+            counts[index, default: 0] += 1
+        }
+        Self.forget(&servedApps)
+        Self.forget(&servedSessions)
+        return order.map { Grant(lane: $0, count: counts[$0] ?? 0) }
+    }
+
+    private static func forget(_ served: inout [Int64: UInt64]) {
+        guard served.count > memory else { return }
+        let newest = served.sorted { $0.value > $1.value }.prefix(memory / 2)
+        served = Dictionary(uniqueKeysWithValues: newest.map { ($0.key, $0.value) })
+    }
+}
+
+extension FairShare {
+    /// A place in a queue: load for its weight, then when it was served last, then its number.
+    private struct Place: Comparable {
+        var load: Double
+        var servedAt: UInt64
+        var key: Int64
+
+        static func < (left: Place, right: Place) -> Bool {
+            (left.load, left.servedAt, left.key) < (right.load, right.servedAt, right.key)
+        }
+    }
+
+    private struct LanePlace: Comparable {
+        var priority: Double
+        var running: Int
+        var host: String
+        var index: Int
+
+        static func < (left: LanePlace, right: LanePlace) -> Bool {
+            if left.priority != right.priority { return left.priority > right.priority }
+            return (left.running, left.host, left.index) < (right.running, right.host, right.index)
+        }
+    }
+
+    private struct SessionTurn {
+        var isBackground: Bool
+        var running = 0
+        var servedAt: UInt64
+        var lanes = Heap<LanePlace>()
+
+        var weight: Double { isBackground ? 0.25 : 1 }
+    }
+
+    private struct AppTurn {
+        var running = 0
+        /// Sessions with something ready that are not `background`.
+        var foreground = 0
+        var servedAt: UInt64
+        var sessions = Heap<Place>()
+
+        var weight: Double { foreground > 0 ? 1 : 0.25 }
+    }
+
+    /// The queues of one round: apps, in each its sessions, in each its lanes.
+    private struct Table {
+        private let lanes: [Lane]
+        private var ready: [Int]
+        private var running: [Int]
+        private var hostRoom: [String: Int] = [:]
+        private var sessions: [Int64: SessionTurn] = [:]
+        private var apps: [Int64: AppTurn] = [:]
+        private var queue = Heap<Place>()
+
+        init(_ lanes: [Lane], hostLimit: Int, servedApps: [Int64: UInt64], servedSessions: [Int64: UInt64]) {
+            self.lanes = lanes
+            ready = lanes.map(\.ready)
+            running = lanes.map(\.running)
+            var appOf: [Int64: Int64] = [:]
+            for (index, lane) in lanes.enumerated() {
+                hostRoom[lane.host, default: hostLimit] -= lane.running
+                apps[lane.app, default: AppTurn(servedAt: servedApps[lane.app] ?? 0)].running += lane.running
+                sessions[
+                    lane.session,
+                    default: SessionTurn(isBackground: lane.isBackground, servedAt: servedSessions[lane.session] ?? 0)
+                ].running += lane.running
+                guard lane.ready > 0, lane.running < lane.limit else { continue }
+                appOf[lane.session] = lane.app
+                let place = place(ofLane: index)
+                sessions[lane.session]?.lanes.insert(place)
+            }
+            for (session, app) in appOf {
+                guard let turn = sessions[session] else { continue }
+                let place = place(of: session, turn)
+                apps[app]?.sessions.insert(place)
+                if !turn.isBackground { apps[app]?.foreground += 1 }
+            }
+            for (app, turn) in apps where !turn.sessions.isEmpty { queue.insert(place(of: app, turn)) }
+        }
+
+        /// The lane that starts one task next, or nil when nothing can.
+        mutating func next(turn: UInt64) -> Int? {
+            while let place = queue.popLeast() {
+                // Taken out while it changes, so that its heap is not copied.
+                guard var app = apps.removeValue(forKey: place.key) else { continue }
+                let index = nextLane(of: &app, turn: turn)
+                if index != nil {
+                    app.running += 1
+                    app.servedAt = turn + 1
+                }
+                if !app.sessions.isEmpty { queue.insert(self.place(of: place.key, app)) }
+                apps[place.key] = app
+                if let index { return index }
+            }
+            return nil
+        }
+
+        private mutating func nextLane(of app: inout AppTurn, turn: UInt64) -> Int? {
+            while let place = app.sessions.popLeast() {
+                guard var session = sessions.removeValue(forKey: place.key) else { continue }
+                let index = nextLane(of: &session)
+                if index != nil {
+                    session.running += 1
+                    session.servedAt = turn + 1
+                }
+                if session.lanes.isEmpty {
+                    if !session.isBackground { app.foreground -= 1 }
+                } else {
+                    app.sessions.insert(self.place(of: place.key, session))
+                }
+                sessions[place.key] = session
+                if let index { return index }
+            }
+            return nil
+        }
+
+        private mutating func nextLane(of session: inout SessionTurn) -> Int? {
+            while let place = session.lanes.popLeast() {
+                let lane = lanes[place.index]
+                // A full host stays full in this round: its lanes leave the queue for good.
+                guard let room = hostRoom[lane.host], room > 0 else { continue }
+                hostRoom[lane.host] = room - 1
+                ready[place.index] -= 1
+                running[place.index] += 1
+                if ready[place.index] > 0, running[place.index] < lane.limit {
+                    session.lanes.insert(self.place(ofLane: place.index))
+                }
+                return place.index
+            }
+            return nil
+        }
+
+        private func place(ofLane index: Int) -> LanePlace {
+            LanePlace(priority: lanes[index].priority, running: running[index], host: lanes[index].host, index: index)
+        }
+
+        private func place(of key: Int64, _ turn: SessionTurn) -> Place {
+            Place(load: Double(turn.running + 1) / turn.weight, servedAt: turn.servedAt, key: key)
+        }
+
+        private func place(of key: Int64, _ turn: AppTurn) -> Place {
+            Place(load: Double(turn.running + 1) / turn.weight, servedAt: turn.servedAt, key: key)
+        }
+    }
+}

@@ -1,0 +1,59 @@
+/// A stretch of the week, in UTC, in which discretionary work may run.
+package struct ServiceWindow: Hashable, Sendable, Codable {
+    package enum Weekday: String, Hashable, Sendable, Codable, CaseIterable {
+        case sunday, monday, tuesday, wednesday, thursday, friday, saturday
+    }
+
+    /// The days on which it opens.
+    package var days: Set<Weekday>
+    /// Minutes from midnight, 0…1439.
+    package var from: Int
+    /// Minutes from midnight, 0…1440; not after ``from`` means on the next day, equal to it a whole day.
+    package var to: Int
+    /// Bytes per second over all transfers while it is open.
+    package var bandwidthLimit: Int64?
+
+    package init(
+        days: Set<Weekday> = Set(Weekday.allCases), from: Int, to: Int, bandwidthLimit: Int64? = nil
+    ) {
+        self.days = days
+        self.from = from
+        self.to = to
+        self.bandwidthLimit = bandwidthLimit
+    }
+
+    package var isValid: Bool {
+        !days.isEmpty && (0..<1440).contains(from) && (0...1440).contains(to) && (bandwidthLimit ?? 1) > 0
+    }
+
+    /// How long it stays open each time.
+    var length: Duration { .seconds(60 * (to > from ? to - from : to - from + 1440)) }
+
+    /// The openings that can matter around a moment, in order: from the day before, whose opening may still last, to
+    /// the same day next week.
+    func openings(around now: Timestamp) -> [(opens: Timestamp, closes: Timestamp)] {
+        let today = now.milliseconds.flooredDivision(by: CivilTime.millisecondsPerDay).quotient
+        return (today - 1...today + 7).compactMap { day in
+            // 1970-01-01 was a Thursday.
+            let weekday = Weekday.allCases[Int((day + 4).flooredDivision(by: 7).remainder)]
+            guard days.contains(weekday) else { return nil }
+            let midnight = Timestamp(milliseconds: day * CivilTime.millisecondsPerDay)
+            let opens = midnight + .seconds(from * 60)
+            return (opens, opens + length)
+        }
+    }
+
+    package func isOpen(at now: Timestamp) -> Bool {
+        openings(around: now).contains { $0.opens <= now && now < $0.closes }
+    }
+
+    /// The next moment at which it opens; nil without days.
+    package func nextOpening(after now: Timestamp) -> Timestamp? {
+        openings(around: now).first { $0.opens > now }?.opens
+    }
+
+    /// The next moment at which it opens or closes.
+    package func nextChange(after now: Timestamp) -> Timestamp? {
+        openings(around: now).flatMap { [$0.opens, $0.closes] }.filter { $0 > now }.min()
+    }
+}

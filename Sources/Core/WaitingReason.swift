@@ -1,0 +1,19 @@
+/// Why a task is not moving, in words a person understands (`waitingFor` of a task).
+package struct WaitingReason: Hashable, Sendable, Codable {
+    package enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
+        case connectivity, cellularAccess, expensiveAccess, constrainedAccess
+        case power, cheapNetwork, unconstrainedNetwork, load, window
+        case earliestBeginDate, answer, retry, originPause, capacity, diskSpace
+    }
+
+    package var kind: Kind
+    package var detail: String
+    /// When it ends by itself, where that is known.
+    package var until: Timestamp?
+
+    package init(kind: Kind, detail: String, until: Timestamp? = nil) {
+        self.kind = kind
+        self.detail = detail
+        self.until = until
+    }
+}
