@@ -1,1 +1,225 @@
-// Nothing here yet.
+package import Base
+import CMicroHTTPD
+import Glibc
+
+/// An HTTP/1.1 server over libmicrohttpd: epoll, a few threads, no thread for a request that waits.
+///
+/// A handler runs on libmicrohttpd's thread until it first waits; then the connection is suspended, the handler goes
+/// on in Swift's pool, and its answer is queued on the library's thread again.
+package final class HTTPServer: Sendable {
+    /// Makes the body of an answer that the server gives itself; the second argument is the request's identifier.
+    package typealias Refusal = @Sendable (RefusalReason, String) -> HTTPResponse
+    /// Changes an answer on its way out, for headers that belong on all.
+    package typealias Adornment = @Sendable (HTTPRequest, inout HTTPResponse) -> Void
+
+    let limits: ServerLimits
+    let router: Router
+    let refusal: Refusal
+    let adorn: Adornment?
+    let log: Log
+    let observe: @Sendable (Observation) -> Void
+    let clock = Clock.system
+    let budget: BodyBudget
+    let watch: Watch
+    let isTLS: Bool
+    /// The port it listens on.
+    package let port: UInt16
+    private let state = Locked(State())
+
+    private struct State: Sendable {
+        var daemon: Daemon?
+        var clients: [ObjectIdentifier: ClientConnection] = [:]
+        var handlers = 0
+        var isStopping = false
+        var lastSweep: Int64 = 0
+    }
+
+    /// Unchecked: started once, stopped once, given connections by one thread in between, as the library allows.
+    private struct Daemon: @unchecked Sendable {
+        let pointer: OpaquePointer
+    }
+
+    /// Listens and serves until ``stop(within:)``.
+    ///
+    /// - Parameters:
+    ///   - address: numeric, IPv4 or IPv6.
+    ///   - port: 0 for one that is free.
+    ///   - tls: certificate chain and key in PEM.
+    /// - Throws: ``ServerStartError``: the address is taken, the key does not fit.
+    package static func start(
+        address: String, port: UInt16, limits: ServerLimits = ServerLimits(),
+        tls: (certificatePEM: String, keyPEM: String)? = nil, router: Router, refusal: @escaping Refusal,
+        adorn: Adornment? = nil, log: Log, observe: @escaping @Sendable (Observation) -> Void = { _ in }
+    ) throws(ServerStartError) -> HTTPServer {
+        signal(SIGPIPE, SIG_IGN)
+        let listener = try SocketAddress.listen(address, port: port)
+        let watch: Watch
+        do { watch = try Watch(listener: listener.descriptor, limits: limits) } catch {
+            close(listener.descriptor)
+            throw error
+        }
+        let server = HTTPServer(
+            limits: limits, router: router, refusal: refusal, adorn: adorn, log: log, observe: observe, watch: watch,
+            isTLS: tls != nil, port: listener.port)
+        guard let daemon = server.startDaemon(tls) else {
+            watch.stopAccepting()
+            throw ServerStartError(message: tls == nil ? "libmicrohttpd does not start" : "certificate or key is bad")
+        }
+        server.state.withLock { $0.daemon = Daemon(pointer: daemon) }
+        watch.run(server)
+        return server
+    }
+
+    private init(
+        limits: ServerLimits, router: Router, refusal: @escaping Refusal, adorn: Adornment?, log: Log,
+        observe: @escaping @Sendable (Observation) -> Void, watch: Watch, isTLS: Bool, port: UInt16
+    ) {
+        self.limits = limits
+        self.router = router
+        self.refusal = refusal
+        self.adorn = adorn
+        self.log = log
+        self.observe = observe
+        self.watch = watch
+        self.isTLS = isTLS
+        self.port = port
+        budget = BodyBudget(bytes: limits.sharedBodyBytes)
+    }
+
+    private func startDaemon(_ tls: (certificatePEM: String, keyPEM: String)?) -> OpaquePointer? {
+        var flags = MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
+        flags |= MHD_USE_NO_LISTEN_SOCKET.rawValue | MHD_USE_ERROR_LOG.rawValue
+        // Balanced when the daemon has stopped: its callbacks need the server until then.
+        let context = Unmanaged.passRetained(self).toOpaque()
+        var options = Callbacks.options(context) + [
+            option(.THREAD_POOL_SIZE, max(2, limits.threads)),
+            option(.CONNECTION_LIMIT, limits.connections + 64),
+            option(.CONNECTION_TIMEOUT, max(1, Int(limits.inactivity.milliseconds + 999) / 1000)),
+            option(.CONNECTION_MEMORY_LIMIT, limits.connectionMemory),
+            option(.STRICT_FOR_CLIENT, 1),
+        ]
+        let daemon: OpaquePointer?
+        if let tls {
+            flags |= MHD_USE_TLS.rawValue
+            daemon = withTexts([tls.certificatePEM, tls.keyPEM, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"]) {
+                options.append(option(.HTTPS_MEM_CERT, $0[0]))
+                options.append(option(.HTTPS_MEM_KEY, $0[1]))
+                options.append(option(.HTTPS_PRIORITIES, $0[2]))
+                return Callbacks.start(flags, context, options)
+            }
+        } else {
+            daemon = Callbacks.start(flags, context, options)
+        }
+        if daemon == nil { Unmanaged<HTTPServer>.fromOpaque(context).release() }
+        return daemon
+    }
+
+    // MARK: Connections
+
+    var isStopping: Bool { state.withLock { $0.isStopping } }
+    var hasNoClients: Bool { state.withLock { $0.clients.isEmpty } }
+    var allClients: [ClientConnection] { state.withLock { Array($0.clients.values) } }
+
+    /// Whether a sweep over all connections is due; then it counts as done.
+    func isSweepDue(at now: Int64, tick: Int64) -> Bool {
+        state.withLock { state in
+            guard now - state.lastSweep >= tick else { return false }
+            state.lastSweep = now
+            return true
+        }
+    }
+
+    /// Gives a new connection to libmicrohttpd, which then owns the descriptor; closes it when there are too many.
+    func admit(_ descriptor: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) {
+        let daemon = state.withLock { $0.clients.count < limits.connections ? $0.daemon : nil }
+        guard let daemon else {
+            close(descriptor)
+            return
+        }
+        _ = MHD_add_connection(daemon.pointer, descriptor, address, length)
+    }
+
+    /// libmicrohttpd has begun to serve a connection.
+    func connected(_ handle: ConnectionHandle) -> ClientConnection {
+        let client = ClientConnection(handle, deadline: clock.monotonic() + limits.headDeadline.milliseconds)
+        let isFirst = state.withLock { state in
+            state.clients[ObjectIdentifier(client)] = client
+            return state.clients.count == 1
+        }
+        if isFirst { watch.ring() }
+        return client
+    }
+
+    func disconnected(_ client: ClientConnection) {
+        client.closed()
+        _ = state.withLock { $0.clients.removeValue(forKey: ObjectIdentifier(client)) }
+    }
+
+    func handlerStarted() { state.withLock { $0.handlers += 1 } }
+    func handlerEnded() { state.withLock { $0.handlers -= 1 } }
+
+    // MARK: The end
+
+    /// Stops: no new connections, 503 to new requests, held handlers woken, running ones awaited for `limit`, then
+    /// answered in their place; last the library's threads end.
+    package func stop(within limit: Duration) async {
+        let isFirst = state.withLock { state in
+            defer { state.isStopping = true }
+            return !state.isStopping
+        }
+        guard isFirst else { return }
+        watch.stopAccepting()
+        for client in allClients { client.exchange?.wake() }
+        await wait(limit) { self.isQuiet }
+        for client in allClients { client.exchange?.force() }
+        await wait(.seconds(2)) { !self.allClients.contains { $0.exchange?.isHeld == true } }
+        await withCheckedContinuation { continuation in
+            watch.end {
+                self.stopDaemon()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Whether no handler runs and no answer is under way.
+    private var isQuiet: Bool {
+        state.withLock { $0.handlers == 0 } && allClients.allSatisfy { $0.exchange?.isBusy != true }
+    }
+
+    private func wait(_ limit: Duration, _ condition: () -> Bool) async {
+        let end = clock.monotonic() + limit.milliseconds
+        while !condition(), clock.monotonic() < end {
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    /// "It is an API violation to call MHD_stop_daemon while having suspended connections": then its threads stay.
+    private func stopDaemon() {
+        let daemon = state.withLock { state in
+            defer { state.daemon = nil }
+            return state.daemon
+        }
+        guard let daemon else { return }
+        guard !allClients.contains(where: { $0.exchange?.isHeld == true }) else {
+            log.error("a connection is still held, the HTTP threads are left running")
+            return
+        }
+        MHD_stop_daemon(daemon.pointer)
+        Unmanaged.passUnretained(self).release()
+    }
+}
+
+private func option(_ option: MHD_OPTION, _ value: Int) -> MHD_OptionItem {
+    MHD_OptionItem(option: option, value: value, ptr_value: nil)
+}
+
+private func option(_ option: MHD_OPTION, _ text: UnsafeMutablePointer<CChar>) -> MHD_OptionItem {
+    MHD_OptionItem(option: option, value: 0, ptr_value: UnsafeMutableRawPointer(text))
+}
+
+/// Texts as C strings for the length of `body`.
+private func withTexts<Result>(_ texts: [String], _ body: ([UnsafeMutablePointer<CChar>]) -> Result) -> Result {
+    let copies = texts.map { strdup($0)! }  // Only fails when memory is out.
+    defer { for copy in copies { free(copy) } }
+    return body(copies)
+}

@@ -1,0 +1,86 @@
+import Base
+import CMicroHTTPD
+import Glibc
+
+/// One client's connection, from libmicrohttpd's "started" to its "closed".
+///
+/// The descriptor is the library's; between the two it may be shut, written to and duplicated, and all that happens
+/// under the lock that "closed" takes too, so never on a number that means another connection.
+final class ClientConnection: Sendable {
+    let address: String
+    private let descriptor: Int32
+    private let state: Locked<State>
+
+    private struct State: Sendable {
+        /// When the head or body under way must be complete, in milliseconds of the monotonic clock.
+        var deadline: Int64?
+        var exchange: Exchange?
+        var isClosed = false
+    }
+
+    init(_ handle: ConnectionHandle, deadline: Int64) {
+        descriptor = mhd_connection_descriptor(handle.pointer)
+        address = mhd_connection_address(handle.pointer).map(SocketAddress.text) ?? ""
+        state = Locked(State(deadline: deadline))
+    }
+
+    var exchange: Exchange? { state.withLock { $0.exchange } }
+
+    func setDeadline(_ deadline: Int64?) { state.withLock { $0.deadline = deadline } }
+
+    func exchangeBegan(_ exchange: Exchange) { state.withLock { $0.exchange = exchange } }
+
+    func exchangeEnded(nextDeadline: Int64) {
+        let ended = state.withLock { state in
+            defer { state.exchange = nil }
+            state.deadline = nextDeadline
+            return state.exchange
+        }
+        _ = ended  // Freed outside the lock.
+    }
+
+    func closed() { state.withLock { $0.isClosed = true } }
+
+    /// Ends the connection when a deadline has passed; else looks after its exchange.
+    func look(at now: Int64, _ server: HTTPServer) {
+        let (exchange, isLate) = state.withLock { state -> (Exchange?, Bool) in
+            guard let deadline = state.deadline, now >= deadline else { return (state.exchange, false) }
+            state.deadline = nil
+            return (state.exchange, true)
+        }
+        switch (exchange, isLate) {
+        case (let exchange?, true): exchange.expire()
+        case (let exchange?, false): exchange.look(at: now)
+        case (nil, true):
+            let id = randomRequestID()
+            let response = server.refusal(.requestTimeout, id)
+            if !server.isTLS, let bytes = RawAnswer.bytes(response, requestID: id, isHead: false) { write(bytes) }
+            shut()
+        case (nil, false): break
+        }
+    }
+
+    /// Writes past libmicrohttpd, what the socket takes at once. Only while the library writes nothing.
+    func write(_ bytes: [UInt8]) {
+        state.withLock { state in
+            guard !state.isClosed else { return }
+            _ = bytes.withUnsafeBytes {
+                send(descriptor, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
+            }
+        }
+    }
+
+    /// Ends both directions; libmicrohttpd notices and closes.
+    func shut() {
+        state.withLock { if !$0.isClosed { _ = shutdown(descriptor, Int32(SHUT_RDWR)) } }
+    }
+
+    /// Another descriptor of the same socket, the caller's to close; `nil` when there is none to have.
+    func duplicate() -> Int32? {
+        state.withLock { state in
+            guard !state.isClosed else { return nil }
+            let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+            return copy >= 0 ? copy : nil
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import Base
+
+/// Tells the handler of a request that waiting has no more use: the client left, or the server stops.
+///
+/// The server looks after requests that run longer than a moment, and notices a client that closed its connection
+/// within a quarter of a second. When the server stops, an answer still reaches the client.
+package final class ClientGone: Sendable {
+    package enum Reason: Sendable, Equatable {
+        case left
+        case serverStops
+    }
+
+    private struct State: Sendable {
+        var reason: Reason?
+        var callbacks: [@Sendable () -> Void] = []
+        var task: Task<Void, Never>?
+        var cancels = false
+    }
+
+    private let state = Locked(State())
+
+    package init() {}
+
+    package var reason: Reason? { state.withLock { $0.reason } }
+    package var isGone: Bool { reason != nil }
+
+    /// Runs `callback` once, on a thread of the server, when waiting has no more use; at once if that is already so.
+    /// It must be short and must not block.
+    package func onGone(_ callback: @escaping @Sendable () -> Void) {
+        let isLate = state.withLock {
+            if $0.reason == nil { $0.callbacks.append(callback) }
+            return $0.reason != nil
+        }
+        if isLate { callback() }
+    }
+
+    /// From now on the handler's task is cancelled when waiting has no more use. For handlers that only read.
+    package func cancelHandlerWhenGone() {
+        let task = state.withLock {
+            $0.cancels = true
+            return $0.reason == nil ? nil : $0.task
+        }
+        task?.cancel()
+    }
+
+    /// Remembers the handler's task, for ``cancelHandlerWhenGone()``.
+    func started(_ task: Task<Void, Never>) {
+        let isLate = state.withLock {
+            $0.task = task
+            return $0.cancels && $0.reason != nil
+        }
+        if isLate { task.cancel() }
+    }
+
+    /// Forgets who waited, when the exchange is over.
+    func ended() {
+        state.withLock {
+            $0.callbacks = []
+            $0.task = nil
+        }
+    }
+
+    func fire(_ reason: Reason) {
+        let (callbacks, task) = state.withLock { state -> ([@Sendable () -> Void], Task<Void, Never>?) in
+            guard state.reason == nil else { return ([], nil) }
+            state.reason = reason
+            defer { state.callbacks = [] }
+            return (state.callbacks, state.cancels ? state.task : nil)
+        }
+        for callback in callbacks { callback() }
+        task?.cancel()
+    }
+}

@@ -1,0 +1,78 @@
+/// A request as a handler sees it.
+package struct HTTPRequest: Sendable {
+    package var method: String
+    /// Path and query as sent.
+    package var rawTarget: String
+    /// The path split on `/` as sent, then each part percent-decoded once: `%2F` is a slash inside a segment.
+    package var segments: [String]
+    /// Decoded once; `+` stays `+`.
+    package var query: [(name: String, value: String)]
+    package var headers: RequestHeaders
+    /// The segments that stand where the route's pattern has `{name}`.
+    package var parameters: [String: String]
+    /// The peer's address without port; a proxy's, when one stands between.
+    package var remoteAddress: String
+    /// The client's `X-Request-Id` when it is 1–128 of `A-Za-z0-9._-`, otherwise a random one.
+    package var requestID: String
+    /// How the client framed a body, which tells an empty one from none.
+    package var framing: BodyFraming
+    package var body: HTTPRequestBody
+    /// Tells a handler that waits that nobody waits for it any more.
+    package var clientGone: ClientGone
+
+    package init(
+        method: String, rawTarget: String, segments: [String], query: [(name: String, value: String)] = [],
+        headers: RequestHeaders = RequestHeaders([]), parameters: [String: String] = [:],
+        remoteAddress: String = "127.0.0.1", requestID: String = "request", framing: BodyFraming = .none,
+        body: HTTPRequestBody = .none, clientGone: ClientGone = ClientGone()
+    ) {
+        self.method = method
+        self.rawTarget = rawTarget
+        self.segments = segments
+        self.query = query
+        self.headers = headers
+        self.parameters = parameters
+        self.remoteAddress = remoteAddress
+        self.requestID = requestID
+        self.framing = framing
+        self.body = body
+        self.clientGone = clientGone
+    }
+}
+
+/// How a request announces its body (RFC 9112, section 6.3).
+package enum BodyFraming: Sendable, Equatable {
+    case none
+    case length(UInt64)
+    case chunked
+}
+
+package enum HTTPRequestBody: Sendable {
+    case none
+    case bytes([UInt8])
+    case stream(RequestStream)
+}
+
+/// The header fields of a request in the order sent; names are looked up ignoring ASCII case.
+package struct RequestHeaders: Sendable {
+    package let fields: [(name: String, value: String)]
+
+    package init(_ fields: [(name: String, value: String)]) { self.fields = fields }
+
+    /// The first value of the field.
+    package subscript(name: String) -> String? {
+        fields.first { equalIgnoringASCIICase($0.name, name) }?.value
+    }
+
+    /// All values of the field, in order.
+    package func all(_ name: String) -> [String] {
+        fields.filter { equalIgnoringASCIICase($0.name, name) }.map(\.value)
+    }
+}
+
+/// Compares two field names or tokens byte by byte, `A`–`Z` equal to `a`–`z`.
+func equalIgnoringASCIICase(_ left: String, _ right: String) -> Bool {
+    func lower(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
+    guard left.utf8.count == right.utf8.count else { return false }
+    return zip(left.utf8, right.utf8).allSatisfy { lower($0) == lower($1) }
+}

@@ -1,0 +1,37 @@
+/// Why the server answers a request itself, before any handler or in its place.
+package enum RefusalReason: Error, Sendable, Equatable {
+    /// A head that can be read in two ways, or not at all (RFC 9112, section 11). Closes the connection.
+    case badFraming(String)
+    /// A target that is no path, or does not decode.
+    case badTarget(String)
+    /// A body on a route that takes none.
+    case unexpectedBody
+    case notFound
+    /// The path exists, the method does not; the methods that do.
+    case methodNotAllowed(allow: [String])
+    /// The head or the body took longer than its deadline, or came too slowly.
+    case requestTimeout
+    /// The body is longer than the route takes: its limit in bytes.
+    case payloadTooLarge(limit: Int)
+    case targetTooLong
+    case headTooLarge
+    /// An `Expect` other than `100-continue`.
+    case expectationFailed
+    /// Large bodies fill the memory set aside for them.
+    case overloaded
+    case shuttingDown
+
+    package var status: Int {
+        switch self {
+        case .badFraming, .badTarget, .unexpectedBody: 400
+        case .notFound: 404
+        case .methodNotAllowed: 405
+        case .requestTimeout: 408
+        case .payloadTooLarge: 413
+        case .targetTooLong: 414
+        case .expectationFailed: 417
+        case .headTooLarge: 431
+        case .overloaded, .shuttingDown: 503
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import CMicroHTTPD
+import Glibc
+
+/// An answer in libmicrohttpd's hands. Corresponds to `struct MHD_Response *`.
+struct Reply: ~Copyable {
+    private let handle: OpaquePointer
+
+    /// - Parameter writer: feeds a streamed body; `nil` for its head alone.
+    init(_ body: HTTPResponseBody, _ writer: ResponseWriter?) {
+        let made: OpaquePointer? =
+            switch body {
+            case .none: MHD_create_response_from_buffer(0, nil, .RESPMEM_PERSISTENT)
+            case .bytes(let bytes):
+                bytes.withUnsafeBytes {
+                    MHD_create_response_from_buffer(
+                        $0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress), .RESPMEM_MUST_COPY)
+                }
+            case .file(let descriptor, let offset, let length):
+                Self.made(descriptor, offset, length)
+            case .stream:
+                MHD_create_response_from_callback(
+                    .max, 1024, readStream, writer.map { Unmanaged.passRetained($0).toOpaque() }, freeStream)
+            }
+        guard let made else { preconditionFailure("MHD_create_response: out of memory") }
+        handle = made
+    }
+
+    private static func made(_ descriptor: Int32, _ offset: Int64, _ length: Int64) -> OpaquePointer? {
+        guard length > 0 else {
+            close(descriptor)
+            return MHD_create_response_from_buffer(0, nil, .RESPMEM_PERSISTENT)
+        }
+        return MHD_create_response_from_fd_at_offset64(UInt64(length), descriptor, UInt64(offset))
+    }
+
+    deinit { MHD_destroy_response(handle) }
+
+    /// Adds the fields. Returns the names of those that libmicrohttpd refuses: line breaks, empty values.
+    mutating func add(_ headers: [(String, String)], requestID: String, closes: Bool) -> [String] {
+        var refused: [String] = []
+        for (name, value) in headers where !isOurs(name) {
+            if MHD_add_response_header(handle, name, value) != .YES { refused.append(name) }
+        }
+        if MHD_add_response_header(handle, "X-Request-Id", requestID) != .YES { refused.append("X-Request-Id") }
+        if closes, MHD_add_response_header(handle, "Connection", "close") != .YES { refused.append("Connection") }
+        return refused
+    }
+
+    consuming func queue(on connection: ConnectionHandle, status: Int) -> Bool {
+        MHD_queue_response(connection.pointer, UInt32(status), handle) == .YES
+    }
+}
+
+/// Fields that the server writes itself.
+func isOurs(_ name: String) -> Bool {
+    ["Content-Length", "Transfer-Encoding", "Connection", "X-Request-Id"].contains {
+        equalIgnoringASCIICase($0, name)
+    }
+}
+
+private let readStream: MHD_ContentReaderCallback = { context, _, buffer, size in
+    guard let context, let buffer else { return mhd_end_of_stream }
+    return Unmanaged<ResponseWriter>.fromOpaque(context).takeUnretainedValue()
+        .read(into: UnsafeMutableRawBufferPointer(start: buffer, count: size))
+}
+
+/// libmicrohttpd's last word on the stream.
+private let freeStream: MHD_ContentReaderFreeCallback = { context in
+    if let context { Unmanaged<ResponseWriter>.fromOpaque(context).release() }
+}
+
+extension HTTPResponseBody {
+    /// Frees what an answer owns that will not be sent.
+    func discard() {
+        if case .file(let descriptor, _, _) = self { close(descriptor) }
+    }
+}
+
+/// An answer as bytes, for the places where libmicrohttpd takes none.
+enum RawAnswer {
+    /// `nil` for a body that is not at hand.
+    static func bytes(_ response: HTTPResponse, requestID: String, isHead: Bool) -> [UInt8]? {
+        var body: [UInt8] = []
+        switch response.body {
+        case .none: break
+        case .bytes(let bytes): body = bytes
+        case .file, .stream: return nil
+        }
+        let reason = MHD_get_reason_phrase_for(UInt32(response.status)).map { String(cString: $0) } ?? ""
+        var head = "HTTP/1.1 \(response.status) \(reason)\r\nConnection: close\r\nContent-Length: \(body.count)\r\n"
+        head += "X-Request-Id: \(requestID)\r\n"
+        for (name, value) in response.headers where !isOurs(name) {
+            guard !(name + value).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { continue }
+            head += "\(name): \(value)\r\n"
+        }
+        return Array((head + "\r\n").utf8) + (isHead ? [] : body)
+    }
+}

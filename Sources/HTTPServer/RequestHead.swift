@@ -1,0 +1,90 @@
+/// A request's head as it came, before anything believes it.
+struct RequestHead: Sendable {
+    var method: String
+    var target: String
+    var version: String
+    var fields: [(name: String, value: String)]
+    /// Bytes of the whole head.
+    var size: Int
+    /// Whether every line ended in CRLF and stood whole in one place: no bare LF, no NUL, no folded line.
+    var isPlain: Bool
+
+    /// How the body is framed, or why the head must not be believed.
+    ///
+    /// libmicrohttpd 0.9.75 reads on after each of these forms, and what follows would run as a second, hidden
+    /// request; so the connection closes after the refusal. Sources: RFC 9112, sections 5.1, 6.1, 6.3, 3.2 and 11.2.
+    func framing(_ limits: ServerLimits) throws(RefusalReason) -> BodyFraming {
+        guard target.utf8.count <= limits.targetBytes else { throw .targetTooLong }
+        guard size <= limits.headBytes else { throw .headTooLarge }
+        guard isPlain else { throw .badFraming("a bare LF, a NUL or a folded line stands in the head") }
+        guard version == "HTTP/1.1" || version == "HTTP/1.0" else { throw .badFraming("unknown HTTP version") }
+        guard !method.isEmpty, method.utf8.allSatisfy(isTokenByte) else { throw .badFraming("bad method") }
+
+        var hosts = 0
+        var lengths: [String] = []
+        var codings: [String] = []
+        for field in fields {
+            guard !field.name.isEmpty, field.name.utf8.allSatisfy(isTokenByte) else {
+                throw .badFraming("a field name is no token")
+            }
+            guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+                throw .badFraming("a field value has a control byte")
+            }
+            switch field.name.utf8.count {
+            case 4 where equalIgnoringASCIICase(field.name, "Host"): hosts += 1
+            case 6 where equalIgnoringASCIICase(field.name, "Expect"):
+                guard equalIgnoringASCIICase(field.value, "100-continue") else { throw .expectationFailed }
+            case 14 where equalIgnoringASCIICase(field.name, "Content-Length"): lengths.append(field.value)
+            case 17 where equalIgnoringASCIICase(field.name, "Transfer-Encoding"): codings.append(field.value)
+            default: break
+            }
+        }
+        guard hosts == 1 || (hosts == 0 && version == "HTTP/1.0") else {
+            throw .badFraming("there must be exactly one Host")
+        }
+        guard codings.isEmpty else {
+            guard lengths.isEmpty else { throw .badFraming("Transfer-Encoding and Content-Length together") }
+            guard version == "HTTP/1.1" else { throw .badFraming("Transfer-Encoding in HTTP/1.0") }
+            guard codings.count == 1, equalIgnoringASCIICase(codings[0], "chunked") else {
+                throw .badFraming("only the transfer coding chunked is understood")
+            }
+            return .chunked
+        }
+        guard let length = lengths.first else { return .none }
+        guard lengths.count == 1, length.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let value = UInt64(length) else {
+            throw .badFraming("bad Content-Length")
+        }
+        return .length(value)
+    }
+
+    /// The client's `X-Request-Id` when it can stand in a log as it is, otherwise a random one.
+    var requestID: String {
+        let given = fields.first { equalIgnoringASCIICase($0.name, "X-Request-Id") }?.value
+        if let given, (1...128).contains(given.utf8.count), given.utf8.allSatisfy(isPlainByte) { return given }
+        return randomRequestID()
+    }
+}
+
+func randomRequestID() -> String {
+    let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+    return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+}
+
+/// `A-Za-z0-9._-`
+private func isPlainByte(_ byte: UInt8) -> Bool {
+    isAlphanumeric(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+}
+
+private func isAlphanumeric(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+        UInt8(ascii: "A")...UInt8(ascii: "Z"):
+        true
+    default: false
+    }
+}
+
+/// `tchar` of RFC 9110, section 5.6.2.
+private func isTokenByte(_ byte: UInt8) -> Bool {
+    isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+}

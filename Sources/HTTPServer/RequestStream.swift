@@ -1,0 +1,115 @@
+import Base
+
+/// A request's body as it comes. One reader.
+///
+/// What the reader has not taken yet is bounded: beyond, the connection is not read, so the client waits.
+package final class RequestStream: Sendable {
+    package enum Failure: Error, Sendable, Equatable {
+        /// The connection ended before the body did, or the body came too slowly.
+        case cutOff
+        /// Two readers at once.
+        case busy
+    }
+
+    private struct State: Sendable {
+        var bytes: [UInt8] = []
+        var isFinished = false
+        var failure: Failure?
+        var reader: CheckedContinuation<[UInt8]?, any Error>?
+        var received: Int64 = 0
+    }
+
+    /// Bytes kept for the reader before the connection pauses.
+    static let capacity = 256 * 1024
+
+    private let state: Locked<State>
+    /// Asks the connection for more: at the first read, and when what was kept has been taken.
+    private let demand: @Sendable () -> Void
+
+    init(demand: @escaping @Sendable () -> Void) {
+        state = Locked(State())
+        self.demand = demand
+    }
+
+    /// A body that is all there.
+    package init(_ bytes: [UInt8]) {
+        state = Locked(State(bytes: bytes, isFinished: true, received: Int64(bytes.count)))
+        demand = {}
+    }
+
+    /// The next bytes, at least one; `nil` after the last.
+    ///
+    /// - Throws: ``Failure/cutOff`` when the body ended before its announced end; `CancellationError` when the task is
+    ///   cancelled.
+    package func next() async throws -> [UInt8]? {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { reader in
+                switch take(reader) {
+                case .bytes(let bytes):
+                    demand()
+                    reader.resume(returning: bytes)
+                case .end: reader.resume(returning: nil)
+                case .failed(let failure): reader.resume(throwing: failure)
+                case .waits: demand()
+                }
+            }
+        } onCancel: {
+            let reader = state.withLock { state in
+                defer { state.reader = nil }
+                return state.reader
+            }
+            reader?.resume(throwing: CancellationError())
+        }
+    }
+
+    private enum Taken: Sendable {
+        case bytes([UInt8]), end, failed(any Error), waits
+    }
+
+    private func take(_ reader: CheckedContinuation<[UInt8]?, any Error>) -> Taken {
+        state.withLock { state in
+            guard state.reader == nil else { return .failed(Failure.busy) }
+            if !state.bytes.isEmpty {
+                defer { state.bytes = [] }
+                return .bytes(state.bytes)
+            }
+            if let failure = state.failure { return .failed(failure) }
+            if state.isFinished { return .end }
+            if Task.isCancelled { return .failed(CancellationError()) }
+            state.reader = reader
+            return .waits
+        }
+    }
+
+    /// Keeps `bytes` for the reader. Returns whether the connection should pause.
+    func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let (reader, taken, isFull) = state.withLock {
+            state -> (CheckedContinuation<[UInt8]?, any Error>?, [UInt8], Bool) in
+            state.received += Int64(bytes.count)
+            if let reader = state.reader {
+                state.reader = nil
+                return (reader, Array(bytes), false)
+            }
+            state.bytes.append(contentsOf: bytes)
+            return (nil, [], state.bytes.count >= Self.capacity)
+        }
+        reader?.resume(returning: taken)
+        return isFull
+    }
+
+    var isFull: Bool { state.withLock { $0.bytes.count >= Self.capacity } }
+    var received: Int64 { state.withLock { $0.received } }
+
+    func finish() { end(nil) }
+    func fail(_ failure: Failure) { end(failure) }
+
+    private func end(_ failure: Failure?) {
+        let reader = state.withLock { state -> CheckedContinuation<[UInt8]?, any Error>? in
+            guard !state.isFinished, state.failure == nil else { return nil }
+            if failure == nil { state.isFinished = true } else { state.failure = failure }
+            defer { state.reader = nil }
+            return state.reader
+        }
+        if let failure { reader?.resume(throwing: failure) } else { reader?.resume(returning: nil) }
+    }
+}

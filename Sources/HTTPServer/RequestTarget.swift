@@ -1,0 +1,64 @@
+/// The path and the query of a request, each part decoded once.
+///
+/// Routing a path that is still encoded keeps `%2F` and `%2e%2e` from becoming structure.
+struct RequestTarget: Sendable {
+    var segments: [String]
+    var query: [(name: String, value: String)]
+
+    /// - Throws: ``RefusalReason/badTarget(_:)`` for what is no path in origin form (RFC 9112, section 3.2.1), for
+    ///   `%` without two digits, for NUL, and for what is not UTF-8.
+    init(_ raw: String) throws(RefusalReason) {
+        let bytes = Array(raw.utf8)
+        guard bytes.first == UInt8(ascii: "/") else { throw .badTarget("the target must be a path") }
+        for byte in bytes where byte <= 0x20 || byte >= 0x7F || byte == UInt8(ascii: "#") {
+            throw .badTarget("the target has a byte that must be percent-encoded")
+        }
+        let question = bytes.firstIndex(of: UInt8(ascii: "?"))
+        let path = bytes[1..<(question ?? bytes.endIndex)]
+        segments = []
+        if !path.isEmpty {
+            for part in path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+                segments.append(try Self.decoded(part))
+            }
+        }
+        query = []
+        guard let question else { return }
+        for pair in bytes[(question + 1)...].split(separator: UInt8(ascii: "&")) {
+            let equals = pair.firstIndex(of: UInt8(ascii: "="))
+            let value = equals.map { pair[($0 + 1)...] } ?? []
+            query.append((try Self.decoded(pair[..<(equals ?? pair.endIndex)]), try Self.decoded(value)))
+        }
+    }
+
+    /// Percent-decodes `part` once.
+    private static func decoded(_ part: ArraySlice<UInt8>) throws(RefusalReason) -> String {
+        guard part.contains(UInt8(ascii: "%")) else { return String(decoding: part, as: UTF8.self) }
+        var result: [UInt8] = []
+        result.reserveCapacity(part.count)
+        var rest = part
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                result.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue) else {
+                throw .badTarget("% must be followed by two hexadecimal digits")
+            }
+            guard high << 4 | low != 0 else { throw .badTarget("%00 is not allowed") }
+            result.append(high << 4 | low)
+        }
+        guard let text = String(validating: result, as: UTF8.self) else {
+            throw .badTarget("the target does not decode to UTF-8")
+        }
+        return text
+    }
+
+    private static func hexValue(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,128 @@
+import Base
+import CMicroHTTPD
+
+/// The body of a streamed answer, written as it is made. One writer.
+///
+/// What the client has not taken yet is bounded: beyond, `write` waits.
+package final class ResponseWriter: Sendable {
+    /// The connection is gone; nothing written from now on reaches anybody.
+    package struct ClientIsGone: Error, Sendable, Equatable {}
+
+    private struct State: Sendable {
+        var bytes: [UInt8] = []
+        /// How many of `bytes` libmicrohttpd has.
+        var sent = 0
+        var total: Int64 = 0
+        var isEnded = false
+        var isGone = false
+        var isHeld = false
+        var writer: CheckedContinuation<Void, any Error>?
+
+        /// Resumes the connection when it waits for bytes. Under the lock, so that it resumes once.
+        mutating func wake(_ connection: ConnectionHandle) {
+            guard isHeld else { return }
+            isHeld = false
+            connection.resume()
+        }
+    }
+
+    static let capacity = 64 * 1024
+
+    private let state = Locked(State())
+    private let connection: ConnectionHandle
+
+    init(_ connection: ConnectionHandle) { self.connection = connection }
+
+    /// Whether the client left or the connection broke.
+    package var isClientGone: Bool { state.withLock { $0.isGone } }
+
+    /// Whether the connection is suspended until there are bytes.
+    var isHeld: Bool { state.withLock { $0.isHeld } }
+
+    /// Bytes handed to the connection so far.
+    var total: Int64 { state.withLock { $0.total } }
+
+    /// Sends `bytes` when the client has room for them.
+    ///
+    /// - Throws: ``ClientIsGone``; `CancellationError` when the task is cancelled while it waits.
+    package func write(_ bytes: [UInt8]) async throws {
+        guard !bytes.isEmpty else { return }
+        let isFull = try state.withLock { state throws in
+            guard !state.isGone, !state.isEnded else { throw ClientIsGone() }
+            state.bytes.append(contentsOf: bytes)
+            state.wake(connection)
+            return state.bytes.count - state.sent >= Self.capacity
+        }
+        guard isFull else { return }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let outcome = state.withLock { state -> Result<Void, any Error>? in
+                    if state.isGone { return .failure(ClientIsGone()) }
+                    if state.bytes.count - state.sent < Self.capacity { return .success(()) }
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    state.writer = continuation
+                    return nil
+                }
+                if let outcome { continuation.resume(with: outcome) }
+            }
+        } onCancel: {
+            takeWriter()?.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Ends the body. What was written is still sent.
+    package func end() {
+        state.withLock {
+            $0.isEnded = true
+            $0.wake(connection)
+        }
+    }
+
+    /// Ends the body because nobody takes it any more, and closes the connection. Returns whether it was not ended.
+    func abort() -> Bool {
+        let wasOpen = state.withLock { state in
+            state.isGone = true
+            state.wake(connection)
+            return !state.isEnded
+        }
+        takeWriter()?.resume(throwing: ClientIsGone())
+        return wasOpen
+    }
+
+    private func takeWriter() -> CheckedContinuation<Void, any Error>? {
+        state.withLock { state in
+            defer { state.writer = nil }
+            return state.writer
+        }
+    }
+
+    /// Fills libmicrohttpd's buffer, or suspends the connection until there is something to fill it with.
+    ///
+    /// Corresponds to `MHD_ContentReaderCallback`.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let (count, writer) = state.withLock { state -> (Int, CheckedContinuation<Void, any Error>?) in
+            if state.isGone { return (mhd_end_with_error, nil) }
+            let count = min(buffer.count, state.bytes.count - state.sent)
+            guard count > 0 else {
+                if state.isEnded { return (mhd_end_of_stream, nil) }
+                state.isHeld = true
+                connection.suspend()
+                return (0, nil)
+            }
+            state.bytes.withUnsafeBytes {
+                buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[state.sent..<(state.sent + count)]))
+            }
+            state.sent += count
+            state.total += Int64(count)
+            if state.sent == state.bytes.count {
+                state.bytes = []
+                state.sent = 0
+            }
+            guard state.bytes.count - state.sent < Self.capacity else { return (count, nil) }
+            defer { state.writer = nil }
+            return (count, state.writer)
+        }
+        writer?.resume()
+        return count
+    }
+}

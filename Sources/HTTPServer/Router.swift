@@ -1,0 +1,121 @@
+/// What a route does with a body.
+package enum BodyRule: Sendable, Equatable {
+    /// A body, unless empty, is 400.
+    case none
+    /// The body is read whole before the handler runs; longer than `limit` bytes is 413.
+    case collect(limit: Int)
+    /// The handler runs at once and reads the body as it comes.
+    case stream
+}
+
+/// A method and a path, and what answers there.
+package struct Route: Sendable {
+    package typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
+
+    package let method: String
+    /// As written, `{name}` and all: a closed set, fit to label a metric.
+    package let pattern: String
+    package let body: BodyRule
+    package let handler: Handler
+    let parts: [Part]
+
+    enum Part: Sendable, Hashable {
+        case literal(String)
+        case parameter(String)
+    }
+
+    /// - Parameter pattern: a path such as `/v1/sessions/{identifier}/tasks/{number}`; a parameter takes one
+    ///   segment that is not empty.
+    package init(_ method: String, _ pattern: String, body: BodyRule = .none, _ handler: @escaping Handler) {
+        precondition(pattern.hasPrefix("/"), "a pattern starts with a slash")
+        self.method = method
+        self.pattern = pattern
+        self.body = body
+        self.handler = handler
+        parts = pattern.dropFirst().isEmpty
+            ? []
+            : pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map {
+                $0.hasPrefix("{") && $0.hasSuffix("}")
+                    ? .parameter(String($0.dropFirst().dropLast())) : .literal(String($0))
+            }
+    }
+}
+
+/// Finds the route for a path. Literal segments beat parameters, from the left.
+package struct Router: Sendable {
+    /// Answers `OPTIONS` on a path that exists; gets the methods allowed there.
+    package typealias Options = @Sendable (HTTPRequest, [String]) -> HTTPResponse
+
+    enum Match: Sendable {
+        case route(Route, parameters: [String: String])
+        case methodNotAllowed(allow: [String])
+        case notFound
+    }
+
+    /// All methods of one pattern.
+    private struct Entry: Sendable {
+        let parts: [Route.Part]
+        var routes: [Route]
+    }
+
+    /// By number of segments; within, the more literal first.
+    private var entries: [Int: [Entry]] = [:]
+    let options: Options
+
+    package init(
+        _ routes: [Route],
+        options: @escaping Options = { HTTPResponse(status: 204, headers: [("Allow", $1.joined(separator: ", "))]) }
+    ) {
+        self.options = options
+        for route in routes {
+            var same = entries[route.parts.count, default: []]
+            if let index = same.firstIndex(where: { Self.shape($0.parts) == Self.shape(route.parts) }) {
+                precondition(same[index].parts == route.parts, "two names for one parameter: \(route.pattern)")
+                precondition(!same[index].routes.contains { $0.method == route.method }, "twice: \(route.pattern)")
+                same[index].routes.append(route)
+            } else {
+                same.append(Entry(parts: route.parts, routes: [route]))
+                same.sort { Self.rank($0.parts).lexicographicallyPrecedes(Self.rank($1.parts)) }
+            }
+            entries[route.parts.count] = same
+        }
+    }
+
+    func match(method: String, segments: [String]) -> Match {
+        guard let entry = entries[segments.count]?.first(where: { Self.matches($0.parts, segments) }) else {
+            return .notFound
+        }
+        let wanted = method == "HEAD" ? "GET" : method
+        guard let route = entry.routes.first(where: { $0.method == method })
+            ?? entry.routes.first(where: { $0.method == wanted })
+        else { return .methodNotAllowed(allow: Self.allowed(entry.routes)) }
+        var parameters: [String: String] = [:]
+        for (part, segment) in zip(entry.parts, segments) {
+            if case .parameter(let name) = part { parameters[name] = segment }
+        }
+        return .route(route, parameters: parameters)
+    }
+
+    private static func allowed(_ routes: [Route]) -> [String] {
+        var methods = Set(routes.map(\.method)).union(["OPTIONS"])
+        if methods.contains("GET") { methods.insert("HEAD") }
+        return methods.sorted()
+    }
+
+    private static func matches(_ parts: [Route.Part], _ segments: [String]) -> Bool {
+        zip(parts, segments).allSatisfy { part, segment in
+            switch part {
+            case .literal(let text): text.utf8.elementsEqual(segment.utf8)
+            case .parameter: !segment.isEmpty
+            }
+        }
+    }
+
+    private static func rank(_ parts: [Route.Part]) -> [Int] {
+        parts.map { if case .literal = $0 { 0 } else { 1 } }
+    }
+
+    private static func shape(_ parts: [Route.Part]) -> [String?] {
+        parts.map { if case .literal(let text) = $0 { text } else { nil } }
+    }
+}

@@ -1,0 +1,81 @@
+import Glibc
+
+/// Numeric addresses of sockets.
+enum SocketAddress {
+    /// The address without port. Corresponds to `inet_ntop`.
+    static func text(_ address: UnsafePointer<sockaddr>) -> String {
+        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        let raw = UnsafeRawPointer(address)
+        switch Int32(address.pointee.sa_family) {
+        case AF_INET:
+            var number = raw.loadUnaligned(as: sockaddr_in.self).sin_addr
+            inet_ntop(AF_INET, &number, &buffer, socklen_t(buffer.count))
+        case AF_INET6:
+            var number = raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr
+            inet_ntop(AF_INET6, &number, &buffer, socklen_t(buffer.count))
+        default: break
+        }
+        let end = buffer.firstIndex(of: 0) ?? buffer.endIndex
+        return String(decoding: buffer[..<end].map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    /// A listening socket on a numeric address, and the port it got.
+    static func listen(_ address: String, port: UInt16) throws(ServerStartError) -> (descriptor: Int32, port: UInt16) {
+        var four = sockaddr_in()
+        var six = sockaddr_in6()
+        if inet_pton(AF_INET, address, &four.sin_addr) == 1 {
+            four.sin_family = sa_family_t(AF_INET)
+            four.sin_port = port.bigEndian
+            let descriptor = try listen(&four, AF_INET, address)
+            return (descriptor, self.port(of: descriptor))
+        }
+        guard inet_pton(AF_INET6, address, &six.sin6_addr) == 1 else {
+            throw ServerStartError(message: "not a numeric address: \(address)")
+        }
+        six.sin6_family = sa_family_t(AF_INET6)
+        six.sin6_port = port.bigEndian
+        let descriptor = try listen(&six, AF_INET6, address)
+        return (descriptor, self.port(of: descriptor))
+    }
+
+    private static func listen<Address>(
+        _ address: inout Address, _ family: Int32, _ name: String
+    ) throws(ServerStartError) -> Int32 {
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(family, type, 0)
+        guard descriptor >= 0 else { throw ServerStartError(call: "socket", errno) }
+        var yes: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+        let bound = withUnsafeBytes(of: &address) {
+            // `bind` wants the common prefix of all address types.
+            bind(descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
+        }
+        guard bound == 0, Glibc.listen(descriptor, 1024) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw ServerStartError(call: "cannot listen on \(name)", code)
+        }
+        return descriptor
+    }
+
+    private static func port(of descriptor: Int32) -> UInt16 {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let code = withUnsafeMutableBytes(of: &storage) {
+            getsockname(descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), &length)
+        }
+        precondition(code == 0, "getsockname: \(errno)")
+        // Both families keep the port in the same place.
+        return withUnsafeBytes(of: &storage) { UInt16(bigEndian: $0.loadUnaligned(fromByteOffset: 2, as: UInt16.self)) }
+    }
+}
+
+/// Why a server could not start.
+package struct ServerStartError: Error, Sendable, CustomStringConvertible {
+    package let message: String
+    package var description: String { message }
+
+    init(message: String) { self.message = message }
+
+    init(call: String, _ code: Int32) { message = "\(call): \(String(cString: strerror(code)))" }
+}

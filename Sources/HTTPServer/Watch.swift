@@ -1,0 +1,236 @@
+import Base
+import CLinux
+import CMicroHTTPD
+import Glibc
+
+/// The thread that does what libmicrohttpd does not: accepts within the limit, keeps absolute deadlines, notices the
+/// clients of suspended connections leaving, and lets a refused client read its answer.
+///
+/// libmicrohttpd's timeout counts silence, so a byte now and then lives for ever; and it does not read suspended
+/// connections at all. A duplicate of each held request's descriptor waits here for `EPOLLRDHUP`.
+final class Watch: Sendable {
+    private struct State: Sendable {
+        var listener: Int32?
+        var exchanges: [UInt64: (descriptor: Int32, exchange: Exchange)] = [:]
+        var numbers: [ObjectIdentifier: UInt64] = [:]
+        var lingering: [UInt64: (descriptor: Int32, until: Int64)] = [:]
+        var last: UInt64 = 1
+        var ends: (@Sendable () -> Void)?
+    }
+
+    private static let bellNumber: UInt64 = 0
+    private static let listenerNumber: UInt64 = 1
+    private static let mostLingering = 256
+    private static let lingerMilliseconds: Int64 = 2000
+
+    private let epoll: Int32
+    private let bell: Int32
+    private let tick: Int64
+    private let state: Locked<State>
+
+    init(listener: Int32, limits: ServerLimits) throws(ServerStartError) {
+        epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        bell = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard epoll >= 0, bell >= 0 else { throw ServerStartError(call: "epoll", errno) }
+        let shortest = [limits.headDeadline, limits.bodyDeadline, limits.streamGrace].min() ?? limits.headDeadline
+        tick = max(10, min(250, shortest.milliseconds / 4))
+        state = Locked(State(listener: listener))
+        register(bell, Self.bellNumber, EPOLLIN)
+        register(listener, Self.listenerNumber, EPOLLIN)
+    }
+
+    deinit {
+        close(epoll)
+        close(bell)
+    }
+
+    /// - Parameter server: kept until the thread ends.
+    func run(_ server: HTTPServer) {
+        startThread("http watch") {
+            while !self.turn(server) {}
+            self.closeAll()
+            self.state.withLock { $0.ends }?()
+        }
+    }
+
+    // MARK: From other threads
+
+    /// Watches the client of `exchange`.
+    func add(_ exchange: Exchange) {
+        guard let descriptor = exchange.client.duplicate() else { return }
+        state.withLock { state in
+            state.last += 1
+            state.exchanges[state.last] = (descriptor, exchange)
+            state.numbers[ObjectIdentifier(exchange)] = state.last
+            register(descriptor, state.last, EPOLLRDHUP)
+        }
+    }
+
+    func remove(_ exchange: Exchange) {
+        let entry = state.withLock { state in
+            state.numbers.removeValue(forKey: ObjectIdentifier(exchange)).flatMap {
+                state.exchanges.removeValue(forKey: $0)
+            }
+        }
+        if let entry { unregister(entry.descriptor) }
+    }
+
+    /// Reads what a refused client still sends, for a moment: closing with bytes unread would send a reset, which
+    /// can overtake the answer.
+    func linger(_ client: ClientConnection) {
+        guard let descriptor = client.duplicate() else { return }
+        let isKept = state.withLock { state in
+            guard state.lingering.count < Self.mostLingering else { return false }
+            state.last += 1
+            state.lingering[state.last] = (descriptor, Clock.system.monotonic() + Self.lingerMilliseconds)
+            register(descriptor, state.last, EPOLLIN)
+            return true
+        }
+        if isKept { ring() } else { close(descriptor) }
+    }
+
+    /// Closes the listening socket.
+    func stopAccepting() {
+        let listener = state.withLock { state in
+            defer { state.listener = nil }
+            return state.listener
+        }
+        if let listener { unregister(listener) }
+    }
+
+    /// Ends the thread, which calls `last` as its last deed.
+    func end(_ last: @escaping @Sendable () -> Void) {
+        state.withLock { $0.ends = last }
+        ring()
+    }
+
+    /// Wakes the thread.
+    func ring() {
+        var one: UInt64 = 1
+        _ = Glibc.write(bell, &one, 8)
+    }
+
+    // MARK: On the thread
+
+    /// Waits for something and does it. Returns whether the thread should end.
+    private func turn(_ server: HTTPServer) -> Bool {
+        var events = [epoll_event](repeating: epoll_event(), count: 64)
+        let isIdle = state.withLock { $0.lingering.isEmpty } && server.hasNoClients
+        let count = epoll_wait(epoll, &events, Int32(events.count), isIdle ? -1 : Int32(tick))
+        guard state.withLock({ $0.ends == nil }) else { return true }
+        for event in events.prefix(Int(max(0, count))) { handle(event.data.u64, server) }
+        sweep(server)
+        return false
+    }
+
+    private func handle(_ number: UInt64, _ server: HTTPServer) {
+        switch number {
+        case Self.bellNumber:
+            var rings: UInt64 = 0
+            _ = read(bell, &rings, 8)
+        case Self.listenerNumber: accept(server)
+        default:
+            let (exchange, lingering) = state.withLock { ($0.exchanges[number]?.exchange, $0.lingering[number]) }
+            if let exchange {
+                remove(exchange)
+                exchange.clientLeft()
+            }
+            if let lingering, drain(lingering.descriptor) { endLingering(number) }
+        }
+    }
+
+    private func sweep(_ server: HTTPServer) {
+        let now = Clock.system.monotonic()
+        guard server.isSweepDue(at: now, tick: tick) else { return }
+        for client in server.allClients { client.look(at: now, server) }
+        let late = state.withLock { $0.lingering.filter { $0.value.until <= now }.map(\.key) }
+        for number in late { endLingering(number) }
+    }
+
+    /// Hands new connections to libmicrohttpd; closes those over the limit.
+    private func accept(_ server: HTTPServer) {
+        for _ in 0..<64 {
+            guard let listener = state.withLock({ $0.listener }) else { return }
+            var address = sockaddr_storage()
+            var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+            let descriptor = withUnsafeMutableBytes(of: &address) {
+                accept4(
+                    listener, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), &length,
+                    Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue))
+            }
+            guard descriptor >= 0 else {
+                guard [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) else { return }
+                server.log.warning("cannot accept", ("error", String(cString: strerror(errno))))
+                usleep(50_000)  // The queue stays readable; without a pause the loop would spin.
+                return
+            }
+            withUnsafeBytes(of: &address) {
+                server.admit(descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), length)
+            }
+        }
+    }
+
+    /// Returns whether the client is done.
+    private func drain(_ descriptor: Int32) -> Bool {
+        withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
+            for _ in 0..<16 {
+                let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+                if count < 0 { return errno != EAGAIN && errno != EINTR }
+                if count == 0 { return true }
+            }
+            return false
+        }
+    }
+
+    private func endLingering(_ number: UInt64) {
+        let entry = state.withLock { $0.lingering.removeValue(forKey: number) }
+        if let entry { unregister(entry.descriptor) }
+    }
+
+    private func closeAll() {
+        let descriptors = state.withLock { state -> [Int32] in
+            defer {
+                state.exchanges = [:]
+                state.numbers = [:]
+                state.lingering = [:]
+            }
+            return state.exchanges.values.map(\.descriptor) + state.lingering.values.map(\.descriptor)
+        }
+        for descriptor in descriptors { unregister(descriptor) }
+        stopAccepting()
+    }
+
+    private func register(_ descriptor: Int32, _ number: UInt64, _ events: EPOLL_EVENTS) {
+        var event = epoll_event()
+        event.events = events.rawValue
+        event.data.u64 = number
+        let code = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
+        precondition(code == 0 || errno == ENOMEM || errno == ENOSPC, "epoll_ctl: \(errno)")
+    }
+
+    /// Takes `descriptor` out before closing it: another descriptor of the socket would keep it in.
+    private func unregister(_ descriptor: Int32) {
+        var event = epoll_event()
+        _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event)
+        close(descriptor)
+    }
+}
+
+/// Runs `body` on a thread of its own.
+func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) {
+    final class Box: Sendable {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+    var thread = pthread_t()
+    let code = pthread_create(
+        &thread, nil,
+        { context in
+            // `pthread_create` hands back what it was given below.
+            Unmanaged<Box>.fromOpaque(context!).takeRetainedValue().body()
+            return nil
+        }, Unmanaged.passRetained(Box(body)).toOpaque())
+    precondition(code == 0, "pthread_create: \(code)")
+    pthread_setname_np(thread, name)
+    pthread_detach(thread)
+}
