@@ -87,14 +87,24 @@ final class Exchange: Sendable {
         do throws(RefusalReason) {
             let framing = try head.framing(server.limits)
             guard !server.isStopping else { throw .shuttingDown }
-            return try begin(head, framing, id)
+            return begin(head, framing, id)
         } catch {
             return refuse(error, hasBody: true)
         }
     }
 
-    private func begin(_ head: RequestHead, _ framing: BodyFraming, _ id: String) throws(RefusalReason) -> Bool {
+    private func begin(_ head: RequestHead, _ framing: BodyFraming, _ id: String) -> Bool {
         let hasBody = framing != .none && framing != .length(0)
+        do throws(RefusalReason) {
+            return try route(head, framing, id, hasBody: hasBody)
+        } catch {
+            return refuse(error, hasBody: hasBody)
+        }
+    }
+
+    private func route(
+        _ head: RequestHead, _ framing: BodyFraming, _ id: String, hasBody: Bool
+    ) throws(RefusalReason) -> Bool {
         if target == "*", head.method == "OPTIONS" {
             return answer(HTTPResponse(status: 204), hasBody: hasBody)
         }
@@ -161,10 +171,11 @@ final class Exchange: Sendable {
 
     private func run(_ body: [UInt8]) -> Bool {
         client.setDeadline(nil)
-        guard let (request, route) = pending.withLock({ waiting in
-            defer { waiting = nil }
-            return waiting
-        })
+        guard
+            let (request, route) = pending.withLock({ waiting in
+                defer { waiting = nil }
+                return waiting
+            })
         else { return false }
         var complete = request
         if case .collect = route.body { complete.body = request.framing == .none ? .none : .bytes(body) }
@@ -312,10 +323,11 @@ final class Exchange: Sendable {
             if case .queued = state.answer { return state.writer != nil }
             return false
         }
-        guard waits, facts.withLock({ facts in
-            defer { facts.isWatched = true }
-            return !facts.isWatched
-        })
+        guard waits,
+            facts.withLock({ facts in
+                defer { facts.isWatched = true }
+                return !facts.isWatched
+            })
         else { return }
         server.watch.add(self)
     }

@@ -91,13 +91,14 @@ package final class HTTPServer: Sendable {
         flags |= MHD_USE_NO_LISTEN_SOCKET.rawValue | MHD_USE_ERROR_LOG.rawValue
         // Balanced when the daemon has stopped: its callbacks need the server until then.
         let context = Unmanaged.passRetained(self).toOpaque()
-        var options = Callbacks.options(context) + [
-            option(.THREAD_POOL_SIZE, max(2, limits.threads)),
-            option(.CONNECTION_LIMIT, limits.connections + 64),
-            option(.CONNECTION_TIMEOUT, max(1, Int(limits.inactivity.milliseconds + 999) / 1000)),
-            option(.CONNECTION_MEMORY_LIMIT, limits.connectionMemory),
-            option(.STRICT_FOR_CLIENT, 1),
-        ]
+        var options =
+            Callbacks.options(context) + [
+                option(.THREAD_POOL_SIZE, max(2, limits.threads)),
+                option(.CONNECTION_LIMIT, limits.connections + 64),
+                option(.CONNECTION_TIMEOUT, max(1, Int(limits.inactivity.milliseconds + 999) / 1000)),
+                option(.CONNECTION_MEMORY_LIMIT, limits.connectionMemory),
+                option(.STRICT_FOR_CLIENT, 1),
+            ]
         let daemon: OpaquePointer?
         if let tls {
             flags |= MHD_USE_TLS.rawValue

@@ -51,7 +51,8 @@ struct RequestHead: Sendable {
             return .chunked
         }
         guard let length = lengths.first else { return .none }
-        guard lengths.count == 1, length.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let value = UInt64(length) else {
+        guard lengths.count == 1, length.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let value = UInt64(length)
+        else {
             throw .badFraming("bad Content-Length")
         }
         return .length(value)

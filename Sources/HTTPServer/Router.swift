@@ -32,7 +32,8 @@ package struct Route: Sendable {
         self.pattern = pattern
         self.body = body
         self.handler = handler
-        parts = pattern.dropFirst().isEmpty
+        parts =
+            pattern.dropFirst().isEmpty
             ? []
             : pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map {
                 $0.hasPrefix("{") && $0.hasSuffix("}")
@@ -86,8 +87,9 @@ package struct Router: Sendable {
             return .notFound
         }
         let wanted = method == "HEAD" ? "GET" : method
-        guard let route = entry.routes.first(where: { $0.method == method })
-            ?? entry.routes.first(where: { $0.method == wanted })
+        guard
+            let route = entry.routes.first(where: { $0.method == method })
+                ?? entry.routes.first(where: { $0.method == wanted })
         else { return .methodNotAllowed(allow: Self.allowed(entry.routes)) }
         var parameters: [String: String] = [:]
         for (part, segment) in zip(entry.parts, segments) {

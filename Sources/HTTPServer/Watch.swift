@@ -218,19 +218,20 @@ final class Watch: Sendable {
 
 /// Runs `body` on a thread of its own.
 func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) {
-    final class Box: Sendable {
-        let body: @Sendable () -> Void
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
     var thread = pthread_t()
     let code = pthread_create(
         &thread, nil,
         { context in
             // `pthread_create` hands back what it was given below.
-            Unmanaged<Box>.fromOpaque(context!).takeRetainedValue().body()
+            Unmanaged<ThreadBody>.fromOpaque(context!).takeRetainedValue().run()
             return nil
-        }, Unmanaged.passRetained(Box(body)).toOpaque())
+        }, Unmanaged.passRetained(ThreadBody(body)).toOpaque())
     precondition(code == 0, "pthread_create: \(code)")
     pthread_setname_np(thread, name)
     pthread_detach(thread)
+}
+
+private final class ThreadBody: Sendable {
+    let run: @Sendable () -> Void
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
 }

@@ -1,0 +1,166 @@
+import Glibc
+
+/// A client that sends exactly the bytes it is told to, and blocks: use it inside ``blocking(_:)``.
+final class RawClient {
+    struct Answer: Sendable {
+        var status: Int
+        var headers: [(name: String, value: String)]
+        var body: [UInt8]
+
+        subscript(name: String) -> String? { headers.first { $0.name.lowercased() == name.lowercased() }?.value }
+        var text: String { String(decoding: body, as: UTF8.self) }
+    }
+
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    let descriptor: Int32
+    private var buffer: [UInt8] = []
+
+    init(_ port: UInt16, receiveBuffer: Int32? = nil) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        if var receiveBuffer { setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, 4) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let code = withUnsafeBytes(of: &address) {
+            connect(descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
+        }
+        guard code == 0 else { throw Failure(description: "connect: \(errno)") }
+    }
+
+    deinit { close(descriptor) }
+
+    func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    func send(_ bytes: [UInt8]) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            guard count > 0 else { throw Failure(description: "send: \(errno)") }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Sends a request with the fields that every request needs.
+    func request(_ method: String, _ target: String, _ headers: String = "", body: String? = nil) throws {
+        let length = body.map { "Content-Length: \($0.utf8.count)\r\n" } ?? ""
+        try send("\(method) \(target) HTTP/1.1\r\nHost: localhost\r\n\(headers)\(length)\r\n\(body ?? "")")
+    }
+
+    func exchange(_ method: String, _ target: String, _ headers: String = "", body: String? = nil) throws -> Answer {
+        try request(method, target, headers, body: body)
+        return try answer(toHead: method == "HEAD")
+    }
+
+    /// Whether the server has closed the connection, reading and dropping what is left.
+    func isClosed() -> Bool {
+        while true {
+            do { if try !fill() { return true } } catch { return errno == ECONNRESET }
+        }
+    }
+
+    /// Reads until `text` has come.
+    func read(until text: String) throws {
+        while !String(decoding: buffer, as: UTF8.self).contains(text) {
+            guard try fill() else { throw Failure(description: "closed before \(text)") }
+        }
+    }
+
+    func answer(toHead: Bool = false) throws -> Answer {
+        let lines = try head()
+        var answer = Answer(status: Int(lines[0].split(separator: " ")[1]) ?? 0, headers: [], body: [])
+        for line in lines.dropFirst() {
+            let colon = line.firstIndex(of: ":") ?? line.endIndex
+            answer.headers.append((String(line[..<colon]), String(line[colon...].dropFirst(2))))
+        }
+        if toHead || answer.status == 204 || answer.status == 304 { return answer }
+        if answer["Transfer-Encoding"] == "chunked" {
+            while true {
+                let size = Int(try line(), radix: 16) ?? 0
+                answer.body += try take(size)
+                _ = try take(2)
+                if size == 0 { return answer }
+            }
+        }
+        if let length = answer["Content-Length"].flatMap({ Int($0) }) {
+            answer.body = try take(length)
+        } else {
+            while try fill() {}
+            answer.body = buffer
+        }
+        return answer
+    }
+
+    /// The lines of an answer's head, the status line first.
+    func head() throws -> [String] {
+        var lines: [String] = []
+        while true {
+            let next = try line()
+            if next.isEmpty { return lines }
+            lines.append(next)
+        }
+    }
+
+    /// One chunk of a chunked body.
+    func chunk() throws -> String {
+        let size = Int(try line(), radix: 16) ?? 0
+        let bytes = try take(size)
+        _ = try take(2)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    func line() throws -> String {
+        while true {
+            if let end = buffer.firstIndex(of: 0x0A) {
+                let line = buffer[..<end].filter { $0 != 0x0D }
+                buffer.removeFirst(end + 1)
+                return String(decoding: line, as: UTF8.self)
+            }
+            guard try fill() else { throw Failure(description: "closed") }
+        }
+    }
+
+    func take(_ count: Int) throws -> [UInt8] {
+        while buffer.count < count {
+            guard try fill() else { throw Failure(description: "closed inside a body") }
+        }
+        defer { buffer.removeFirst(count) }
+        return Array(buffer.prefix(count))
+    }
+
+    private func fill() throws -> Bool {
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        let count = recv(descriptor, &chunk, chunk.count, 0)
+        guard count >= 0 else { throw Failure(description: "recv: \(errno)") }
+        buffer += chunk.prefix(count)
+        return count > 0
+    }
+}
+
+/// Runs blocking code on a thread of its own: Swift's pool belongs to the handlers.
+func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+        let box = Work {
+            do { continuation.resume(returning: try body()) } catch { continuation.resume(throwing: error) }
+        }
+        var thread = pthread_t()
+        pthread_create(
+            &thread, nil,
+            {
+                Unmanaged<Work>.fromOpaque($0!).takeRetainedValue().run()
+                return nil
+            }, Unmanaged.passRetained(box).toOpaque())
+        pthread_detach(thread)
+    }
+}
+
+private final class Work: Sendable {
+    let run: @Sendable () -> Void
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}

@@ -1,0 +1,138 @@
+import Base
+import HTTPServer
+import Testing
+
+struct RoutingTests {
+    private let echo: Route.Handler = { request in
+        let parameters = request.parameters.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        let query = request.query.map { "\($0.name):\($0.value)" }
+        return text((parameters + query).joined(separator: "|"))
+    }
+
+    @Test func `a path leads to its route, literal before parameter`() async throws {
+        let routes = [
+            Route("GET", "/v1/sessions/{identifier}/tasks/{n}", echo),
+            Route("GET", "/v1/sessions/{identifier}/tasks/all") { _ in text("all") },
+            Route("GET", "/") { _ in text("root") },
+        ]
+        try await withServer(routes) { server in
+            try await blocking {
+                let client = try RawClient(server.port)
+                #expect(try client.exchange("GET", "/v1/sessions/a/tasks/7").text == "identifier=a|n=7")
+                #expect(try client.exchange("GET", "/v1/sessions/a/tasks/all").text == "all")
+                #expect(try client.exchange("GET", "/").text == "root")
+                #expect(try client.exchange("GET", "/v1/sessions//tasks/7").status == 404)
+                #expect(try client.exchange("GET", "/v1/sessions/a/tasks/7/").status == 404)
+            }
+        }
+    }
+
+    @Test func `segments and query are decoded once`() async throws {
+        try await withServer([Route("GET", "/x/{a}", echo)]) { server in
+            try await blocking {
+                let client = try RawClient(server.port)
+                #expect(try client.exchange("GET", "/x/a%2Fb%252F?q=1+2%2B3&r").text == "a=a/b%2F|q:1+2+3|r:")
+                #expect(try client.exchange("GET", "/x/%2e%2e").text == "a=..")
+                #expect(try client.exchange("GET", "/x/../x/b").status == 404)
+                #expect(try client.exchange("GET", "/x%2Fb").status == 404)
+                for bad in ["/x/%zz", "/x/%4", "/x/%00", "/x/%ff", "/x/b?c=%", "/x/b%c0%af"] {
+                    #expect(try client.exchange("GET", bad).status == 400, "\(bad)")
+                }
+                #expect(try client.exchange("GET", "/x/%C3%A9").text == "a=é")
+            }
+        }
+    }
+
+    @Test func `HEAD is answered by GET without the body`() async throws {
+        try await withServer([Route("GET", "/x") { _ in text("hello") }]) { server in
+            try await blocking {
+                let client = try RawClient(server.port)
+                let head = try client.exchange("HEAD", "/x")
+                #expect(head.status == 200)
+                #expect(head["Content-Length"] == "5")
+                #expect(try client.exchange("GET", "/x").text == "hello")
+            }
+        }
+    }
+
+    @Test func `an unknown path is 404 and a known one with another method 405 with Allow`() async throws {
+        let routes = [
+            Route("GET", "/x") { _ in text("") }, Route("POST", "/x", body: .collect(limit: 10)) { _ in text("") },
+        ]
+        try await withServer(routes) { server in
+            try await blocking {
+                let client = try RawClient(server.port)
+                #expect(try client.exchange("GET", "/y").status == 404)
+                let answer = try client.exchange("DELETE", "/x")
+                #expect(answer.status == 405)
+                #expect(answer["Allow"] == "GET, HEAD, OPTIONS, POST")
+                #expect(try client.exchange("get", "/x").status == 405)
+                let options = try client.exchange("OPTIONS", "/x")
+                #expect(options.status == 204)
+                #expect(options["Allow"] == "GET, HEAD, OPTIONS, POST")
+                #expect(try client.exchange("OPTIONS", "*").status == 204)
+                #expect(try client.exchange("POST", "/nowhere", body: "abc").status == 404)
+                #expect(client.isClosed())
+            }
+        }
+    }
+
+    @Test func `every answer carries the request's identifier`() async throws {
+        try await withServer([Route("GET", "/x") { request in text(request.requestID) }]) { server in
+            try await blocking {
+                let client = try RawClient(server.port)
+                let given = try client.exchange("GET", "/x", "X-Request-Id: a.B-1_2\r\n")
+                #expect(given["X-Request-Id"] == "a.B-1_2")
+                #expect(given.text == "a.B-1_2")
+                let made = try client.exchange("GET", "/x", "X-Request-Id: a b\r\n")
+                #expect(made["X-Request-Id"]?.count == 16)
+                #expect(try client.exchange("GET", "/none")["X-Request-Id"]?.count == 16)
+                #expect(made["Date"] != nil)
+            }
+        }
+    }
+
+    @Test func `Connection close and HTTP 1.0 end the connection`() async throws {
+        try await withServer([Route("GET", "/x") { _ in text("x") }]) { server in
+            try await blocking {
+                let client = try RawClient(server.port)
+                #expect(try client.exchange("GET", "/x", "Connection: close\r\n").text == "x")
+                #expect(client.isClosed())
+                let old = try RawClient(server.port)
+                try old.send("GET /x HTTP/1.0\r\n\r\n")
+                #expect(try old.answer().text == "x")
+                #expect(old.isClosed())
+            }
+        }
+    }
+
+    @Test func `what a request came to is observed`() async throws {
+        let seen = Locked<[Observation]>([])
+        let route = Route("POST", "/x/{a}", body: .collect(limit: 100)) { _ in text("four", status: 201) }
+        try await withServer([route], seen: seen) { server in
+            try await blocking { _ = try RawClient(server.port).exchange("POST", "/x/1", body: "12345") }
+            #expect(await eventually { seen.read().count == 1 })
+        }
+        let observation = try #require(seen.read().first)
+        #expect(observation.route == "/x/{a}")
+        #expect(observation.status == 201)
+        #expect(observation.bytesReceived == 5)
+        #expect(observation.bytesSent == 4)
+    }
+
+    @Test func `500 requests at once are all answered`() async throws {
+        let route = Route("POST", "/x/{n}", body: .collect(limit: 100)) { request in
+            try? await Task.sleep(for: .milliseconds(20))
+            guard case .bytes(let bytes) = request.body else { return text("none") }
+            return text((request.parameters["n"] ?? "") + String(decoding: bytes, as: UTF8.self))
+        }
+        try await withServer([route]) { server in
+            let answers = try await blocking {
+                let clients = try (0..<500).map { _ in try RawClient(server.port) }
+                for (n, client) in clients.enumerated() { try client.request("POST", "/x/\(n)", body: "-\(n)") }
+                return try clients.map { try $0.answer().text }
+            }
+            #expect(answers == (0..<500).map { "\($0)-\($0)" })
+        }
+    }
+}

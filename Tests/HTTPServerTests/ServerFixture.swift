@@ -1,0 +1,45 @@
+import Base
+import Glibc
+import HTTPServer
+
+/// Serves `routes` on a free port while `body` runs.
+func withServer<Result>(
+    _ routes: [Route], limits: ServerLimits = ServerLimits(), seen: Locked<[Observation]> = Locked([]),
+    _ body: (HTTPServer) async throws -> Result
+) async throws -> Result {
+    let server = try HTTPServer.start(
+        address: "127.0.0.1", port: 0, limits: limits, router: Router(routes), refusal: plainRefusal, log: .none,
+        observe: { observation in seen.withLock { $0.append(observation) } })
+    do {
+        let result = try await body(server)
+        await server.stop(within: .seconds(5))
+        return result
+    } catch {
+        await server.stop(within: .seconds(5))
+        throw error
+    }
+}
+
+let plainRefusal: HTTPServer.Refusal = { reason, _ in
+    HTTPResponse(
+        status: reason.status, headers: [("Content-Type", "text/plain")], body: .bytes(Array("\(reason)".utf8)))
+}
+
+func text(_ text: String, status: Int = 200) -> HTTPResponse {
+    HTTPResponse(status: status, headers: [("Content-Type", "text/plain")], body: .bytes(Array(text.utf8)))
+}
+
+/// Waits until `condition` holds, for at most ten seconds. Returns whether it did.
+func eventually(_ condition: () -> Bool) async -> Bool {
+    let end = Clock.system.monotonic() + 10_000
+    while Clock.system.monotonic() < end {
+        if condition() { return true }
+        try? await Task.sleep(for: .milliseconds(2))
+    }
+    return condition()
+}
+
+extension Locked {
+    /// A copy of the value.
+    func read() -> Value where Value: Sendable { withLock { $0 } }
+}
