@@ -1,0 +1,45 @@
+/// What a `PATCH` says about one member.
+public enum Change<Value> {
+    /// The member is absent: leave it as it is.
+    case unchanged
+    /// The member is `null`: take the value away.
+    case clear
+    /// The member has a new value.
+    case set(Value)
+
+    /// The value after the change.
+    public func applied(to current: Value?) -> Value? {
+        switch self {
+        case .unchanged: current
+        case .clear: nil
+        case .set(let value): value
+        }
+    }
+
+    /// The value that was set, if one was.
+    public var newValue: Value? {
+        guard case .set(let value) = self else { return nil }
+        return value
+    }
+
+    /// Whether the member stands in the request.
+    public var isPresent: Bool {
+        guard case .unchanged = self else { return true }
+        return false
+    }
+}
+
+extension Change: Sendable where Value: Sendable {}
+extension Change: Equatable where Value: Equatable {}
+extension Change: Hashable where Value: Hashable {}
+
+extension JSONWriter {
+    /// Writes a member of a `PATCH`, unless it is unchanged.
+    public mutating func member<Value: JSONWritable>(_ name: String, _ change: Change<Value>) {
+        switch change {
+        case .unchanged: break
+        case .clear: member(name, Value?.none)
+        case .set(let value): member(name, value)
+        }
+    }
+}

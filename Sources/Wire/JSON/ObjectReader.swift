@@ -1,0 +1,160 @@
+/// How strictly a document is read.
+public enum ReadingMode: Sendable {
+    /// As the service reads its clients: unknown members and values outside their rules are faults.
+    case strict
+    /// As a client reads the service, which may be newer: unknown members are passed over, and only types count.
+    case tolerant
+}
+
+/// Something that is read from one JSON object.
+public protocol JSONReadable {
+    /// Takes its members from the reader. What is missing or wrong is reported there, and stands here as a placeholder.
+    init(reading reader: inout ObjectReader)
+}
+
+extension JSONReadable {
+    /// Reads JSON text, such as a request's body.
+    ///
+    /// - Throws: All faults at once.
+    public init(parsing bytes: [UInt8], _ mode: ReadingMode = .strict) throws(JSONError) {
+        try self.init(from: try JSON.parse(bytes), mode)
+    }
+
+    /// Reads a parsed value.
+    public init(from json: JSON, _ mode: ReadingMode = .strict) throws(JSONError) {
+        let faults = Faults()
+        guard case .object(let members) = json else {
+            throw .invalid([
+                Fault(pointer: "", code: .invalidValue, detail: "This must be an object, not \(json.kind).")
+            ])
+        }
+        var reader = ObjectReader(members: members, path: nil, faults: faults, mode: mode)
+        self.init(reading: &reader)
+        reader.finish()
+        guard faults.list.isEmpty else { throw .invalid(faults.list) }
+    }
+}
+
+/// What is wrong with a document, gathered while it is read.
+public final class Faults {
+    /// More faults than this are not told.
+    public static let maximumCount = 100
+
+    private(set) var list: [Fault] = []
+
+    init() {}
+
+    func report(_ path: JSONPath?, _ detail: String, _ code: Fault.Code = .invalidValue) {
+        guard list.count < Self.maximumCount else { return }
+        list.append(Fault(pointer: path?.pointer ?? "", code: code, detail: detail))
+    }
+}
+
+@available(*, unavailable)
+extension Faults: Sendable {}
+
+/// Takes members out of an object, one by name, and remembers which are left.
+///
+/// A *required* member must be there; one with a *default* may be absent; an *optional* one may be absent or `null`.
+/// Wrong values are reported and replaced, so that one reading finds all faults.
+public struct ObjectReader {
+    /// What is checked.
+    public let mode: ReadingMode
+    let path: JSONPath?
+    let faults: Faults
+    private let members: [JSON.Member]
+    private var isTaken: [Bool]
+    private var askedNames: [String] = []
+
+    init(members: [JSON.Member], path: JSONPath?, faults: Faults, mode: ReadingMode) {
+        self.members = members
+        self.path = path
+        self.faults = faults
+        self.mode = mode
+        isTaken = Array(repeating: false, count: members.count)
+    }
+
+    var isStrict: Bool { mode == .strict }
+
+    /// Whether a member is there, and whether it is `null`. Does not take it.
+    public enum Presence: Sendable, Hashable {
+        /// No such member.
+        case absent
+        /// The member is `null`.
+        case null
+        /// The member has a value.
+        case present
+    }
+
+    /// Whether a member is there, and whether it is `null`.
+    public func presence(of name: String) -> Presence {
+        guard let value = peek(name) else { return .absent }
+        return value.isNull ? .null : .present
+    }
+
+    /// Reports that the value of a member breaks a rule.
+    public mutating func report(_ name: String, _ detail: String) {
+        faults.report(JSONPath(.name(name), in: path), detail)
+    }
+
+    /// Reports that the object as a whole breaks a rule.
+    public mutating func report(_ detail: String) { faults.report(path, detail) }
+
+    /// Looks at a member without taking it.
+    func peek(_ name: String) -> JSON? { members.first { $0.name == name }?.value }
+
+    /// Takes a member; `nil` where it is absent.
+    mutating func take(_ name: String) -> JSON? {
+        askedNames.append(name)
+        guard let index = members.firstIndex(where: { $0.name == name }) else { return nil }
+        isTaken[index] = true
+        return members[index].value
+    }
+
+    /// Takes a member that must be there.
+    mutating func required<Value>(
+        _ name: String, _ kind: String, placeholder: @autoclosure () -> Value, _ convert: (JSON) -> Value?
+    ) -> Value {
+        guard let value = take(name) else {
+            report(name, "This member is missing; it must be \(kind).")
+            return placeholder()
+        }
+        if let result = convert(value) { return result }
+        report(name, "This must be \(kind), not \(value.kind).")
+        return placeholder()
+    }
+
+    /// Takes a member that may be absent, but not `null`.
+    mutating func defaulted<Value>(
+        _ name: String, _ kind: String, _ standard: Value, _ convert: (JSON) -> Value?
+    ) -> Value {
+        guard let value = take(name) else { return standard }
+        if let result = convert(value) { return result }
+        if value.isNull && !isStrict { return standard }
+        report(name, "This must be \(kind), not \(value.kind).")
+        return standard
+    }
+
+    /// Takes a member that may be absent or `null`.
+    mutating func optional<Value>(_ name: String, _ kind: String, _ convert: (JSON) -> Value?) -> Value? {
+        guard let value = take(name), !value.isNull else { return nil }
+        if let result = convert(value) { return result }
+        report(name, "This must be \(kind) or null, not \(value.kind).")
+        return nil
+    }
+
+    /// Reports the members that nobody took. Called when the object has been read.
+    func finish() {
+        guard isStrict else { return }
+        for (index, member) in members.enumerated() where !isTaken[index] {
+            let path = JSONPath(.name(member.name), in: path)
+            faults.report(path, "There is no such member here. " + Self.choice(askedNames), .unknownMember)
+        }
+    }
+
+    private static func choice(_ names: [String]) -> String {
+        var seen: Set<String> = []
+        let names = names.filter { seen.insert($0).inserted }
+        return names.isEmpty ? "The object must be empty." : "There are: " + names.joined(separator: ", ") + "."
+    }
+}

@@ -1,0 +1,68 @@
+/// What a text must be like.
+public struct TextRule: Sendable {
+    /// What is wrong with the text and what would be right, or `nil`.
+    let fault: @Sendable (String) -> String?
+
+    /// Makes a rule of a check that says what is wrong.
+    public init(_ fault: @escaping @Sendable (String) -> String?) { self.fault = fault }
+
+    /// Any text.
+    public static let any = TextRule { _ in nil }
+
+    /// Text of so many bytes in UTF-8.
+    public static func length(_ range: ClosedRange<Int>) -> TextRule {
+        TextRule { text in
+            range.contains(text.utf8.count)
+                ? nil : "This must be \(range.lowerBound) to \(range.upperBound) bytes long in UTF-8."
+        }
+    }
+
+    /// Text without control characters, of so many bytes in UTF-8.
+    public static func plain(_ range: ClosedRange<Int>) -> TextRule {
+        TextRule { text in
+            if let fault = length(range).fault(text) { return fault }
+            let isPlain = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
+            return isPlain ? nil : "This must not contain control characters."
+        }
+    }
+
+    /// The name of a session or app: 1–128 of `A-Z a-z 0-9 . _ - ~ : @ +`.
+    public static let identifier = TextRule { text in
+        let isValid = (1...128).contains(text.utf8.count) && text.utf8.allSatisfy(Bytes.isIdentifier)
+        return isValid ? nil : "An identifier has 1 to 128 characters of A-Z a-z 0-9 . _ - ~ : @ +."
+    }
+
+    /// A name for a root directory or an identifier that the service made.
+    public static let handle = TextRule { text in
+        let isValid = (1...128).contains(text.utf8.count) && text.utf8.allSatisfy(Bytes.isIdentifier)
+        return isValid ? nil : "This is not a name that the service gives."
+    }
+
+    /// `sha256/` and the SHA-256 of a public key in base64.
+    public static let publicKeyPin = TextRule { text in
+        let hash = text.hasPrefix("sha256/") ? Base64.decode(String(text.dropFirst(7))) : nil
+        return hash?.count == 32 ? nil : "A pin is sha256/ and the base64 of the SHA-256 of a public key."
+    }
+
+    /// PEM text.
+    public static let pem = TextRule { text in
+        if let fault = length(1...65_536).fault(text) { return fault }
+        return text.hasPrefix("-----BEGIN ") ? nil : "This must be PEM, beginning with -----BEGIN."
+    }
+}
+
+/// Classes of bytes that several rules need.
+enum Bytes {
+    static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+    static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
+
+    static func isIdentifier(_ byte: UInt8) -> Bool {
+        isDigit(byte) || isLetter(byte) || "._-~:@+".utf8.contains(byte)
+    }
+
+    /// A character of a token (RFC 9110 section 5.6.2).
+    static func isToken(_ byte: UInt8) -> Bool {
+        isDigit(byte) || isLetter(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    }
+}
