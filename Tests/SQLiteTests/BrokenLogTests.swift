@@ -39,6 +39,7 @@ import Testing
         try await until { fatal.withLock { $0 } != nil }
         #expect(fatal.withLock { $0 }?.primaryCode == 10)
         #expect(!answered.withLock { $0 })
+        database.close()
     }
 
     @Test func `a commit that finds the disk full fails and ends nothing`() async throws {
