@@ -1,1 +1,151 @@
-// Nothing here yet.
+package import Base
+import Core
+import Synchronization
+
+/// Moves bytes between URLs and files or memory: one HTTP exchange for each request.
+///
+/// No retries, no states, no redirects, no policy but the egress gate. May be called from any thread. Each of its
+/// `transfer` threads drives libcurl's handles with `curl_multi_socket_action` over one epoll descriptor.
+package final class TransferEngine: Sendable {
+    /// Files, on the engine's disk threads.
+    package let disk: DiskQueue
+    private let mailboxes: [Mailbox]
+    private let directory: ExchangeDirectory
+    private let resolver: Resolver
+    private let clock: Clock
+    private let report: @Sendable (ExchangeReport) -> Void
+    private let living: Living
+
+    /// - Parameters:
+    ///   - threads: Loops, each with its own connections.
+    ///   - resolve: How names become addresses; the system's way unless a test has another.
+    ///   - report: Called on the engine's threads, for one exchange in order. Must not wait.
+    package init(
+        threads: Int, diskThreads: Int = 4, resolverThreads: Int = 8, log: Log, clock: Clock = .system,
+        resolve: @escaping @Sendable (String) -> Resolution = TransferEngine.systemResolve,
+        report: @escaping @Sendable (ExchangeReport) -> Void
+    ) throws {
+        guard Curl.isReady else { throw EngineError(operation: "curl_global_init", errno: 0) }
+        let count = max(1, threads)
+        self.clock = clock
+        self.report = report
+        disk = try DiskQueue(threads: diskThreads)
+        resolver = try Resolver(threads: resolverThreads, clock: clock, resolve: resolve)
+        directory = ExchangeDirectory(loops: count)
+        mailboxes = try (0..<count).map { _ in try Mailbox() }
+        living = Living(count)
+        let surroundings = LoopSurroundings(
+            disk: disk, resolver: resolver, directory: directory, log: log, clock: clock, report: report)
+        for (index, mailbox) in mailboxes.enumerated() {
+            let living = living
+            try EngineThread.start("transfer-\(index)") {
+                defer { living.ended() }
+                do throws(EngineError) {
+                    try TransferLoop(surroundings, mailbox).run()
+                } catch {
+                    log.error("a transfer thread could not start", ("error", error))
+                }
+            }
+        }
+    }
+
+    deinit {
+        directory.close()
+        for mailbox in mailboxes { mailbox.post(.shutDown(at: .min)) }
+    }
+
+    /// The resolver of the system (`getaddrinfo`).
+    @Sendable package static func systemResolve(_ name: String) -> Resolution { Resolver.system(name) }
+
+    /// Starts an exchange. Whatever happens, it is reported, and ended exactly once.
+    package func start(_ request: ExchangeRequest) {
+        let parsed = Result { () throws(BadURL) in try URLParts.parse(request.url) }
+        var hasher = Hasher()
+        hasher.combine(request.pool)
+        if case .success(let url) = parsed { hasher.combine(url.host) }
+        let preferred = Int(UInt(bitPattern: hasher.finalize()) >> 1)
+        let meter = ExchangeMeter()
+        guard let loop = directory.enter(request.id, preferred: preferred, meter) else {
+            return report(.ended(request.id, ExchangeResult(stopped: request, at: clock.wall())))
+        }
+        mailboxes[loop].post(.start(request, parsed, meter))
+    }
+
+    /// Ends an exchange as ``ExchangeOutcome/stopped``, its partial file synced. Without effect after its end.
+    package func stop(_ id: ExchangeID) {
+        guard let loop = directory.loop(of: id) else { return }
+        mailboxes[loop].post(.stop(id))
+    }
+
+    /// Sets the bytes a second in each direction from now on, nil for no limit.
+    package func setBandwidthLimit(_ id: ExchangeID, _ limit: Int64?) {
+        guard let loop = directory.loop(of: id) else { return }
+        mailboxes[loop].post(.limit(id, limit))
+    }
+
+    /// How far an exchange is. Nil when it does not run.
+    package func progress(_ id: ExchangeID) -> ExchangeProgress? { directory.progress(of: id) }
+
+    /// How many exchanges run.
+    package var count: Int { directory.count }
+
+    /// Closes a pool's idle connections, and those in use with their exchanges: nothing is used once more.
+    package func closeConnections(pool: Int64) {
+        for mailbox in mailboxes { mailbox.post(.closeConnections(pool: pool)) }
+    }
+
+    /// Stops all exchanges and ends the threads, when their files are synced, at the latest after `limit`.
+    package func shutdown(within limit: Duration) async {
+        directory.close()
+        let end = clock.monotonic().addingSaturated(limit.milliseconds)
+        for mailbox in mailboxes { mailbox.post(.shutDown(at: end)) }
+        await living.waitForEnd()
+        resolver.close()
+        disk.close()
+    }
+}
+
+/// How many loops are alive, and who waits for their end.
+private final class Living: Sendable {
+    private let state: Locked<(count: Int, waiting: [CheckedContinuation<Void, Never>])>
+
+    init(_ count: Int) { state = Locked((count, [])) }
+
+    func ended() {
+        let waiting = state.withLock { state in
+            state.count -= 1
+            guard state.count == 0 else { return [CheckedContinuation<Void, Never>]() }
+            let waiting = state.waiting
+            state.waiting = []
+            return waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    func waitForEnd() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.count > 0 { state.waiting.append(continuation) }
+                return state.count == 0
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+}
+
+extension ExchangeResult {
+    /// An exchange that never began.
+    fileprivate init(stopped request: ExchangeRequest, at now: Int64) {
+        var metrics = ExchangeMetrics()
+        metrics.fetchStart = now
+        var length: Int64 = 0
+        var received = ReceivedContent.none
+        if case .content(let path, let offset, _, _) = request.sink, offset > 0 {
+            (length, received) = (offset, .file(path: path, length: offset))
+        }
+        self.init(
+            outcome: .stopped, head: nil, received: received, receivedTruncated: false, side: [], sideTruncated: false,
+            length: length, lengthVerified: false, digests: [:], bytesSent: 0, bytesReceived: 0, metrics: metrics,
+            curlCode: 0, curlMessage: "", serverPublicKey: nil)
+    }
+}

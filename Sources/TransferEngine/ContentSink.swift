@@ -1,0 +1,156 @@
+import Base
+import Glibc
+
+/// Where kept bytes of one exchange go: memory first, a file when they outgrow it.
+///
+/// Belongs to the loop's thread. Opens nothing itself: ``PartialFile`` does, on a disk thread.
+final class ContentSink {
+    enum Answer: Equatable {
+        case taken
+        /// Nothing was taken: the bytes need the file, which is not open yet.
+        case needsFile
+        /// The memory limit is reached; what fits was taken.
+        case full
+        case failed(DiskError)
+    }
+
+    /// The file for the content, nil where it stays in memory.
+    let path: String?
+    private let limit: Int
+    private let algorithms: [Digest.Algorithm]
+    private var digests: [Digest]
+    private var memory: [UInt8] = []
+    private(set) var file: OpenFile?
+    /// Bytes of content at hand.
+    private(set) var length: Int64
+    /// Up to where a sync has been asked for.
+    var syncRequested: Int64
+    private(set) var isTruncated = false
+
+    init(_ plan: SinkPlan) {
+        switch plan {
+        case .memory(let limit):
+            path = nil
+            self.limit = limit
+            algorithms = []
+            length = 0
+        case .content(let path, let resumeOffset, let threshold, let algorithms):
+            self.path = path
+            limit = threshold
+            self.algorithms = algorithms
+            length = resumeOffset
+        }
+        syncRequested = length
+        digests = algorithms.map { Digest($0) }
+    }
+
+    /// Whether content of this length belongs into the file from the start.
+    func isLarge(_ announced: Int64) -> Bool { path != nil && announced > Int64(limit) }
+
+    /// Forgets everything, for content that begins anew.
+    func restart() {
+        memory = []
+        length = 0
+        syncRequested = 0
+        digests = algorithms.map { Digest($0) }
+    }
+
+    /// Takes the opened file, and writes into it what is in memory.
+    func adopt(_ partial: PartialFile) throws(DiskError) {
+        file = partial.file
+        if let prefix = partial.takeDigests() {
+            digests = prefix
+            length = partial.length
+            syncRequested = length
+        }
+        guard !memory.isEmpty else { return }
+        let result = memory.withUnsafeBytes { bytes in
+            Result { () throws(DiskError) in try partial.file.write(bytes, at: 0) }
+        }
+        memory = []
+        try result.get()
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) -> Answer {
+        if let file {
+            do throws(DiskError) {
+                try file.write(bytes, at: length)
+            } catch { return .failed(error) }
+        } else if memory.count + bytes.count <= limit {
+            memory.append(contentsOf: bytes)
+        } else if path != nil {
+            return .needsFile
+        } else {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[..<(limit - memory.count)])
+            memory.append(contentsOf: rest)
+            length += Int64(rest.count)
+            isTruncated = true
+            return .full
+        }
+        for digest in digests { digest.update(bytes) }
+        length += Int64(bytes.count)
+        return .taken
+    }
+
+    /// Bytes that no sync has been asked for.
+    var unsynced: Int64 { file == nil ? 0 : length - syncRequested }
+
+    /// What is at hand, for the result. `wasKept`: the judge wanted content.
+    func content(wasKept: Bool) -> ReceivedContent {
+        if let path, file != nil || length > 0 && memory.isEmpty { return .file(path: path, length: length) }
+        return wasKept ? .memory(memory) : .none
+    }
+
+    /// The digests of all content. Once.
+    func finishDigests() -> [Digest.Algorithm: [UInt8]] {
+        Dictionary(digests.map { ($0.algorithm, $0.finish()) }) { first, _ in first }
+    }
+}
+
+@available(*, unavailable)
+extension ContentSink: Sendable {}
+
+/// A partial file as a disk thread opened it, on its way to the loop.
+struct PartialFile: Sendable {
+    enum Failure: Error {
+        case prefixMissing
+        case cancelled
+        case disk(DiskError)
+    }
+
+    let file: OpenFile
+    /// Bytes in it, all of them digested.
+    let length: Int64
+    private let digests: Locked<[Digest]?>
+
+    /// Digests that know the file's bytes; nil when the file was empty and the sink's own are right.
+    func takeDigests() -> [Digest]? {
+        digests.withLock { digests in
+            let taken = digests
+            digests = nil
+            return taken
+        }
+    }
+
+    /// Opens or makes the file, cuts it to `prefix` bytes and digests them. Blocks.
+    static func open(
+        _ path: String, prefix: Int64, _ algorithms: [Digest.Algorithm], while isWanted: @Sendable () -> Bool
+    ) throws(Failure) -> PartialFile {
+        do throws(DiskError) {
+            let file = try OpenFile.open(path, O_RDWR | O_CREAT)
+            guard try file.size() >= prefix else { throw DiskError("prefix", errno: ENODATA) }
+            try file.truncate(to: prefix)
+            guard prefix > 0 else { return PartialFile(file: file, length: 0, digests: Locked(nil)) }
+            let digests = algorithms.map { Digest($0) }
+            let length = try file.digest(first: prefix, into: digests, while: isWanted)
+            guard length == prefix else { throw DiskError("prefix", errno: ECANCELED) }
+            return PartialFile(file: file, length: length, digests: Locked(digests))
+        } catch {
+            switch (error.operation, error.errno) {
+            case ("prefix", ENODATA): throw .prefixMissing
+            case ("prefix", _): throw .cancelled
+            default: throw .disk(error)
+            }
+        }
+    }
+}

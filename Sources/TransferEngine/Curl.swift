@@ -1,0 +1,197 @@
+import CCurl
+import Glibc
+
+/// The library as a whole.
+enum Curl {
+    /// Set up once, before the first handle. Without OpenSSL's `atexit` handler, which frees its tables while other
+    /// threads still shake hands.
+    static let isReady: Bool = {
+        typealias Initialize = @convention(c) (UInt64, OpaquePointer?) -> Int32
+        if let symbol = dlsym(nil, "OPENSSL_init_crypto") {
+            _ = unsafeBitCast(symbol, to: Initialize.self)(0x0008_0000, nil)  // OPENSSL_INIT_NO_ATEXIT
+        }
+        return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+    }()
+
+    /// The protocol version and cipher of a live connection, asked of the OpenSSL that libcurl brought into the
+    /// process (`SSL_get_version`, `SSL_CIPHER_get_name`).
+    static func tlsFacts(of session: UnsafeMutableRawPointer) -> (version: String, cipher: String)? {
+        guard let functions = OpenSSL.shared, let version = functions.version(session),
+            let cipher = functions.currentCipher(session), let name = functions.cipherName(cipher)
+        else { return nil }
+        return (String(cString: version), String(cString: name))
+    }
+}
+
+private struct OpenSSL: Sendable {
+    // The signatures are OpenSSL's since 1.1.0, which Debian builds libcurl with.
+    typealias Version = @convention(c) (UnsafeMutableRawPointer) -> UnsafePointer<CChar>?
+    typealias CurrentCipher = @convention(c) (UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
+    typealias CipherName = @convention(c) (UnsafeMutableRawPointer) -> UnsafePointer<CChar>?
+
+    let version: Version
+    let currentCipher: CurrentCipher
+    let cipherName: CipherName
+
+    static let shared: OpenSSL? = {
+        guard let version = dlsym(nil, "SSL_get_version"), let cipher = dlsym(nil, "SSL_get_current_cipher"),
+            let name = dlsym(nil, "SSL_CIPHER_get_name")
+        else { return nil }
+        return OpenSSL(
+            version: unsafeBitCast(version, to: Version.self),
+            currentCipher: unsafeBitCast(cipher, to: CurrentCipher.self),
+            cipherName: unsafeBitCast(name, to: CipherName.self))
+    }()
+}
+
+/// One libcurl easy handle: a single HTTP exchange at a time.
+///
+/// Created, used and freed on the thread of ``TransferLoop``. Corresponds to `CURL *`.
+final class Easy {
+    let raw: UnsafeMutableRawPointer
+    private let message: UnsafeMutablePointer<CChar>
+    private var lists: [UnsafeMutablePointer<curl_slist>] = []
+
+    init?() {
+        guard let raw = curl_easy_init() else { return nil }
+        self.raw = raw
+        message = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        message.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        set(CURLOPT_ERRORBUFFER, message)
+    }
+
+    deinit {
+        curl_easy_cleanup(raw)
+        freeLists()
+        message.deallocate()
+    }
+
+    /// Forgets all options, for the next exchange.
+    func reset() {
+        curl_easy_reset(raw)
+        freeLists()
+        message[0] = 0
+        set(CURLOPT_ERRORBUFFER, message)
+    }
+
+    private func freeLists() {
+        for list in lists { curl_slist_free_all(list) }
+        lists = []
+    }
+
+    var errorMessage: String { String(cString: message) }
+
+    // MARK: Options
+
+    /// Sets an option that can only fail through a mistake of ours.
+    func set(_ option: CURLoption, _ value: Int) {
+        check(ccurl_easy_set_long(raw, option, value), option)
+    }
+
+    func set(_ option: CURLoption, offset: Int64) {
+        check(ccurl_easy_set_offset(raw, option, curl_off_t(offset)), option)
+    }
+
+    func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer?) {
+        check(ccurl_easy_set_pointer(raw, option, value), option)
+    }
+
+    func set(_ option: CURLoption, function: ccurl_data_function) {
+        check(ccurl_easy_set_data_function(raw, option, function), option)
+    }
+
+    func set(seek: ccurl_seek_function) { check(ccurl_easy_set_seek_function(raw, seek), CURLOPT_SEEKFUNCTION) }
+
+    func set(openSocket: ccurl_open_socket_function) {
+        check(ccurl_easy_set_open_socket_function(raw, openSocket), CURLOPT_OPENSOCKETFUNCTION)
+    }
+
+    func set(beforeRequest: ccurl_before_request_function) {
+        check(ccurl_easy_set_before_request_function(raw, beforeRequest), CURLOPT_PREREQFUNCTION)
+    }
+
+    /// Sets an option whose value comes from a user.
+    func set(_ option: CURLoption, _ value: String) throws(CurlError) {
+        let code = ccurl_easy_set_string(raw, option, value)
+        guard code == CURLE_OK else { throw CurlError(code: code) }
+    }
+
+    /// libcurl copies the bytes.
+    func set(_ option: CURLoption, blob: [UInt8]) throws(CurlError) {
+        let code = blob.withUnsafeBytes { bytes in
+            var value = curl_blob(
+                data: UnsafeMutableRawPointer(mutating: bytes.baseAddress), len: bytes.count,
+                flags: UInt32(CURL_BLOB_COPY))
+            return ccurl_easy_set_blob(raw, option, &value)
+        }
+        guard code == CURLE_OK else { throw CurlError(code: code) }
+    }
+
+    /// The list lives until the next ``reset()``.
+    func set(_ option: CURLoption, list values: [String]) {
+        var list: UnsafeMutablePointer<curl_slist>?
+        for value in values {
+            guard let longer = curl_slist_append(list, value) else { preconditionFailure("curl_slist_append") }
+            list = longer
+        }
+        guard let list else { return }
+        lists.append(list)
+        check(ccurl_easy_set_list(raw, option, list), option)
+    }
+
+    private func check(_ code: CURLcode, _ option: CURLoption) {
+        precondition(code == CURLE_OK, "option \(option.rawValue): \(CurlError(code: code).description)")
+    }
+
+    // MARK: Facts
+
+    func number(_ info: CURLINFO) -> Int {
+        var value = 0
+        return ccurl_easy_get_long(raw, info, &value) == CURLE_OK ? value : 0
+    }
+
+    func offset(_ info: CURLINFO) -> Int64 {
+        var value: curl_off_t = 0
+        return ccurl_easy_get_offset(raw, info, &value) == CURLE_OK ? Int64(value) : 0
+    }
+
+    /// Nil where libcurl has none, or an empty one.
+    func string(_ info: CURLINFO) -> String? {
+        var value: UnsafeMutablePointer<CChar>?
+        guard ccurl_easy_get_string(raw, info, &value) == CURLE_OK, let value, value[0] != 0 else { return nil }
+        return String(cString: value)
+    }
+
+    /// OpenSSL's `SSL *`, only while the connection is in use.
+    var tlsSession: UnsafeMutableRawPointer? {
+        var info: UnsafeMutablePointer<curl_tlssessioninfo>?
+        guard ccurl_easy_get_tls(raw, &info) == CURLE_OK, let info, info.pointee.backend == CURLSSLBACKEND_OPENSSL
+        else { return nil }
+        return info.pointee.internals
+    }
+
+    /// The lines about the server's own certificate (`CURLOPT_CERTINFO`).
+    var serverCertificate: [String] {
+        var info: UnsafeMutablePointer<curl_certinfo>?
+        guard ccurl_easy_get_certificates(raw, &info) == CURLE_OK, let info, info.pointee.num_of_certs > 0,
+            let lists = info.pointee.certinfo
+        else { return [] }
+        var lines: [String] = []
+        var entry = lists[0]
+        while let node = entry {
+            if let data = node.pointee.data { lines.append(String(cString: data)) }
+            entry = node.pointee.next
+        }
+        return lines
+    }
+}
+
+@available(*, unavailable)
+extension Easy: Sendable {}
+
+/// A `CURLcode` other than `CURLE_OK`.
+struct CurlError: Error, CustomStringConvertible {
+    let code: CURLcode
+
+    var description: String { String(cString: curl_easy_strerror(code)) }
+}

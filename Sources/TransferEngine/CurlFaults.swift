@@ -1,0 +1,91 @@
+import CCurl
+import Glibc
+
+extension TransferFault {
+    /// What libcurl's code alone does not say.
+    struct Facts {
+        var message = ""
+        var errno: Int32 = 0
+        /// OpenSSL's `X509_V_ERR_…`.
+        var verifyResult = 0
+        var isRequestSent = false
+        var hasHead = false
+        var hasProxy = false
+    }
+
+    /// What a failed transfer's code means. Codes as measured with libcurl 7.88.
+    init(_ code: CURLcode, _ facts: Facts) {
+        switch code {
+        case CURLE_URL_MALFORMAT: self = .badRequest
+        case CURLE_COULDNT_RESOLVE_HOST: self = .couldNotResolve
+        case CURLE_COULDNT_RESOLVE_PROXY: self = .proxyNotResolved
+        case CURLE_COULDNT_CONNECT: self = Self.connecting(facts)
+        case CURLE_OPERATION_TIMEDOUT: self = facts.isRequestSent ? .idleTimeout : .connectTimedOut
+        case CURLE_PROXY: self = .proxyFailed
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM,
+            CURLE_SSL_CLIENTCERT, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            self = Self.security(code, facts)
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_BAD_CONTENT_ENCODING:
+            self = .unparsableResponse
+        // One header line without end: libcurl's own buffer gives up at 100 KiB.
+        case CURLE_OUT_OF_MEMORY where facts.isRequestSent && !facts.hasHead: self = .headersTooLarge
+        case CURLE_PARTIAL_FILE: self = .shortBody
+        case CURLE_GOT_NOTHING: self = .emptyReply
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR: self = Self.broken(code, facts)
+        case CURLE_HTTP2, CURLE_HTTP2_STREAM: self = Self.http2(facts)
+        default: self = .other(curlCode: code.rawValue)
+        }
+    }
+
+    private static func connecting(_ facts: Facts) -> TransferFault {
+        switch facts.errno {
+        case _ where facts.hasProxy: .proxyFailed
+        case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EADDRNOTAVAIL, EAFNOSUPPORT: .noConnectivity
+        case ETIMEDOUT: .connectTimedOut
+        default: .connectFailed
+        }
+    }
+
+    private static func security(_ code: CURLcode, _ facts: Facts) -> TransferFault {
+        switch code {
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return .pinMismatch
+        case CURLE_SSL_CLIENTCERT: return .clientCertificateRequired
+        case CURLE_SSL_CERTPROBLEM: return .clientCertificateInvalid
+        case CURLE_PEER_FAILED_VERIFICATION: return certificate(facts)
+        default: break
+        }
+        if facts.message.contains("certificate required") { return .clientCertificateRequired }
+        let broken = ["SSL_ERROR_SYSCALL", "unexpected eof", "Connection reset", "SSL_ERROR_ZERO_RETURN"]
+        return .tlsHandshake(interrupted: facts.errno == ECONNRESET || broken.contains { facts.message.contains($0) })
+    }
+
+    /// The reasons of OpenSSL (`x509_vfy.h`); libcurl checks the host's name itself and leaves the result at 0 then.
+    private static func certificate(_ facts: Facts) -> TransferFault {
+        switch facts.verifyResult {
+        case 9: .certificateNotYetValid
+        case 10: .certificateExpired
+        case 62: .certificateWrongHost
+        case 0 where facts.message.contains("subject name") || facts.message.contains("subjectAltName"):
+            .certificateWrongHost
+        default: .certificateUntrusted
+        }
+    }
+
+    private static func broken(_ code: CURLcode, _ facts: Facts) -> TransferFault {
+        let message = facts.message
+        if message.contains("certificate required") { return .clientCertificateRequired }
+        if message.contains("response headers") { return .headersTooLarge }
+        if message.contains("response 407") { return .proxyAuthenticationRequired }
+        if message.contains("CONNECT") { return .proxyFailed }
+        if message.contains("chunk") || message.contains("hexadecimal") { return .unparsableResponse }
+        switch facts.errno {
+        case ENETUNREACH, EHOSTUNREACH, ENETDOWN: return .noConnectivity
+        case ETIMEDOUT: return .idleTimeout
+        default: return .reset
+        }
+    }
+
+    private static func http2(_ facts: Facts) -> TransferFault {
+        facts.message.contains("REFUSED_STREAM") || facts.message.contains("GOAWAY") ? .http2Refused : .http2Stream
+    }
+}

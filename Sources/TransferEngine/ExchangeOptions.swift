@@ -1,0 +1,257 @@
+import CCurl
+import Core
+import Glibc
+
+/// How a request becomes options of libcurl, and how its callbacks find the exchange.
+extension Exchange {
+    /// Sets everything on a fresh handle. Throws where the request's own values do not fit.
+    func configure(_ easy: Easy) throws(CurlError) {
+        try setCommon(easy)
+        try setTransport(easy)
+        try setTLS(easy)
+        try setProxy(easy)
+        try setMethod(easy)
+        try setAuthentication(
+            easy, request.httpAuthentication, CURLOPT_HTTPAUTH, CURLOPT_USERNAME, CURLOPT_PASSWORD)
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        easy.set(CURLOPT_PRIVATE, context)
+        easy.set(CURLOPT_HEADERFUNCTION, function: headerArrived)
+        easy.set(CURLOPT_HEADERDATA, context)
+        easy.set(CURLOPT_WRITEFUNCTION, function: bodyArrived)
+        easy.set(CURLOPT_WRITEDATA, context)
+        if body != nil {
+            easy.set(CURLOPT_READFUNCTION, function: bodyWanted)
+            easy.set(CURLOPT_READDATA, context)
+            easy.set(seek: bodyRewound)
+            easy.set(CURLOPT_SEEKDATA, context)
+        }
+        setLimit(request.bandwidthLimit, on: easy)
+    }
+
+    /// The same server without trust and without a request: only its certificate is wanted.
+    func configureProbe(_ easy: Easy) throws(CurlError) {
+        try setCommon(easy)
+        try setTransport(easy)
+        try setProxy(easy)
+        easy.set(CURLOPT_CONNECT_ONLY, 1)
+        easy.set(CURLOPT_FRESH_CONNECT, 1)
+        easy.set(CURLOPT_CERTINFO, 1)
+        easy.set(CURLOPT_SSL_VERIFYPEER, 0)
+        easy.set(CURLOPT_SSL_VERIFYHOST, 0)
+        easy.set(CURLOPT_TIMEOUT_MS, 10_000)
+    }
+
+    func setLimit(_ bytesPerSecond: Int64?, on easy: Easy) {
+        easy.set(CURLOPT_MAX_RECV_SPEED_LARGE, offset: bytesPerSecond ?? 0)
+        easy.set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: bytesPerSecond ?? 0)
+    }
+
+    private func setCommon(_ easy: Easy) throws(CurlError) {
+        try easy.set(CURLOPT_URL, url.url)
+        easy.set(CURLOPT_NOSIGNAL, 1)
+        try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
+        easy.set(CURLOPT_FOLLOWLOCATION, 0)
+        easy.set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
+        easy.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
+        easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        easy.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
+        if case .content = request.sink { easy.set(CURLOPT_BUFFERSIZE, 64 * 1024) }
+    }
+
+    private func setTransport(_ easy: Easy) throws(CurlError) {
+        easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: max(1, request.connectTimeout.milliseconds)))
+        easy.set(CURLOPT_TCP_KEEPALIVE, 1)
+        easy.set(CURLOPT_MAXAGE_CONN, 60)
+        easy.set(CURLOPT_MAXLIFETIME_CONN, 3600)
+        let isAutomatic = request.httpVersion == .automatic && url.isSecure
+        easy.set(
+            CURLOPT_HTTP_VERSION,
+            isAutomatic ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1))
+        if isAutomatic { easy.set(CURLOPT_PIPEWAIT, 1) }
+        easy.set(CURLOPT_RESOLVE, list: pins)
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        easy.set(openSocket: socketWanted)
+        easy.set(CURLOPT_OPENSOCKETDATA, context)
+        easy.set(beforeRequest: requestBegins)
+        easy.set(CURLOPT_PREREQDATA, context)
+    }
+
+    private func setTLS(_ easy: Easy) throws(CurlError) {
+        guard url.isSecure else { return }
+        let tls = request.tls
+        let version = tls.minimumVersion == .v13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
+        easy.set(CURLOPT_SSLVERSION, Int(version))
+        try setRoots(easy)
+        var pins = tls.pinnedPublicKeys
+        if let key = tls.trustedServerKey {
+            // The key stands for the certificate and the name; a callback would let the pool share the connection.
+            easy.set(CURLOPT_SSL_VERIFYPEER, 0)
+            easy.set(CURLOPT_SSL_VERIFYHOST, 0)
+            pins = pins.isEmpty || pins.contains(key) ? [key] : ["sha256/"]
+        }
+        if !pins.isEmpty {
+            try easy.set(
+                CURLOPT_PINNEDPUBLICKEY, pins.map { "sha256//" + $0.dropFirst("sha256/".count) }.joined(separator: ";"))
+        }
+        guard let certificate = tls.clientCertificate else { return }
+        try easy.set(CURLOPT_SSLCERTTYPE, "PEM")
+        try easy.set(CURLOPT_SSLCERT_BLOB, blob: certificate.certificates)
+        try easy.set(CURLOPT_SSLKEYTYPE, "PEM")
+        try easy.set(CURLOPT_SSLKEY_BLOB, blob: certificate.key)
+        if let password = certificate.keyPassword { try easy.set(CURLOPT_KEYPASSWD, password) }
+    }
+
+    private func setRoots(_ easy: Easy) throws(CurlError) {
+        guard let file = request.tls.caFile else { return }
+        try easy.set(CURLOPT_CAINFO, file)
+        easy.set(CURLOPT_CAPATH, nil as UnsafeMutableRawPointer?)
+        try easy.set(CURLOPT_PROXY_CAINFO, file)
+        easy.set(CURLOPT_PROXY_CAPATH, nil as UnsafeMutableRawPointer?)
+    }
+
+    private func setProxy(_ easy: Easy) throws(CurlError) {
+        guard let proxy = request.proxy else {
+            // Neither the environment's proxies nor its exceptions.
+            try easy.set(CURLOPT_PROXY, "")
+            return try easy.set(CURLOPT_NOPROXY, "*")
+        }
+        let type =
+            switch proxy.kind {
+            case .http: CURLPROXY_HTTP
+            case .https: CURLPROXY_HTTPS
+            case .socks5: CURLPROXY_SOCKS5
+            case .socks5h: CURLPROXY_SOCKS5_HOSTNAME
+            }
+        try easy.set(CURLOPT_PROXY, proxy.bracketedHost)
+        easy.set(CURLOPT_PROXYTYPE, Int(type.rawValue))
+        easy.set(CURLOPT_PROXYPORT, Int(proxy.port))
+        try easy.set(CURLOPT_NOPROXY, "")
+        try setAuthentication(
+            easy, proxy.authentication, CURLOPT_PROXYAUTH, CURLOPT_PROXYUSERNAME, CURLOPT_PROXYPASSWORD)
+    }
+
+    private func setAuthentication(
+        _ easy: Easy, _ authentication: HTTPAuthentication, _ scheme: CURLoption, _ userOption: CURLoption,
+        _ passwordOption: CURLoption
+    ) throws(CurlError) {
+        switch authentication {
+        case .none: return
+        case .basic(let user, let password):
+            easy.set(scheme, 1)  // CURLAUTH_BASIC
+            try easy.set(userOption, user)
+            try easy.set(passwordOption, password)
+        case .digest(let user, let password):
+            easy.set(scheme, 2)  // CURLAUTH_DIGEST
+            try easy.set(userOption, user)
+            try easy.set(passwordOption, password)
+        }
+    }
+
+    private func setMethod(_ easy: Easy) throws(CurlError) {
+        let method = request.method
+        var suppressed = ["Expect", "Accept"]
+        if let body {
+            easy.set(CURLOPT_UPLOAD, 1)
+            easy.set(CURLOPT_INFILESIZE_LARGE, offset: body.length)
+            try easy.set(CURLOPT_CUSTOMREQUEST, method)
+        } else if method == "HEAD" {
+            easy.set(CURLOPT_NOBODY, 1)
+        } else if ["POST", "PUT", "PATCH"].contains(method) {
+            // A method that expects content says that there is none (RFC 9110 section 8.6).
+            easy.set(CURLOPT_POST, 1)
+            easy.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: 0)
+            try easy.set(CURLOPT_POSTFIELDS, "")
+            try easy.set(CURLOPT_CUSTOMREQUEST, method)
+            suppressed.append("Content-Type")
+        } else {
+            easy.set(CURLOPT_HTTPGET, 1)
+            if method != "GET" { try easy.set(CURLOPT_CUSTOMREQUEST, method) }
+        }
+        var lines = suppressed.filter { $0 == "Expect" || !request.headers.contains($0) }.map { "\($0):" }
+        for field in request.headers.fields where !Self.own.contains(field.name.asciiLowercased) {
+            lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+        }
+        easy.set(CURLOPT_HTTPHEADER, list: lines)
+    }
+
+    /// Fields that follow from the request and its body, not from the caller.
+    private static let own: Set<String> = ["content-length", "transfer-encoding", "expect"]
+
+    /// Whether method and header fields can stand in a request without changing its shape.
+    static func isSendable(_ request: ExchangeRequest) -> Bool {
+        func isToken(_ text: String) -> Bool {
+            !text.isEmpty
+                && text.utf8.allSatisfy { byte in
+                    switch byte {
+                    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+                    default: Array("!#$%&'*+-.^_`|~".utf8).contains(byte)
+                    }
+                }
+        }
+        guard isToken(request.method), request.method != "CONNECT" else { return false }
+        return request.headers.fields.allSatisfy { field in
+            isToken(field.name) && field.value.utf8.allSatisfy { $0 != 0 && $0 != 0x0A && $0 != 0x0D }
+        }
+    }
+}
+
+extension ProxySettings {
+    var bracketedHost: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host }
+}
+
+// MARK: - Callbacks
+
+private func exchange(_ context: UnsafeMutableRawPointer?) -> Exchange? {
+    context.map { Unmanaged<Exchange>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func headerArrived(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    let isTaken = exchange(context)?.takeHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? false
+    return isTaken ? size * count : Int(CURL_WRITEFUNC_ERROR)
+}
+
+private func bodyArrived(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    switch exchange(context)?.take(UnsafeRawBufferPointer(start: bytes, count: size * count)) {
+    case .all: size * count
+    case .pause: Int(CURL_WRITEFUNC_PAUSE)
+    case .end, nil: Int(CURL_WRITEFUNC_ERROR)
+    }
+}
+
+private func bodyWanted(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
+    return exchange(context)?.give(buffer) ?? Int(CURL_READFUNC_ABORT)
+}
+
+private func bodyRewound(_ context: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: Int32) -> Int32 {
+    guard origin == SEEK_SET, let body = exchange(context)?.body, body.seek(to: Int64(offset)) else {
+        return CURL_SEEKFUNC_FAIL
+    }
+    return CURL_SEEKFUNC_OK
+}
+
+private func socketWanted(
+    _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    guard let address, let pointer = ccurl_address(address), let (peer, port) = SocketAddress.read(pointer),
+        exchange(context)?.mayConnect(to: peer, port: port) ?? false
+    else { return -1 }
+    let wanted = address.pointee
+    return socket(wanted.family, wanted.socktype | Int32(SOCK_CLOEXEC.rawValue), wanted.protocol)
+}
+
+private func requestBegins(
+    _ context: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?, _ local: UnsafeMutablePointer<CChar>?,
+    _ remotePort: Int32, _ localPort: Int32
+) -> Int32 {
+    guard let remote, let port = UInt16(exactly: remotePort),
+        exchange(context)?.beforeRequest(remote: String(cString: remote), port: port) ?? false
+    else { return CURL_PREREQFUNC_ABORT }
+    return CURL_PREREQFUNC_OK
+}

@@ -1,0 +1,104 @@
+package import Base
+package import Core
+
+/// What the engine tells, in order for each exchange; `ended` is the last word.
+package enum ExchangeReport: Sendable {
+    /// The final head, after its judge.
+    case head(ExchangeID, ResponseHead)
+    /// A 1xx head, such as 104 for resumable uploads.
+    case informational(ExchangeID, ResponseHead)
+    /// The file is on disk up to this offset of the content: every 8 MiB or 2 s of received bytes.
+    case durable(ExchangeID, offset: Int64)
+    case ended(ExchangeID, ExchangeResult)
+}
+
+package enum ExchangeOutcome: Hashable, Sendable {
+    /// The answer is whole, as far as its framing tells.
+    case complete
+    case failed(TransferFault)
+    /// By ``TransferEngine/stop(_:)``, by the judge, or because the engine shuts down.
+    case stopped
+}
+
+/// Content at hand when an exchange ended.
+package enum ReceivedContent: Hashable, Sendable {
+    case none
+    case memory([UInt8])
+    /// The file is synced and holds exactly `length` bytes.
+    case file(path: String, length: Int64)
+}
+
+package struct ExchangeResult: Sendable {
+    package var outcome: ExchangeOutcome
+    /// The final head, where one came.
+    package var head: ResponseHead?
+    /// Kept content, the resumed prefix included. Of failed and stopped exchanges too.
+    package var received: ReceivedContent
+    /// More than ``SinkPlan/memory(limit:)`` came, and was not read.
+    package var receivedTruncated: Bool
+    /// The body that the judge did not want kept.
+    package var side: [UInt8]
+    package var sideTruncated: Bool
+    /// Bytes of content at hand.
+    package var length: Int64
+    /// Whether the framing said where the body ends. False for one that ends with its connection.
+    package var lengthVerified: Bool
+    /// Digests of the whole content, for complete exchanges with ``SinkPlan/content``.
+    package var digests: [Digest.Algorithm: [UInt8]]
+    /// Body bytes handed to the connection by this exchange.
+    package var bytesSent: Int64
+    /// Body bytes received by this exchange.
+    package var bytesReceived: Int64
+    package var metrics: ExchangeMetrics
+    /// libcurl's code, 0 where it was content, and its words. For the operator's log.
+    package var curlCode: UInt32
+    package var curlMessage: String
+    /// `sha256/BASE64` of the server's public key after a failure of trust, where it could be had.
+    package var serverPublicKey: String?
+}
+
+/// Times and facts of one exchange, as `URLSessionTaskTransactionMetrics` names them. Times are ms since 1970.
+package struct ExchangeMetrics: Hashable, Sendable, Codable {
+    package var fetchStart: Int64 = 0
+    package var domainLookupStart: Int64?
+    package var domainLookupEnd: Int64?
+    package var connectStart: Int64?
+    package var secureConnectionStart: Int64?
+    package var secureConnectionEnd: Int64?
+    package var connectEnd: Int64?
+    package var requestStart: Int64?
+    package var requestEnd: Int64?
+    package var responseStart: Int64?
+    package var responseEnd: Int64?
+    /// `http/1.0`, `http/1.1`, `h2`.
+    package var networkProtocolName: String?
+    package var isReusedConnection = false
+    package var isProxyConnection = false
+    package var localAddress: String?
+    package var localPort: Int?
+    package var remoteAddress: String?
+    package var remotePort: Int?
+    /// As OpenSSL names them: `TLSv1.3`, `TLS_AES_256_GCM_SHA384`.
+    package var tlsVersion: String?
+    package var tlsCipher: String?
+    package var requestHeaderBytesSent: Int64 = 0
+    package var requestBodyBytesSent: Int64 = 0
+    package var responseHeaderBytesReceived: Int64 = 0
+    package var responseBodyBytesReceived: Int64 = 0
+
+    package init() {}
+}
+
+/// A running exchange, seen from outside.
+package struct ExchangeProgress: Hashable, Sendable {
+    package enum Phase: UInt8, Sendable, Codable { case resolving, connecting, sending, receiving }
+
+    package var phase: Phase
+    /// Bytes of content at hand, the resumed prefix included.
+    package var length: Int64
+    /// Body bytes received by this exchange.
+    package var bytesReceived: Int64
+    package var bytesSent: Int64
+    /// Length of the whole content, where the head announced it.
+    package var expectedLength: Int64?
+}

@@ -1,0 +1,95 @@
+package import Base
+package import Glibc
+
+/// A call to the system that failed, with its name and `errno`.
+package struct DiskError: Error, Hashable, Sendable, CustomStringConvertible {
+    package let operation: String
+    package let errno: Int32
+
+    package init(_ operation: String, errno: Int32) {
+        self.operation = operation
+        self.errno = errno
+    }
+
+    /// The disk or the quota is full.
+    package var isFull: Bool { errno == ENOSPC || errno == EDQUOT }
+
+    package var description: String { "\(operation): \(String(cString: strerror(errno)))" }
+}
+
+/// An open file. Closed with its last reference.
+///
+/// Its methods block; they belong on the disk threads, or on a thread that may wait.
+package final class OpenFile: Sendable {
+    package let descriptor: Int32
+
+    package init(descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// Opens a path without following a symbolic link at its end.
+    package static func open(_ path: String, _ flags: Int32, mode: mode_t = 0o600) throws(DiskError) -> OpenFile {
+        let descriptor = Glibc.open(path, flags | O_CLOEXEC | O_NOFOLLOW, mode)
+        guard descriptor >= 0 else { throw DiskError("open", errno: errno) }
+        return OpenFile(descriptor: descriptor)
+    }
+
+    package func size() throws(DiskError) -> Int64 { Int64(try status().st_size) }
+
+    package func status() throws(DiskError) -> stat {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw DiskError("fstat", errno: errno) }
+        return status
+    }
+
+    package func truncate(to length: Int64) throws(DiskError) {
+        guard ftruncate(descriptor, off_t(length)) == 0 else { throw DiskError("ftruncate", errno: errno) }
+    }
+
+    /// Makes the bytes and the length durable. An error means that nothing is known about either.
+    package func sync() throws(DiskError) {
+        guard fdatasync(descriptor) == 0 else { throw DiskError("fdatasync", errno: errno) }
+    }
+
+    /// Writes all bytes or throws; some may be written then.
+    package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DiskError) {
+        var done = 0
+        while done < bytes.count {
+            guard let base = bytes.baseAddress else { return }
+            let count = pwrite(descriptor, base + done, bytes.count - done, off_t(offset) + off_t(done))
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw DiskError("pwrite", errno: errno)
+            }
+            done += count
+        }
+    }
+
+    /// Fills as much of `buffer` as there is; 0 at the end of the file.
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(DiskError) -> Int {
+        while true {
+            let count = pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
+            if count >= 0 { return count }
+            guard errno == EINTR else { throw DiskError("pread", errno: errno) }
+        }
+    }
+
+    /// Feeds `length` bytes from the start to digests, or all with nil. Returns how many there were, or how far it came
+    /// when `isWanted` said no.
+    package func digest(
+        first length: Int64? = nil, into digests: [Digest], while isWanted: @Sendable () -> Bool = { true }
+    ) throws(DiskError) -> Int64 {
+        let size = 256 * 1024
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+        defer { buffer.deallocate() }
+        var offset: Int64 = 0
+        while isWanted(), offset < length ?? .max {
+            let wanted = min(Int64(size), (length ?? .max) - offset)
+            let count = try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(wanted)]), at: offset)
+            guard count > 0 else { break }
+            for digest in digests { digest.update(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+            offset += Int64(count)
+        }
+        return offset
+    }
+}

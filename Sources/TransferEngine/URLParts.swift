@@ -1,0 +1,190 @@
+import CCurl
+package import Core
+import Glibc
+
+/// Why a text is not a URL that the engine would fetch.
+package enum BadURL: Error, Hashable, Sendable {
+    case malformed
+    case unsupportedScheme
+    /// User names and passwords do not belong into URLs.
+    case credentials
+    /// Control characters, spaces, backslashes, percent signs or zones where they are used to deceive.
+    case forbiddenCharacter
+    case badHost
+    case tooLong
+}
+
+/// A URL as libcurl understands it, which is what will be connected to.
+package struct ParsedURL: Hashable, Sendable {
+    /// In canonical form, without fragment, the host in ASCII.
+    package let url: String
+    /// `http` or `https`.
+    package let scheme: String
+    /// Lower case; an IPv6 literal without brackets.
+    package let host: String
+    /// The host as an address, where it is one.
+    package let address: IPAddress?
+    package let port: UInt16
+    /// Begins with a slash.
+    package let path: String
+    package let query: String?
+
+    /// `scheme://host:port`, the port always given.
+    package var origin: String { "\(scheme)://\(hostAndPort)" }
+
+    /// `host:port`, an IPv6 literal in brackets.
+    package var hostAndPort: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    package var isSecure: Bool { scheme == "https" }
+}
+
+/// Takes URLs apart with `curl_url`, the parser that the transfer itself uses: a second one that disagrees about the
+/// host would be a hole.
+package enum URLParts {
+    package static let maximumLength = 8192
+
+    /// Parses an absolute http or https URL.
+    package static func parse(_ text: String) throws(BadURL) -> ParsedURL {
+        try checkCharacters(text, allowSpaces: false)
+        guard authority(of: text) != nil else { throw .malformed }
+        let handle = try URLHandle()
+        try handle.set(CURLUPART_URL, text, flags: CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE)
+        return try parts(of: handle, from: text)
+    }
+
+    /// The URL that a `Location` names, seen from `base` (RFC 3986 section 5). Spaces in it are encoded, as all
+    /// browsers do.
+    package static func resolve(location: String, relativeTo base: ParsedURL) throws(BadURL) -> ParsedURL {
+        try checkCharacters(location, allowSpaces: true)
+        guard !location.isEmpty else { throw .malformed }
+        let handle = try URLHandle()
+        try handle.set(CURLUPART_URL, base.url)
+        try handle.set(
+            CURLUPART_URL, location, flags: CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE | CURLU_ALLOW_SPACE)
+        return try parts(of: handle, from: location)
+    }
+
+    private static func parts(of handle: URLHandle, from text: String) throws(BadURL) -> ParsedURL {
+        try check(handle, authorityIn: text)
+        var handle = handle
+        if let host = handle.get(CURLUPART_HOST), !host.utf8.allSatisfy({ $0 < 0x80 }) {
+            // Parsed again after IDNA: what looks like a name may have become an address.
+            guard let ascii = UnicodeLocale.use({ handle.get(CURLUPART_URL, flags: CURLU_PUNYCODE) }) else {
+                throw .badHost
+            }
+            handle = try URLHandle()
+            try handle.set(CURLUPART_URL, ascii)
+            try check(handle, authorityIn: ascii)
+        }
+        try handle.clear(CURLUPART_FRAGMENT)
+        return try assemble(handle)
+    }
+
+    private static func assemble(_ handle: URLHandle) throws(BadURL) -> ParsedURL {
+        guard let scheme = handle.get(CURLUPART_SCHEME), let rawHost = handle.get(CURLUPART_HOST),
+            let portText = handle.get(CURLUPART_PORT, flags: CURLU_DEFAULT_PORT), let port = UInt16(portText), port > 0,
+            let path = handle.get(CURLUPART_PATH), let url = handle.get(CURLUPART_URL)
+        else { throw .malformed }
+        let host: String
+        if rawHost.utf8.first == UInt8(ascii: "[") {
+            host = String(rawHost.dropFirst().dropLast())
+            guard IPAddress(host) != nil else { throw .badHost }
+        } else {
+            host = rawHost.asciiLowercased
+            guard host.utf8.allSatisfy(isHostByte), host.utf8.count <= 255 else { throw .badHost }
+        }
+        guard url.utf8.count <= maximumLength else { throw .tooLong }
+        return ParsedURL(
+            url: url, scheme: scheme, host: host, address: IPAddress(host), port: port, path: path,
+            query: handle.get(CURLUPART_QUERY))
+    }
+
+    private static func check(_ handle: URLHandle, authorityIn text: String) throws(BadURL) {
+        let scheme = handle.get(CURLUPART_SCHEME)
+        guard scheme == "http" || scheme == "https" else { throw .unsupportedScheme }
+        guard handle.get(CURLUPART_USER) == nil, handle.get(CURLUPART_PASSWORD) == nil else { throw .credentials }
+        guard handle.get(CURLUPART_ZONEID) == nil else { throw .forbiddenCharacter }
+        guard let authority = authority(of: text) else { return }
+        guard !authority.isEmpty else { throw .badHost }
+        guard !authority.contains(UInt8(ascii: "@")) else { throw .credentials }
+        guard !authority.contains(UInt8(ascii: "%")) else { throw .forbiddenCharacter }
+        guard !authority.contains(UInt8(ascii: ":")) || authority.last != UInt8(ascii: ":") else { throw .malformed }
+    }
+
+    /// The bytes between `//` and the path, where the text has them.
+    private static func authority(of text: String) -> ArraySlice<UInt8>? {
+        let bytes = Array(text.utf8)
+        var start = 0
+        if let colon = bytes.firstIndex(of: UInt8(ascii: ":")), !bytes[..<colon].contains(UInt8(ascii: "/")) {
+            start = colon + 1
+        }
+        guard bytes[start...].starts(with: [0x2F, 0x2F]) else { return nil }
+        let rest = bytes[(start + 2)...]
+        let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
+        return rest[..<(end ?? rest.endIndex)]
+    }
+
+    private static func checkCharacters(_ text: String, allowSpaces: Bool) throws(BadURL) {
+        guard text.utf8.count <= maximumLength else { throw .tooLong }
+        for byte in text.utf8 {
+            if byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "\\") { throw .forbiddenCharacter }
+            if byte == 0x20 && !allowSpaces { throw .forbiddenCharacter }
+        }
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
+        default: false
+        }
+    }
+}
+
+/// A URL being taken apart. Corresponds to `CURLU *`.
+private final class URLHandle {
+    private let raw: OpaquePointer
+
+    init() throws(BadURL) {
+        guard let raw = curl_url() else { throw .malformed }
+        self.raw = raw
+    }
+
+    deinit { curl_url_cleanup(raw) }
+
+    func set(_ part: CURLUPart, _ text: String, flags: Int32 = 0) throws(BadURL) {
+        let code = curl_url_set(raw, part, text, UInt32(flags))
+        switch code {
+        case CURLUE_OK: return
+        case CURLUE_UNSUPPORTED_SCHEME: throw .unsupportedScheme
+        case CURLUE_BAD_HOSTNAME, CURLUE_NO_HOST, CURLUE_BAD_IPV6: throw .badHost
+        default: throw .malformed
+        }
+    }
+
+    func clear(_ part: CURLUPart) throws(BadURL) {
+        guard curl_url_set(raw, part, nil, 0) == CURLUE_OK else { throw .malformed }
+    }
+
+    func get(_ part: CURLUPart, flags: Int32 = 0) -> String? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard curl_url_get(raw, part, &text, UInt32(flags)) == CURLUE_OK, let text else { return nil }
+        defer { curl_free(text) }
+        return String(cString: text)
+    }
+}
+
+/// libidn2 reads names in the thread's locale, so that the same URL would mean different hosts on different machines.
+private enum UnicodeLocale {
+    private struct Handle: @unchecked Sendable {
+        // Unchecked: a locale object is not changed once it is made.
+        let raw: locale_t?
+    }
+
+    private static let utf8 = Handle(raw: newlocale(LC_CTYPE_MASK, "C.UTF-8", nil))
+
+    static func use<Result>(_ body: () -> Result?) -> Result? {
+        guard let locale = utf8.raw, let before = uselocale(locale) else { return nil }
+        defer { uselocale(before) }
+        return body()
+    }
+}
