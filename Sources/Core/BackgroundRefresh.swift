@@ -1,0 +1,244 @@
+/// Background App Refresh of one app: when it is fetched next, and the one fetch that may be open.
+///
+///     idle ──begin──▶ open ──sent──▶ open, with a deadline ──finished(result)──▶ idle
+///                      │                                   └──expired──────────▶ idle   counted as failed
+///                      └──abandoned──▶ idle                never sent; counts as nothing
+///
+/// `idle` is moved on by the clock at ``nextFetchAt(identifier:)``, `open` by the app or the deadline. After a crash an
+/// open fetch that was not sent is abandoned, and one that was sent runs into its deadline.
+///
+/// The interval is no period: it runs from the last attach or fetch. `newData` brings it back to what the app asked for,
+/// `noData` makes it 1.5 times as long and `failed` twice, up to a day.
+package struct BackgroundRefresh: Hashable, Sendable, Codable {
+    /// `minimumBackgroundFetchInterval`.
+    package enum Interval: Hashable, Sendable {
+        case never
+        /// As often as the service allows: ``BackgroundRefresh/shortestInterval``.
+        case minimum
+        case seconds(Double)
+    }
+
+    package enum Result: String, Hashable, Sendable, Codable, CaseIterable { case newData, noData, failed }
+
+    package struct OpenFetch: Hashable, Sendable, Codable {
+        package var launchId: String
+        package var beganAt: Timestamp
+        /// When it was sent first; a second try does not move it.
+        package var sentAt: Timestamp?
+
+        package var deadline: Timestamp? { sentAt.map { $0 + BackgroundRefresh.timeLimit } }
+    }
+
+    package enum Event: Hashable, Sendable {
+        /// The app sets its interval; the old adaptation is forgotten when it differs.
+        case setInterval(Interval)
+        /// A client attached to one of the app's sessions.
+        case attached
+        /// A fetch starts, due or simulated.
+        case begin(launchId: String)
+        case sent(launchId: String)
+        case finished(launchId: String, Result)
+        /// Its deadline passed, or its attempts failed.
+        case expired(launchId: String)
+        /// It will not be sent: parked, force-quit, denied or interrupted.
+        case abandoned(launchId: String)
+        /// Fetches are possible again: the service started, the webhook was enabled, the app activated or allowed.
+        case becameAvailable
+    }
+
+    package static let shortestInterval = 900.0
+    /// Seconds; the ceiling of adaptation, not of what an app asks for.
+    package static let longestInterval = 86_400.0
+    package static let timeLimit = Duration.seconds(30)
+    /// Fetches of many apps fall on common moments, so that the service wakes up less often.
+    package static let tick = Duration.seconds(60)
+    /// The part of an interval over which apps are spread.
+    package static let phaseShare = 0.1
+
+    package private(set) var interval = Interval.never
+    /// How much longer than asked for the interval is, from results: at least 1.
+    package private(set) var stretch = 1.0
+    /// Seconds that the latest fetches took on the average, newer ones counting more.
+    package private(set) var averageDuration = 0.0
+    package private(set) var intervalSetAt: Timestamp?
+    package private(set) var lastAttachedAt: Timestamp?
+    package private(set) var lastFetchAt: Timestamp?
+    /// What was due earlier than that is not made up.
+    package private(set) var notBefore: Timestamp?
+    package private(set) var previousResult: Result?
+    package private(set) var open: OpenFetch?
+    /// The fetch that ended last, for a repeated answer.
+    package private(set) var lastFinished: Finished?
+
+    package struct Finished: Hashable, Sendable, Codable {
+        package var launchId: String
+        /// What the app answered in time; nil when it did not.
+        package var result: Result?
+    }
+
+    package init() {}
+
+    /// Takes the refresh to its next state.
+    ///
+    /// - Parameter identifier: The app's, from which its phase comes.
+    /// - Returns: Whether anything changed; a repeated answer in time changes nothing.
+    /// - Throws: ``Refused`` when the event does not fit: a fetch while one is open, or a late or foreign answer (409
+    ///   `fetch-late`). Nothing has changed then.
+    @discardableResult
+    package mutating func handle(
+        _ event: Event, identifier: String, at now: Timestamp
+    ) throws(Refused) -> Bool {
+        switch event {
+        case .setInterval(let interval):
+            guard interval != self.interval else { return false }
+            self.interval = interval
+            (stretch, averageDuration, notBefore) = (1, 0, nil)
+            intervalSetAt = now
+        case .attached:
+            lastAttachedAt = now
+        case .begin(let launchId):
+            guard open == nil else { throw Refused(state: "open", event: event.name) }
+            open = OpenFetch(launchId: launchId, beganAt: now)
+            notBefore = nil
+        case .sent(let launchId):
+            guard isOpen(launchId) else { throw Refused(state: stateName, event: event.name) }
+            if open?.sentAt == nil { open?.sentAt = now }
+        case .finished(let launchId, let result):
+            return try finish(launchId, result, event, at: now)
+        case .expired(let launchId):
+            guard isOpen(launchId) else { throw Refused(state: stateName, event: event.name) }
+            end(.failed, answered: nil, at: now)
+        case .abandoned(let launchId):
+            guard isOpen(launchId) else { throw Refused(state: stateName, event: event.name) }
+            open = nil
+        case .becameAvailable:
+            return skipMissed(identifier, at: now)
+        }
+        return true
+    }
+
+    private mutating func finish(
+        _ launchId: String, _ result: Result, _ event: Event, at now: Timestamp
+    ) throws(Refused) -> Bool {
+        if isOpen(launchId), let deadline = open?.deadline, now <= deadline {
+            end(result, answered: result, at: now)
+            return true
+        }
+        guard let lastFinished, lastFinished.result != nil, lastFinished.launchId.utf8.elementsEqual(launchId.utf8)
+        else { throw Refused(state: stateName, event: event.name) }
+        return false
+    }
+
+    private mutating func end(_ result: Result, answered: Result?, at now: Timestamp) {
+        guard let open else { return }
+        let took = now - (open.sentAt ?? open.beganAt)
+        let limited = min(max(0, took.seconds), Self.timeLimit.seconds)
+        averageDuration = averageDuration == 0 ? limited : (averageDuration + limited) / 2
+        switch result {
+        case .newData: stretch = 1
+        case .noData: stretch = min(stretch * 1.5, Self.longestInterval)
+        case .failed: stretch = min(stretch * 2, Self.longestInterval)
+        }
+        previousResult = result
+        lastFetchAt = now
+        lastFinished = Finished(launchId: open.launchId, result: answered)
+        self.open = nil
+    }
+
+    /// What fell due while nothing could be fetched is left out: the next one comes an interval later, or several.
+    private mutating func skipMissed(_ identifier: String, at now: Timestamp) -> Bool {
+        guard let due = nextFetchAt(identifier: identifier), let interval = effectiveInterval, due < now
+        else { return false }
+        let length = Int64(interval * 1000)
+        let missed = ((now - due).milliseconds + length - 1) / length
+        notBefore = due + .milliseconds(missed * length)
+        return true
+    }
+}
+
+extension BackgroundRefresh {
+    /// Seconds between the last attach or fetch and the next one, adapted; nil when there is none to be.
+    package var effectiveInterval: Double? {
+        let asked: Double
+        switch interval {
+        case .never: return nil
+        case .minimum: asked = Self.shortestInterval
+        case .seconds(let seconds): asked = seconds > Self.shortestInterval ? seconds : Self.shortestInterval
+        }
+        // Slow answers are paid for with fewer fetches.
+        let slowness = averageDuration > Self.timeLimit.seconds / 2 ? 1.25 : 1
+        // Ten years keep a strange number from overflowing.
+        return min(max(asked, min(asked * stretch * slowness, Self.longestInterval)), 315_360_000)
+    }
+
+    /// When the next fetch is due, as far as the app's own history goes; nil when there is none to be.
+    ///
+    /// Never within the interval of the last attach or fetch; then up to a tenth of it later, by the app's name, and on
+    /// the next tick. Whether conditions, status and webhook allow it is for the caller to ask then.
+    package func nextFetchAt(identifier: String) -> Timestamp? {
+        guard open == nil, let interval = effectiveInterval,
+            let base = [intervalSetAt, lastAttachedAt, lastFetchAt].compactMap({ $0 }).max()
+        else { return nil }
+        let phase = interval * Self.phaseShare * Spreading.fraction(identifier)
+        let due = base + .milliseconds(Int64((interval + phase) * 1000))
+        return max(due, notBefore ?? due).roundedUp(to: Self.tick)
+    }
+
+    private var stateName: String { open == nil ? "idle" : "open" }
+
+    private func isOpen(_ launchId: String) -> Bool {
+        open.map { $0.launchId.utf8.elementsEqual(launchId.utf8) } ?? false
+    }
+}
+
+extension BackgroundRefresh.Event {
+    var name: String {
+        switch self {
+        case .setInterval: "setInterval"
+        case .attached: "attached"
+        case .begin: "begin"
+        case .sent: "sent"
+        case .finished: "finished"
+        case .expired: "expired"
+        case .abandoned: "abandoned"
+        case .becameAvailable: "becameAvailable"
+        }
+    }
+}
+
+extension BackgroundRefresh.Interval: Codable {
+    /// `"never"`, `"minimum"` or a number of seconds.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let seconds = try? container.decode(Double.self) {
+            self = .seconds(seconds)
+            return
+        }
+        switch try container.decode(String.self) {
+        case "never": self = .never
+        case "minimum": self = .minimum
+        case let other:
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "no interval has the name \(other)")
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .never: try container.encode("never")
+        case .minimum: try container.encode("minimum")
+        case .seconds(let seconds): try container.encode(seconds)
+        }
+    }
+}
+
+extension Timestamp {
+    /// The next moment that is a whole multiple of a duration since 1970; the moment itself where it is one.
+    func roundedUp(to duration: Duration) -> Timestamp {
+        let length = duration.milliseconds
+        let (quotient, remainder) = milliseconds.flooredDivision(by: length)
+        guard remainder > 0 else { return self }
+        let (product, overflow) = (quotient + 1).multipliedReportingOverflow(by: length)
+        return overflow ? self : Timestamp(milliseconds: product)
+    }
+}

@@ -1,0 +1,73 @@
+/// Whether a session has to launch its app: asked in the transaction that appends an event or lets a client go.
+package struct LaunchRule: Hashable, Sendable {
+    /// What an app is launched for. A set, kept as bits.
+    package struct Reasons: OptionSet, Hashable, Sendable {
+        package let rawValue: Int
+        package init(rawValue: Int) { self.rawValue = rawValue }
+
+        package static let tasksFinished = Reasons(rawValue: 1)
+        package static let authenticationRequired = Reasons(rawValue: 2)
+        package static let delayedRequestReady = Reasons(rawValue: 4)
+    }
+
+    package enum Verdict: Hashable, Sendable {
+        /// Create a launch.
+        case launch(Reasons)
+        /// One is open: it gets the reasons, and nothing is sent.
+        case join(Reasons)
+        /// There is a cause, but not yet: ask again at that moment, or, where it is nil, when the client goes.
+        case notNow(until: Timestamp?)
+        /// There is no cause.
+        case no
+    }
+
+    /// How long after the last client went nobody is launched: it may only be reconnecting.
+    package static let grace = Duration.seconds(5)
+
+    package var sendsLaunchEvents = true
+    package var isAttached = false
+    /// When the last client went, or the service started; nil for never.
+    package var lastDetachedAt: Timestamp?
+    package var hasOpenLaunch = false
+    package var acknowledgedSeq: Int64 = 0
+    /// The last event that an exhausted launch covered.
+    package var exhaustedThroughSeq: Int64 = 0
+    /// The newest `task.didComplete`.
+    package var lastCompletionSeq: Int64 = 0
+    /// Tasks that are running or canceling; suspended ones do not count.
+    package var unfinishedTasks: Int64 = 0
+    /// The newest event of an unanswered challenge, and of an unanswered delayed request; 0 for none.
+    package var unansweredChallengeSeq: Int64 = 0
+    package var unansweredDelayedRequestSeq: Int64 = 0
+    /// Before it nothing is launched, after a completion that acknowledged nothing; see ``backoff(idleCompletions:)``.
+    package var notBefore: Timestamp?
+
+    package init() {}
+
+    /// Judges the session as it stands. Pure; the order of the questions is that of the specification.
+    package func evaluate(at now: Timestamp) -> Verdict {
+        let reasons = reasons
+        guard sendsLaunchEvents, !reasons.isEmpty else { return .no }
+        if hasOpenLaunch { return .join(reasons) }
+        if isAttached { return .notNow(until: nil) }
+        let free = [lastDetachedAt.map { $0 + Self.grace }, notBefore].compactMap { $0 }.max()
+        if let free, now < free { return .notNow(until: free) }
+        return .launch(reasons)
+    }
+
+    /// Causes newer than what was acknowledged and than what the last exhausted launch was for.
+    package var reasons: Reasons {
+        let known = max(acknowledgedSeq, exhaustedThroughSeq)
+        var reasons: Reasons = []
+        if lastCompletionSeq > known, unfinishedTasks == 0 { reasons.insert(.tasksFinished) }
+        if unansweredChallengeSeq > known { reasons.insert(.authenticationRequired) }
+        if unansweredDelayedRequestSeq > known { reasons.insert(.delayedRequestReady) }
+        return reasons
+    }
+
+    /// The wait after completions in a row that acknowledged nothing: 5 s, doubling to 10 min; none after 0.
+    package static func backoff(idleCompletions: Int) -> Duration {
+        guard idleCompletions > 0 else { return .zero }
+        return .seconds(min(600, 5 << min(idleCompletions - 1, 7)))
+    }
+}

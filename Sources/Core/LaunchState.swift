@@ -1,0 +1,229 @@
+/// The life of one launch: a webhook that is attempted until its app has completed it.
+///
+///              claim                 succeeded                complete
+///     pending ───────▶ delivering ─────────────▶ launched ───────────────▶ completed
+///      │ ▲ ▲                │ └──── completed inline ─────────────────────────▲ ▲ ▲
+///      │ │ └─── failed ─────┤                       │                         │ │ │
+///      │ │   interrupted    │                       │                         │ │ │
+///      │ └──────────── deadlinePassed ──────────────┤                         │ │ │
+///      │                    └──────── no attempt left ──▶ exhausted           │ │ │
+///      ├── clientAttached ──▶ superseded                  │                   │ │ │
+///      │        ▲                          redeliver ─▶ pending               │ │ │
+///      ├── park ──▶ parked ── enabled ──▶ pending                             │ │ │
+///      │               └── complete ──────────────────────────────────────────┘ │ │
+///      └── complete (late, while a retry waits; or early, while delivering) ─────┴─┘
+///
+/// Open are `pending`, `delivering`, `launched` and `parked`; `delivering` and `launched` can be parked as well.
+/// Who moves it on: `pending` the sender when it is due, `delivering` the receiver's answer, `launched` the app or the
+/// deadline, `parked` whoever enables the webhook. After a crash `delivering` is fed `.interrupted`: the attempt is not
+/// charged and made again with the same id; the others go on from their stored moments.
+package enum LaunchState: Hashable, Sendable, Codable {
+    /// `attempts` counts those made; the next is due at the moment given.
+    case pending(attempts: Int, nextAttemptAt: Timestamp)
+    /// `attempt` is under way; after the lease nobody carries it any more.
+    case delivering(attempt: Int, leaseUntil: Timestamp)
+    /// The receiver answered 2xx; the app has until the deadline.
+    case launched(attempts: Int, deadline: Timestamp)
+    case parked(attempts: Int, reason: ParkReason)
+    case completed(at: Timestamp)
+    case superseded(at: Timestamp)
+    case exhausted(attempts: Int, at: Timestamp)
+
+    package enum ParkReason: String, Hashable, Sendable, Codable, CaseIterable { case noURL, paused, disabled }
+
+    package enum Event: Hashable, Sendable {
+        /// The sender takes it, with a lease that outlasts its request.
+        case claim(leaseUntil: Timestamp)
+        /// 2xx. `completedInline`: the answer's body completed it; else the app has until `deadline`.
+        case succeeded(completedInline: Bool, deadline: Timestamp)
+        case failed(Failure)
+        /// The app did not complete it in time; a failed attempt.
+        case deadlinePassed(Failure)
+        /// Nobody carries the attempt any more: the service was restarted, or shut down in the middle.
+        case interrupted
+        /// The lease ended without a report.
+        case leaseExpired
+        /// The app called complete.
+        case complete
+        /// A client attached by itself.
+        case clientAttached
+        case park(ParkReason)
+        /// The webhook can be sent to again; the moment is chosen so that parked launches come gently.
+        case enabled(nextAttemptAt: Timestamp)
+        /// A person wants it sent now.
+        case redeliver
+    }
+
+    /// What decides whether and when a failed attempt is repeated.
+    package struct Failure: Hashable, Sendable {
+        package var schedule: LaunchSchedule
+        /// A number in `0..<1`.
+        package var jitter: Double
+        /// Of a 429 or 503.
+        package var retryAfter: Duration?
+        /// When attempts end, whatever the schedule says.
+        package var expiresAt: Timestamp?
+
+        package init(
+            schedule: LaunchSchedule = .standard, jitter: Double, retryAfter: Duration? = nil,
+            expiresAt: Timestamp? = nil
+        ) {
+            self.schedule = schedule
+            self.jitter = jitter
+            self.retryAfter = retryAfter
+            self.expiresAt = expiresAt
+        }
+    }
+
+    package enum Effect: Hashable, Sendable {
+        /// Sign and send; the number of the attempt is told.
+        case send(attempt: Int)
+        /// Acknowledge events through what the app says, or through the launch's last.
+        case acknowledge
+        /// Record `session.didFinishEvents`.
+        case finishEvents
+        /// Attempts have ended without success.
+        case giveUp
+    }
+
+    /// Takes the launch to its next state.
+    ///
+    /// - Throws: ``Refused`` when the event does not fit; the state is unchanged.
+    package mutating func handle(_ event: Event, at now: Timestamp) throws(Refused) -> [Effect] {
+        switch (self, event) {
+        case (.pending(let attempts, let due), .claim(let leaseUntil)) where due <= now:
+            self = .delivering(attempt: attempts + 1, leaseUntil: leaseUntil)
+            return [.send(attempt: attempts + 1)]
+
+        // What is parked may have been under way: the receiver's answer counts all the same.
+        case (.delivering(let attempts, _), .succeeded(let isCompleted, let deadline)),
+            (.parked(let attempts, _), .succeeded(let isCompleted, let deadline)):
+            if isCompleted { return complete(at: now) }
+            self = .launched(attempts: attempts, deadline: deadline)
+            return []
+        case (.delivering(let attempt, _), .failed(let failure)):
+            return retry(afterAttempt: attempt, failure, at: now)
+        case (.parked, .failed):
+            return []
+        case (.launched(let attempts, let deadline), .deadlinePassed(let failure)) where deadline <= now:
+            return retry(afterAttempt: attempts, failure, at: now)
+        case (.delivering(let attempt, _), .interrupted):
+            self = .pending(attempts: attempt - 1, nextAttemptAt: now)
+            return []
+        case (.delivering(let attempt, let leaseUntil), .leaseExpired) where leaseUntil <= now:
+            self = .pending(attempts: attempt - 1, nextAttemptAt: now)
+            return []
+
+        case (.pending, .complete), (.delivering, .complete), (.launched, .complete), (.parked, .complete):
+            return complete(at: now)
+        case (.completed, .complete):
+            return []
+        case (.superseded, .complete), (.exhausted, .complete):
+            return [.acknowledge]
+
+        case (.pending, .clientAttached), (.parked, .clientAttached):
+            self = .superseded(at: now)
+            return []
+        // Taken to be the launched app.
+        case (.delivering, .clientAttached), (.launched, .clientAttached):
+            return []
+
+        case (.pending(let attempts, _), .park(let reason)), (.delivering(let attempts, _), .park(let reason)),
+            (.launched(let attempts, _), .park(let reason)), (.parked(let attempts, _), .park(let reason)):
+            self = .parked(attempts: attempts, reason: reason)
+            return []
+        case (.parked(let attempts, _), .enabled(let nextAttemptAt)):
+            self = .pending(attempts: attempts, nextAttemptAt: nextAttemptAt)
+            return []
+
+        case (.pending(let attempts, _), .redeliver), (.launched(let attempts, _), .redeliver),
+            (.exhausted(let attempts, _), .redeliver):
+            self = .pending(attempts: attempts, nextAttemptAt: now)
+            return []
+        // Under way, or waiting for the webhook: there is nothing to hasten.
+        case (.delivering, .redeliver), (.parked, .redeliver):
+            return []
+
+        default:
+            throw Refused(state: name, event: event.name)
+        }
+    }
+
+    private mutating func complete(at now: Timestamp) -> [Effect] {
+        self = .completed(at: now)
+        return [.acknowledge, .finishEvents]
+    }
+
+    private mutating func retry(afterAttempt attempt: Int, _ failure: Failure, at now: Timestamp) -> [Effect] {
+        let delay = failure.schedule.delay(
+            afterAttempt: attempt, jitter: failure.jitter, retryAfter: failure.retryAfter)
+        guard let delay, now + delay < failure.expiresAt ?? Timestamp(milliseconds: .max) else {
+            self = .exhausted(attempts: attempt, at: now)
+            return [.giveUp]
+        }
+        self = .pending(attempts: attempt, nextAttemptAt: now + delay)
+        return []
+    }
+}
+
+extension LaunchState {
+    /// Whether it stands in the way of another launch of its session.
+    package var isOpen: Bool {
+        switch self {
+        case .pending, .delivering, .launched, .parked: true
+        case .completed, .superseded, .exhausted: false
+        }
+    }
+
+    /// When the clock has something to do: the next attempt, the end of the lease or the app's deadline.
+    package var dueAt: Timestamp? {
+        switch self {
+        case .pending(_, let moment), .delivering(_, let moment), .launched(_, let moment): moment
+        case .parked, .completed, .superseded, .exhausted: nil
+        }
+    }
+
+    /// As clients see it.
+    package var name: String {
+        switch self {
+        case .pending: "pending"
+        case .delivering: "delivering"
+        case .launched: "launched"
+        case .parked: "parked"
+        case .completed: "completed"
+        case .superseded: "superseded"
+        case .exhausted: "exhausted"
+        }
+    }
+
+    /// The state's number in the store.
+    package var code: Int {
+        switch self {
+        case .pending: 0
+        case .delivering: 1
+        case .launched: 2
+        case .parked: 3
+        case .completed: 4
+        case .superseded: 5
+        case .exhausted: 6
+        }
+    }
+}
+
+extension LaunchState.Event {
+    var name: String {
+        switch self {
+        case .claim: "claim"
+        case .succeeded: "succeeded"
+        case .failed: "failed"
+        case .deadlinePassed: "deadlinePassed"
+        case .interrupted: "interrupted"
+        case .leaseExpired: "leaseExpired"
+        case .complete: "complete"
+        case .clientAttached: "clientAttached"
+        case .park: "park"
+        case .enabled: "enabled"
+        case .redeliver: "redeliver"
+        }
+    }
+}

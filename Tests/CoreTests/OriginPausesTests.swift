@@ -1,0 +1,36 @@
+import Testing
+
+@testable import Core
+
+@Suite struct OriginPausesTests {
+    static let origin = Origin(scheme: "https", host: "a")
+
+    @Test func `the app that was told waits in full, others for a minute at most`() {
+        var pauses = OriginPauses()
+        pauses.note(Self.origin, app: 1, retryAfter: .seconds(3600), at: now)
+        #expect(pauses.until(Self.origin, app: 1, at: now) == .after(3600))
+        #expect(pauses.until(Self.origin, app: 2, at: now) == .after(60))
+        #expect(pauses.until(Self.origin, app: 2, at: .after(60)) == nil)
+        #expect(pauses.until(Origin(scheme: "http", host: "a"), app: 1, at: now) == nil)
+    }
+
+    @Test func `a shorter wish later ends nothing`() {
+        var pauses = OriginPauses()
+        pauses.note(Self.origin, app: 1, retryAfter: .seconds(3600), at: now)
+        pauses.note(Self.origin, app: 1, retryAfter: .seconds(5), at: .after(1))
+        pauses.note(Self.origin, app: 2, retryAfter: .seconds(5), at: .after(1))
+        #expect(pauses.until(Self.origin, app: 1, at: .after(2)) == .after(3600))
+        #expect(pauses.until(Self.origin, app: 2, at: .after(2)) == .after(60))
+    }
+
+    @Test func `what is over is forgotten`() {
+        var pauses = OriginPauses()
+        pauses.note(Self.origin, app: 1, retryAfter: .seconds(100), at: now)
+        pauses.prune(at: .after(99))
+        #expect(!pauses.isEmpty)
+        pauses.prune(at: .after(100))
+        #expect(pauses.isEmpty)
+        #expect(OriginPauses.slowsDown(status: 429) && OriginPauses.slowsDown(status: 503))
+        #expect(!OriginPauses.slowsDown(status: 500))
+    }
+}
