@@ -1,5 +1,4 @@
 import Base
-import CLinux
 import CMicroHTTPD
 import Glibc
 
@@ -74,14 +73,6 @@ final class ClientConnection: Sendable {
     /// Ends both directions; libmicrohttpd notices and closes.
     func shut() {
         state.withLock { if !$0.isClosed { _ = shutdown(descriptor, Int32(SHUT_RDWR)) } }
-    }
-
-    /// Whether the socket has bytes that libmicrohttpd has not read.
-    var hasUnread: Bool {
-        state.withLock { state in
-            var count: Int32 = 0
-            return !state.isClosed && clinux_unread_bytes(descriptor, &count) == 0 && count > 0
-        }
     }
 
     /// Another descriptor of the same socket, the caller's to close; `nil` when there is none to have.

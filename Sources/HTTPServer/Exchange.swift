@@ -29,8 +29,6 @@ final class Exchange: Sendable {
         /// The connection closes with bytes of the client unread: it needs a lingering close.
         var lingers = false
         var isWatched = false
-        /// The client closed its side inside a streamed body; what had been received at the last look.
-        var halfClosedAt: Int64?
     }
 
     init(server: HTTPServer, client: ClientConnection, handle: ConnectionHandle, target: String, targetAddress: UInt) {
@@ -319,7 +317,6 @@ final class Exchange: Sendable {
     /// Looks after an exchange that takes a while: its rate, and whether its client should be watched.
     func look(at now: Int64) {
         if state.withLock({ $0.isTooSlow(at: now, server.limits) }) { return expire() }
-        lookForCut()
         guard now - began >= 200 else { return }
         let waits = state.withLock { state in
             if case .running = state.answer { return true }
@@ -358,29 +355,10 @@ final class Exchange: Sendable {
         client.shut()
     }
 
-    /// The client closed its side. Inside a streamed body that may be the end of a body still on its way to us.
+    /// The client closed its side.
     func clientLeft() {
-        let (streamed, writer) = state.withLock { ($0.streamed, $0.writer) }
-        if let streamed {
-            facts.withLock { $0.halfClosedAt = streamed.received - 1 }
-        } else {
-            gone.fire(.left)
-            _ = writer?.abort()
-        }
-    }
-
-    /// Ends a connection whose client closed its side in the middle of a body: when, between two looks, nothing came
-    /// and nothing is left to read. libmicrohttpd can miss the end: it takes a short read for an empty socket, and
-    /// with edge-triggered epoll an end that came with the last bytes makes no event of its own.
-    private func lookForCut() {
-        guard let last = facts.withLock({ $0.halfClosedAt }) else { return }
-        let (streamed, isHeld) = state.withLock { ($0.streamed, $0.isHeld) }
-        guard let received = streamed?.received else {
-            facts.withLock { $0.halfClosedAt = nil }
-            return clientLeft()
-        }
-        facts.withLock { $0.halfClosedAt = received }
-        if received == last, !isHeld, !client.hasUnread { client.shut() }
+        gone.fire(.left)
+        _ = state.withLock { $0.writer }?.abort()
     }
 
     // MARK: The end
@@ -391,15 +369,17 @@ final class Exchange: Sendable {
     /// The server stops and waits no longer: answers in place of the handler, ends streams.
     func force() {
         let response = refusal(.shuttingDown)
-        let (writer, streamed) = state.withLock { state -> (ResponseWriter?, RequestStream?) in
-            let streamed = state.streamed
+        let (writer, stream) = state.withLock { state -> (ResponseWriter?, RequestStream?) in
+            var stream: RequestStream?
+            switch state.reading {
+            case .offered(let body), .streaming(let body): stream = body
+            default: break
+            }
             if state.answered(response), state.release() { handle.resume() }
-            return (state.writer, streamed)
+            return (state.writer, stream)
         }
+        stream?.fail(.cutOff)
         _ = writer?.abort()
-        guard let streamed else { return }
-        streamed.fail(.cutOff)
-        client.shut()
     }
 
     /// Whether a handler runs or an answer is under way.
@@ -424,7 +404,10 @@ final class Exchange: Sendable {
             }
             return state
         }
-        last.streamed?.fail(.cutOff)
+        switch last.reading {
+        case .offered(let stream), .streaming(let stream): stream.fail(.cutOff)
+        case .head, .collecting, .dropping, .whole: break
+        }
         var isCutOff = last.writer?.abort() ?? false
         switch last.answer {
         case .running: isCutOff = true

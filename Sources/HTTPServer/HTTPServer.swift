@@ -173,7 +173,7 @@ package final class HTTPServer: Sendable {
         for client in allClients { client.exchange?.wake() }
         await wait(limit) { self.isQuiet }
         for client in allClients { client.exchange?.force() }
-        await wait(.seconds(2)) { !self.allClients.contains { $0.exchange?.isBusy == true } }
+        await wait(.seconds(2)) { !self.allClients.contains { $0.exchange?.isHeld == true } }
         await withCheckedContinuation { continuation in
             watch.end {
                 self.stopDaemon()

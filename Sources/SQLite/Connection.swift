@@ -55,26 +55,42 @@ package final class Connection {
 
     /// The first row of the answer as `read` sees it, or `nil` when there is none.
     package func first<T>(
-        _ sql: StaticString, _ values: (any SQLiteBindable)?..., read: (Row) throws(SQLiteError) -> T
-    ) throws(SQLiteError) -> T? {
-        var result: T?
+        _ sql: StaticString, _ values: (any SQLiteBindable)?..., read: (Row) throws -> T
+    ) throws -> T? {
+        var result: Result<T, any Error>?
         try run(sql, values) { row throws(SQLiteError) in
-            result = try read(row)
+            result = Result { try read(row) }
             return false
         }
-        return result
+        return try result?.get()
     }
 
     /// All rows of the answer as `read` sees them.
     package func all<T>(
-        _ sql: StaticString, _ values: (any SQLiteBindable)?..., read: (Row) throws(SQLiteError) -> T
-    ) throws(SQLiteError) -> [T] {
+        _ sql: StaticString, _ values: (any SQLiteBindable)?..., read: (Row) throws -> T
+    ) throws -> [T] {
         var result: [T] = []
+        var failure: (any Error)?
         try run(sql, values) { row throws(SQLiteError) in
-            result.append(try read(row))
-            return true
+            do {
+                result.append(try read(row))
+            } catch {
+                failure = error
+            }
+            return failure == nil
         }
+        if let failure { throw failure }
         return result
+    }
+
+    /// The one value of a pragma or of a look at the schema.
+    func value<T>(_ sql: StaticString, read: (Row) -> T) throws(SQLiteError) -> T? {
+        var value: T?
+        try run(sql, []) { row throws(SQLiteError) in
+            value = read(row)
+            return false
+        }
+        return value
     }
 
     /// Shows each row to `body` until it returns `false`.

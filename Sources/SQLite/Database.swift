@@ -49,7 +49,7 @@ package final class Database: Sendable {
         try createPrivately(path)
         let connection = try Connection(path: path, role: .writer)
         try connection.refuseNewerSchema(than: migrations)
-        let mode = try connection.first("PRAGMA journal_mode = WAL") { $0.text(0) }
+        let mode = try connection.value("PRAGMA journal_mode = WAL") { $0.text(0) }
         guard mode == "wal" else {
             throw SQLiteError(code: SQLITE_CANTOPEN, message: "\(path): no write-ahead log on this file system")
         }
@@ -133,7 +133,7 @@ package final class Database: Sendable {
 extension Connection {
     /// Looks for damage in the whole file.
     func check() throws(SQLiteError) {
-        let finding = try first("PRAGMA quick_check(1)") { $0.text(0) }
+        let finding = try value("PRAGMA quick_check(1)") { $0.text(0) }
         guard finding == "ok" else {
             throw SQLiteError(code: SQLITE_CORRUPT, message: "the database is damaged: \(finding ?? "no answer")")
         }

@@ -17,7 +17,7 @@ package struct Migration: Sendable {
 extension Connection {
     /// The version of the schema in the file; 0 for a new one.
     func schemaVersion() throws(SQLiteError) -> Int {
-        try first("PRAGMA user_version") { $0.int(0) } ?? 0
+        try value("PRAGMA user_version") { $0.int(0) } ?? 0
     }
 
     /// Refuses a file that a newer program has changed, before anything is touched.
@@ -54,7 +54,7 @@ extension Connection {
         try script(String(describing: migration.sql))
         // A pragma takes no parameter; the number is ours.
         try script("PRAGMA user_version = \(migration.version)")
-        let orphan = try first("PRAGMA foreign_key_check") { $0.text(0) }
+        let orphan = try value("PRAGMA foreign_key_check") { $0.text(0) }
         guard orphan == nil else {
             throw SQLiteError(
                 code: SQLITE_CONSTRAINT | (3 << 8), message: "a foreign key of table \(orphan ?? "") leads nowhere")

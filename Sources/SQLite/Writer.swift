@@ -37,7 +37,7 @@ final class Writer {
         self.state = state
         self.log = log
         self.onFatalError = onFatalError
-        pageSize = try connection.first("PRAGMA page_size") { $0.int(0) } ?? 4096
+        pageSize = try connection.value("PRAGMA page_size") { $0.int(0) } ?? 4096
     }
 
     /// Works until the mailbox is closed and empty.

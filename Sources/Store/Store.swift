@@ -1,1 +1,60 @@
-// Nothing here yet.
+package import Base
+package import Core
+import SQLite
+
+/// The domain at rest: one method for each use, one transaction for each method.
+///
+/// Time, identifiers and randomness are arguments. Every method that changes something is durable when it returns.
+package final class Store: Sendable {
+    let database: Database
+    let documents: Documents
+    let policies: Policies
+
+    /// What the store must know to keep its promises.
+    package struct Policies: Sendable {
+        /// How long contents live once their event is acknowledged.
+        package var contentRetention: Duration
+        /// How long contents live while it is not.
+        package var unacknowledgedRetention: Duration
+        /// Whether somebody is attached to a session, or was a moment ago. Kept in memory by the service.
+        package var presence: @Sendable (SessionID) -> Presence
+
+        package init(
+            contentRetention: Duration, unacknowledgedRetention: Duration,
+            presence: @escaping @Sendable (SessionID) -> Presence
+        ) {
+            self.contentRetention = contentRetention
+            self.unacknowledgedRetention = unacknowledgedRetention
+            self.presence = presence
+        }
+    }
+
+    /// Opens the database in `path`, bringing an older schema forward.
+    ///
+    /// - Parameter onFatalError: Ends the process: a commit whose outcome nobody knows cannot be repaired while running.
+    package init(
+        path: String, sealer: Sealer, policies: Policies, log: Log,
+        onFatalError: @escaping @Sendable (any Error) -> Never
+    ) throws {
+        database = try Database.open(
+            path: path, readers: 2, migrations: Schema.migrations, log: log, onFatalError: { onFatalError($0) })
+        documents = Documents(sealer: sealer)
+        self.policies = policies
+    }
+
+    /// Whether the last write found the disk full.
+    package var isFull: Bool { database.isFull }
+
+    package func close() { database.close() }
+
+    package func backup(to path: String) async throws { try await database.backup(to: path) }
+
+    /// Proves that the database can be written.
+    package func probe(at now: Timestamp) async throws {
+        try await database.write { db in
+            try db.execute(
+                "INSERT INTO setting (name, document) VALUES ('probe', ?1) ON CONFLICT (name) DO UPDATE SET document = ?1",
+                [UInt8](String(now.milliseconds).utf8))
+        }
+    }
+}

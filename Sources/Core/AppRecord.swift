@@ -1,0 +1,97 @@
+/// Whether Background App Refresh is allowed, as `UIBackgroundRefreshStatus` has it. The stricter of two wins.
+package enum BackgroundRefreshStatus: String, Sendable, Codable, CaseIterable {
+    case available, denied, restricted
+
+    package func stricter(_ other: BackgroundRefreshStatus) -> BackgroundRefreshStatus {
+        if self == .restricted || other == .restricted { return .restricted }
+        return self == .denied || other == .denied ? .denied : .available
+    }
+}
+
+/// An app's webhook, without its secrets.
+package struct WebhookSettings: Hashable, Sendable, Codable {
+    package enum State: String, Sendable, Codable, CaseIterable { case enabled, paused, disabled }
+
+    package var url: String?
+    package var state = State.enabled
+    package var disabledReason: String?
+    /// How many of the first pending events travel with a launch.
+    package var includeEvents = 0
+    /// Seconds from the 2xx to the completion.
+    package var launchDeadline = 60
+
+    package init() {}
+
+    package var canSend: Bool { url != nil && state == .enabled }
+}
+
+/// The bounds of one app.
+package struct AppLimits: Hashable, Sendable, Codable {
+    package var maximumUnfinishedTasks: Int64
+    package var maximumStoredBytes: Int64
+
+    package init(maximumUnfinishedTasks: Int64 = 1_000_000, maximumStoredBytes: Int64 = .max) {
+        self.maximumUnfinishedTasks = maximumUnfinishedTasks
+        self.maximumStoredBytes = maximumStoredBytes
+    }
+}
+
+/// An app as it stands in the store.
+package struct AppRecord: Hashable, Sendable {
+    package var id: AppID
+    package var identifier: String
+    package var webhook: WebhookSettings
+    package var backgroundRefreshStatus: BackgroundRefreshStatus
+    package var isForceQuit: Bool
+    package var limits: AppLimits
+    package var unfinishedTasks: Int64
+    package var storedBytes: Int64
+    package var createdAt: Timestamp
+    package var revision: Int64
+
+    package init(
+        id: AppID, identifier: String, webhook: WebhookSettings, backgroundRefreshStatus: BackgroundRefreshStatus,
+        isForceQuit: Bool, limits: AppLimits, unfinishedTasks: Int64, storedBytes: Int64, createdAt: Timestamp,
+        revision: Int64
+    ) {
+        self.id = id
+        self.identifier = identifier
+        self.webhook = webhook
+        self.backgroundRefreshStatus = backgroundRefreshStatus
+        self.isForceQuit = isForceQuit
+        self.limits = limits
+        self.unfinishedTasks = unfinishedTasks
+        self.storedBytes = storedBytes
+        self.createdAt = createdAt
+        self.revision = revision
+    }
+}
+
+package enum Scope: String, Sendable, Codable, CaseIterable {
+    case sessionsRead = "sessions:read"
+    case sessionsWrite = "sessions:write"
+    case events
+    case app
+}
+
+/// An API key as it stands in the store: its hash, never the key.
+package struct KeyRecord: Hashable, Sendable {
+    package var app: AppID
+    package var keyIdentifier: String
+    /// SHA-256 of the whole key.
+    package var hash: [UInt8]
+    package var scopes: [Scope]
+    package var createdAt: Timestamp
+    package var expiresAt: Timestamp?
+
+    package init(
+        app: AppID, keyIdentifier: String, hash: [UInt8], scopes: [Scope], createdAt: Timestamp, expiresAt: Timestamp?
+    ) {
+        self.app = app
+        self.keyIdentifier = keyIdentifier
+        self.hash = hash
+        self.scopes = scopes
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+    }
+}

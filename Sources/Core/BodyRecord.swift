@@ -1,0 +1,55 @@
+/// A stored body, or a draft of one that is still being sent.
+package struct BodyRecord: Sendable, Hashable {
+    package var publicId: String
+    package var app: AppID
+    package var isComplete: Bool
+    package var length: Int64
+    /// What the client announced, for a draft.
+    package var expectedLength: Int64?
+    /// SHA-256 in hex, once it is complete.
+    package var digest: String?
+    package var mediaType: String?
+    package var place: BodyLocation.Place?
+    package var uses: Int64
+    package var createdAt: Timestamp
+    package var expiresAt: Timestamp?
+
+    package init(
+        publicId: String, app: AppID, isComplete: Bool, length: Int64, expectedLength: Int64? = nil,
+        digest: String? = nil, mediaType: String? = nil, place: BodyLocation.Place? = nil, uses: Int64,
+        createdAt: Timestamp, expiresAt: Timestamp? = nil
+    ) {
+        self.publicId = publicId
+        self.app = app
+        self.isComplete = isComplete
+        self.length = length
+        self.expectedLength = expectedLength
+        self.digest = digest
+        self.mediaType = mediaType
+        self.place = place
+        self.uses = uses
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+    }
+}
+
+/// Where a stored body's bytes are.
+package struct BodyLocation: Sendable, Hashable {
+    package enum Place: Sendable, Hashable {
+        case bytes([UInt8])
+        /// Relative to the data folder.
+        case file(String)
+    }
+
+    package var place: Place
+    package var length: Int64
+    package var digest: String
+    package var mediaType: String?
+
+    package init(place: Place, length: Int64, digest: String, mediaType: String? = nil) {
+        self.place = place
+        self.length = length
+        self.digest = digest
+        self.mediaType = mediaType
+    }
+}

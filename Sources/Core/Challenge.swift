@@ -1,0 +1,79 @@
+/// One challenge of a `WWW-Authenticate` or `Proxy-Authenticate` field (RFC 9110 section 11.6.1).
+package struct Challenge: Hashable, Sendable {
+    /// Lower case.
+    package var scheme: String
+    package var realm: String?
+
+    /// The scheme as Apple names it, nil for one the service does not speak.
+    package var method: ProtectionSpace.Method? {
+        switch scheme {
+        case "basic": .basic
+        case "digest": .digest
+        case "bearer": .bearer
+        default: nil
+        }
+    }
+
+    /// The challenges of all lines of the field, in order. What cannot be read is left out.
+    package static func parse(_ values: [String]) -> [Challenge] {
+        var challenges: [Challenge] = []
+        for value in values {
+            for part in splitOutsideQuotes(value) {
+                let words = part.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
+                guard let first = words.first else { continue }
+                if !first.contains("=") {
+                    challenges.append(Challenge(scheme: String(first).asciiLowercased, realm: nil))
+                }
+                let parameter = first.contains("=") ? Substring(part) : words.count > 1 ? words[1] : ""
+                if let realm = realm(in: parameter), !challenges.isEmpty {
+                    challenges[challenges.count - 1].realm = realm
+                }
+            }
+        }
+        return challenges
+    }
+
+    /// Parts between commas that stand outside quoted strings.
+    private static func splitOutsideQuotes(_ value: String) -> [String] {
+        var parts: [String] = []
+        var current = ""
+        var (isQuoted, isEscaped) = (false, false)
+        for character in value.unicodeScalars {
+            if isEscaped {
+                isEscaped = false
+            } else if isQuoted && character == "\\" {
+                isEscaped = true
+            } else if character == "\"" {
+                isQuoted.toggle()
+            } else if character == "," && !isQuoted {
+                parts.append(current)
+                current = ""
+                continue
+            }
+            current.unicodeScalars.append(character)
+        }
+        return parts + [current]
+    }
+
+    private static func realm(in parameter: Substring) -> String? {
+        let pair = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard pair.count == 2 else { return nil }
+        let name = pair[0].filter { $0 != " " && $0 != "\t" }
+        guard String(name).equalsIgnoringASCIICase("realm") else { return nil }
+        let text = String(pair[1])
+        guard let open = text.firstIndex(of: "\""), let close = text.lastIndex(of: "\""), open < close else {
+            return text.filter { $0 != " " && $0 != "\t" }
+        }
+        var realm = ""
+        var isEscaped = false
+        for character in text[text.index(after: open)..<close] {
+            if character == "\\" && !isEscaped {
+                isEscaped = true
+            } else {
+                realm.append(character)
+                isEscaped = false
+            }
+        }
+        return realm
+    }
+}

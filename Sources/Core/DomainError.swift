@@ -1,0 +1,24 @@
+/// What the domain refuses, for reasons that the client must hear. Each becomes one problem.
+package enum DomainError: Error, Hashable, Sendable {
+    case notFound
+    case appExists
+    case sessionExists
+    case sessionInvalidated
+    case configurationMismatch([String])
+    case clientTaskConflict(index: Int)
+    case tooManyTasks(limit: Int64)
+    case taskCompleted
+    case acknowledgementOutOfRange(lastSeq: Int64)
+    case eventsExpired(oldestSeq: Int64)
+    case attachmentFenced
+    case sessionInUse
+    case questionAnswered
+    case resumeDataSpent
+    case launchNotOpen
+    case fetchLate
+    case refreshUnavailable
+    case bodyNotFound(index: Int)
+    case contentNotFound(index: Int)
+    case revisionMismatch
+    case storedBytesExceeded
+}

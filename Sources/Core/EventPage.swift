@@ -1,0 +1,15 @@
+/// A page of a session's event log.
+package struct EventPage: Sendable {
+    package var events: [EventRecord]
+    package var lastSeq: Int64
+    package var acknowledgedSeq: Int64
+    /// The reader is at the end and no task is running.
+    package var isFinished: Bool
+
+    package init(events: [EventRecord], lastSeq: Int64, acknowledgedSeq: Int64, isFinished: Bool) {
+        self.events = events
+        self.lastSeq = lastSeq
+        self.acknowledgedSeq = acknowledgedSeq
+        self.isFinished = isFinished
+    }
+}

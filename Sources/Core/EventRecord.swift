@@ -1,0 +1,73 @@
+/// The kept messages of a session: the delegate's methods that must not be lost.
+package enum EventKind: Int, Sendable, CaseIterable {
+    case willBeginDelayedRequest = 1
+    case didReceiveChallenge = 2
+    case didResumeAtOffset = 3
+    case didFinishDownloading = 4
+    case didFinishCollectingMetrics = 5
+    case didComplete = 6
+    case didFinishEvents = 7
+    case didBecomeInvalid = 8
+
+    package var name: String {
+        switch self {
+        case .willBeginDelayedRequest: "task.willBeginDelayedRequest"
+        case .didReceiveChallenge: "task.didReceiveChallenge"
+        case .didResumeAtOffset: "task.didResumeAtOffset"
+        case .didFinishDownloading: "task.didFinishDownloading"
+        case .didFinishCollectingMetrics: "task.didFinishCollectingMetrics"
+        case .didComplete: "task.didComplete"
+        case .didFinishEvents: "session.didFinishEvents"
+        case .didBecomeInvalid: "session.didBecomeInvalid"
+        }
+    }
+}
+
+/// A download went on, or began anew, after an interruption.
+package struct Resumption: Hashable, Sendable, Codable {
+    /// Where it goes on; 0 for a restart.
+    package var fileOffset: Int64
+    package var expectedTotalBytes: Int64?
+    /// Why it did not simply continue, or `interrupted`.
+    package var cause: String
+
+    package init(fileOffset: Int64, expectedTotalBytes: Int64?, cause: String) {
+        self.fileOffset = fileOffset
+        self.expectedTotalBytes = expectedTotalBytes
+        self.cause = cause
+    }
+}
+
+/// One kept message with all that its reader is told.
+package struct EventRecord: Sendable {
+    package enum Payload: Sendable {
+        case question(QuestionRecord)
+        case resumed(Resumption)
+        case finishedDownloading(ContentRecord)
+        case metrics(TaskResult, createdAt: Timestamp, completedAt: Timestamp)
+        case completed(Outcome, TaskResult)
+        case finishedEvents(launchId: String)
+        case becameInvalid
+    }
+
+    package var seq: Int64
+    package var kind: EventKind
+    package var occurredAt: Timestamp
+    package var taskIdentifier: Int64?
+    package var clientTaskId: String?
+    package var group: String?
+    package var payload: Payload
+
+    package init(
+        seq: Int64, kind: EventKind, occurredAt: Timestamp, taskIdentifier: Int64?, clientTaskId: String?,
+        group: String?, payload: Payload
+    ) {
+        self.seq = seq
+        self.kind = kind
+        self.occurredAt = occurredAt
+        self.taskIdentifier = taskIdentifier
+        self.clientTaskId = clientTaskId
+        self.group = group
+        self.payload = payload
+    }
+}

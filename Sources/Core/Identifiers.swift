@@ -1,0 +1,17 @@
+/// The store's number of an app. Clients see the app's identifier instead.
+package struct AppID: Hashable, Sendable, Codable {
+    package let rawValue: Int64
+    package init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// The store's number of one incarnation of a session. Never used twice.
+package struct SessionID: Hashable, Sendable, Codable {
+    package let rawValue: Int64
+    package init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// The store's number of a task. Clients see the `taskIdentifier` within its session instead.
+package struct TaskID: Hashable, Sendable, Codable {
+    package let rawValue: Int64
+    package init(_ rawValue: Int64) { self.rawValue = rawValue }
+}

@@ -1,0 +1,79 @@
+/// Why an app is launched.
+package enum LaunchKind: Int, Sendable, CaseIterable {
+    case handleEvents = 0
+    case performFetch = 1
+    case refreshStatusDidChange = 2
+    case ping = 3
+
+    package var name: String {
+        switch self {
+        case .handleEvents: "session.handleEvents"
+        case .performFetch: "app.performFetch"
+        case .refreshStatusDidChange: "app.backgroundRefreshStatusDidChange"
+        case .ping: "webhook.ping"
+        }
+    }
+}
+
+/// One HTTP try of a launch.
+package struct LaunchAttempt: Hashable, Sendable {
+    package var number: Int
+    package var startedAt: Timestamp
+    package var duration: Duration
+    package var statusCode: Int?
+    package var error: String?
+    package var excerpt: String?
+
+    package init(
+        number: Int, startedAt: Timestamp, duration: Duration, statusCode: Int?, error: String?, excerpt: String?
+    ) {
+        self.number = number
+        self.startedAt = startedAt
+        self.duration = duration
+        self.statusCode = statusCode
+        self.error = error
+        self.excerpt = excerpt
+    }
+}
+
+/// A launch as it stands in the store.
+package struct LaunchRecord: Sendable {
+    package var launchId: String
+    package var app: AppID
+    package var session: SessionID?
+    package var sessionIdentifier: String?
+    package var kind: LaunchKind
+    package var state: LaunchState
+    package var reasons: LaunchRule.Reasons
+    package var lastSeq: Int64
+    package var attempts: [LaunchAttempt]
+    package var traceparent: String?
+    package var createdAt: Timestamp
+    /// When attempts end.
+    package var expiresAt: Timestamp?
+    package var completedAt: Timestamp?
+    /// How a fetch ended.
+    package var result: BackgroundRefresh.Result?
+
+    package init(
+        launchId: String, app: AppID, session: SessionID?, sessionIdentifier: String?, kind: LaunchKind,
+        state: LaunchState, reasons: LaunchRule.Reasons, lastSeq: Int64, attempts: [LaunchAttempt],
+        traceparent: String?, createdAt: Timestamp, expiresAt: Timestamp?, completedAt: Timestamp?,
+        result: BackgroundRefresh.Result?
+    ) {
+        self.launchId = launchId
+        self.app = app
+        self.session = session
+        self.sessionIdentifier = sessionIdentifier
+        self.kind = kind
+        self.state = state
+        self.reasons = reasons
+        self.lastSeq = lastSeq
+        self.attempts = attempts
+        self.traceparent = traceparent
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        self.completedAt = completedAt
+        self.result = result
+    }
+}

@@ -1,0 +1,45 @@
+/// A task about to be created.
+package struct NewTask: Sendable {
+    /// Where the bytes of the request's body come from.
+    package enum Body: Sendable {
+        /// A body that the app stored before.
+        case stored(String)
+        /// Bytes that came with the task.
+        case bytes([UInt8], publicId: String)
+        /// A file already below the data folder.
+        case file(String, length: Int64, digest: String, publicId: String)
+    }
+
+    package var specification: TaskSpecification
+    /// `scheme://host:port`, by which transfers are limited.
+    package var origin: String
+    package var isSuspended: Bool
+    package var body: Body?
+    /// What a resumed download already has.
+    package var progress: TaskProgress?
+    /// What identifies the request beside the specification, such as a digest of its body.
+    package var fingerprint: [UInt8]
+
+    package init(
+        specification: TaskSpecification, origin: String, isSuspended: Bool, body: Body? = nil,
+        progress: TaskProgress? = nil, fingerprint: [UInt8] = []
+    ) {
+        self.specification = specification
+        self.origin = origin
+        self.isSuspended = isSuspended
+        self.body = body
+        self.progress = progress
+        self.fingerprint = fingerprint
+    }
+}
+
+/// A task as it was created, or found under its `clientTaskId`.
+package struct CreatedTask: Sendable {
+    package var task: TaskRecord
+    package var isExisting: Bool
+
+    package init(task: TaskRecord, isExisting: Bool) {
+        self.task = task
+        self.isExisting = isExisting
+    }
+}

@@ -1,0 +1,154 @@
+/// Who asks for authentication, as `URLProtectionSpace` has it.
+package struct ProtectionSpace: Hashable, Sendable, Codable {
+    package enum Method: String, Sendable, Codable, CaseIterable {
+        case basic = "HTTPBasic"
+        case digest = "HTTPDigest"
+        case bearer = "HTTPBearer"
+        case clientCertificate = "ClientCertificate"
+        case serverTrust = "ServerTrust"
+    }
+
+    package var host: String
+    package var port: Int
+    package var scheme: String
+    package var realm: String?
+    package var authenticationMethod: Method
+    package var isProxy: Bool
+    /// `sha256/BASE64` of the key that the server showed, for `ServerTrust`.
+    package var serverPublicKey: String?
+
+    package init(
+        host: String, port: Int, scheme: String, realm: String?, authenticationMethod: Method, isProxy: Bool = false,
+        serverPublicKey: String? = nil
+    ) {
+        self.host = host
+        self.port = port
+        self.scheme = scheme
+        self.realm = realm
+        self.authenticationMethod = authenticationMethod
+        self.isProxy = isProxy
+        self.serverPublicKey = serverPublicKey
+    }
+}
+
+/// A secret that answers a challenge. Sealed at rest.
+package struct Credential: Hashable, Sendable, Codable {
+    package enum Persistence: String, Sendable, Codable, CaseIterable { case none, forSession, permanent }
+
+    package var user: String?
+    package var password: String?
+    package var token: String?
+    /// PEM.
+    package var certificate: String?
+    /// PEM.
+    package var key: String?
+    /// `sha256/BASE64` of a server key to be trusted.
+    package var trustPublicKey: String?
+    package var persistence: Persistence
+    /// Whether the challenge it answers was `HTTPDigest`.
+    package var usesDigest = false
+
+    package init(
+        user: String? = nil, password: String? = nil, token: String? = nil, certificate: String? = nil,
+        key: String? = nil, trustPublicKey: String? = nil, persistence: Persistence = .none
+    ) {
+        self.user = user
+        self.password = password
+        self.token = token
+        self.certificate = certificate
+        self.key = key
+        self.trustPublicKey = trustPublicKey
+        self.persistence = persistence
+    }
+}
+
+/// What the service asks an app about one of its tasks.
+package struct Question: Hashable, Sendable, Codable {
+    package enum Kind: String, Sendable, Codable { case challenge, delayedRequest }
+
+    package var kind: Kind
+    package var protectionSpace: ProtectionSpace?
+    package var previousFailureCount: Int
+    /// The user name of the credential that would be used, never its secret.
+    package var proposedUser: String?
+    package var failureResponse: TaskResponse?
+    /// The request about to start, for a delayed request.
+    package var request: TransferRequest?
+
+    package init(
+        kind: Kind, protectionSpace: ProtectionSpace? = nil, previousFailureCount: Int = 0, proposedUser: String? = nil,
+        failureResponse: TaskResponse? = nil, request: TransferRequest? = nil
+    ) {
+        self.kind = kind
+        self.protectionSpace = protectionSpace
+        self.previousFailureCount = previousFailureCount
+        self.proposedUser = proposedUser
+        self.failureResponse = failureResponse
+        self.request = request
+    }
+}
+
+/// What an app answered.
+package struct Answer: Hashable, Sendable, Codable {
+    package enum Disposition: String, Sendable, Codable, CaseIterable {
+        case useCredential, performDefaultHandling, cancelAuthenticationChallenge, rejectProtectionSpace
+        case continueLoading, useNewRequest, cancel
+    }
+
+    package var disposition: Disposition
+    package var credential: Credential?
+    package var request: TransferRequest?
+
+    package init(disposition: Disposition, credential: Credential? = nil, request: TransferRequest? = nil) {
+        self.disposition = disposition
+        self.credential = credential
+        self.request = request
+    }
+}
+
+/// A question as it stands in the store.
+package struct QuestionRecord: Sendable, Hashable {
+    package enum State: Int, Sendable, CaseIterable {
+        case open = 0
+        case answered = 1
+        case expired = 2
+
+        package var name: String {
+            switch self {
+            case .open: "open"
+            case .answered: "answered"
+            case .expired: "expired"
+            }
+        }
+    }
+
+    package var questionId: String
+    package var task: TaskID
+    package var taskIdentifier: Int64
+    package var session: SessionID
+    package var sessionIdentifier: String
+    package var state: State
+    package var question: Question
+    package var disposition: Answer.Disposition?
+    package var createdAt: Timestamp
+    package var deadline: Timestamp
+    package var answeredAt: Timestamp?
+
+    package init(
+        questionId: String, task: TaskID, taskIdentifier: Int64, session: SessionID, sessionIdentifier: String,
+        state: State, question: Question, disposition: Answer.Disposition?, createdAt: Timestamp, deadline: Timestamp,
+        answeredAt: Timestamp?
+    ) {
+        self.questionId = questionId
+        self.task = task
+        self.taskIdentifier = taskIdentifier
+        self.session = session
+        self.sessionIdentifier = sessionIdentifier
+        self.state = state
+        self.question = question
+        self.disposition = disposition
+        self.createdAt = createdAt
+        self.deadline = deadline
+        self.answeredAt = answeredAt
+    }
+}

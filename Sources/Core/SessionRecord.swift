@@ -1,0 +1,100 @@
+/// The life of a session: active, then invalidating while its last tasks finish, then invalid until it is forgotten.
+package enum SessionState: Int, Sendable, Codable {
+    case active = 0
+    case invalidating = 1
+    case invalid = 2
+
+    package var name: String {
+        switch self {
+        case .active: "active"
+        case .invalidating: "invalidating"
+        case .invalid: "invalid"
+        }
+    }
+}
+
+/// How many tasks of a session are in each state and had each outcome. Kept in the transaction of every change.
+package struct TaskCounts: Hashable, Sendable {
+    package var suspended: Int64 = 0
+    package var running: Int64 = 0
+    package var canceling: Int64 = 0
+    package var succeeded: Int64 = 0
+    package var httpError: Int64 = 0
+    package var failed: Int64 = 0
+    package var cancelled: Int64 = 0
+    package var notModified: Int64 = 0
+
+    package init() {}
+
+    package var completed: Int64 { succeeded + httpError + failed + cancelled + notModified }
+    package var unfinished: Int64 { suspended + running + canceling }
+
+    package subscript(_ outcome: Outcome) -> Int64 {
+        get {
+            switch outcome {
+            case .succeeded: succeeded
+            case .httpError: httpError
+            case .failed: failed
+            case .cancelled: cancelled
+            case .notModified: notModified
+            }
+        }
+        set {
+            switch outcome {
+            case .succeeded: succeeded = newValue
+            case .httpError: httpError = newValue
+            case .failed: failed = newValue
+            case .cancelled: cancelled = newValue
+            case .notModified: notModified = newValue
+            }
+        }
+    }
+}
+
+/// A session as it stands in the store.
+package struct SessionRecord: Sendable {
+    package var id: SessionID
+    package var app: AppID
+    package var identifier: String
+    package var incarnation: Int64
+    package var state: SessionState
+    package var configuration: SessionConfiguration
+    package var sessionDescription: String?
+    package var counts: TaskCounts
+    package var countOfBytesReceived: Int64
+    package var countOfBytesSent: Int64
+    package var lastEventSeq: Int64
+    package var acknowledgedSeq: Int64
+    package var droppedSeq: Int64
+    package var attachment: Attachment?
+    /// The `launchId` of the open launch.
+    package var openLaunch: String?
+    package var createdAt: Timestamp
+    package var revision: Int64
+
+    package init(
+        id: SessionID, app: AppID, identifier: String, incarnation: Int64, state: SessionState,
+        configuration: SessionConfiguration, sessionDescription: String?, counts: TaskCounts,
+        countOfBytesReceived: Int64, countOfBytesSent: Int64, lastEventSeq: Int64, acknowledgedSeq: Int64,
+        droppedSeq: Int64, attachment: Attachment?, openLaunch: String?, createdAt: Timestamp,
+        revision: Int64
+    ) {
+        self.id = id
+        self.app = app
+        self.identifier = identifier
+        self.incarnation = incarnation
+        self.state = state
+        self.configuration = configuration
+        self.sessionDescription = sessionDescription
+        self.counts = counts
+        self.countOfBytesReceived = countOfBytesReceived
+        self.countOfBytesSent = countOfBytesSent
+        self.lastEventSeq = lastEventSeq
+        self.acknowledgedSeq = acknowledgedSeq
+        self.droppedSeq = droppedSeq
+        self.attachment = attachment
+        self.openLaunch = openLaunch
+        self.createdAt = createdAt
+        self.revision = revision
+    }
+}

@@ -1,0 +1,239 @@
+/// The state of a task as `URLSessionTask.State` has it.
+package enum TaskState: Int, Sendable, Codable, CaseIterable {
+    case suspended = 0
+    case running = 1
+    case canceling = 2
+    case completed = 3
+
+    package var name: String {
+        switch self {
+        case .suspended: "suspended"
+        case .running: "running"
+        case .canceling: "canceling"
+        case .completed: "completed"
+        }
+    }
+}
+
+/// How a task ended.
+package enum Outcome: Int, Sendable, Codable, CaseIterable {
+    case succeeded = 0
+    case httpError = 1
+    case failed = 2
+    case cancelled = 3
+    case notModified = 4
+
+    package var name: String {
+        switch self {
+        case .succeeded: "succeeded"
+        case .httpError: "httpError"
+        case .failed: "failed"
+        case .cancelled: "cancelled"
+        case .notModified: "notModified"
+        }
+    }
+}
+
+/// An origin's final answer, as `URLResponse` tells it.
+package struct TaskResponse: Hashable, Sendable, Codable {
+    package var statusCode: Int
+    package var headers: HTTPFields
+    package var mimeType: String?
+    package var expectedContentLength: Int64?
+    package var suggestedFilename: String?
+    package var url: String
+
+    package init(
+        statusCode: Int, headers: HTTPFields, mimeType: String?, expectedContentLength: Int64?,
+        suggestedFilename: String?, url: String
+    ) {
+        self.statusCode = statusCode
+        self.headers = headers
+        self.mimeType = mimeType
+        self.expectedContentLength = expectedContentLength
+        self.suggestedFilename = suggestedFilename
+        self.url = url
+    }
+}
+
+/// One redirect that was followed.
+package struct RedirectRecord: Hashable, Sendable, Codable {
+    package var statusCode: Int
+    package var url: String
+
+    package init(statusCode: Int, url: String) {
+        self.statusCode = statusCode
+        self.url = url
+    }
+}
+
+/// One request and its answer, in the shape of `URLSessionTaskTransactionMetrics`.
+package struct TransactionMetrics: Hashable, Sendable, Codable {
+    package var url: String
+    package var statusCode: Int?
+    package var error: String?
+    package var offset: Int64 = 0
+    package var fetchStartDate: Timestamp
+    package var domainLookupStartDate: Timestamp?
+    package var domainLookupEndDate: Timestamp?
+    package var connectStartDate: Timestamp?
+    package var secureConnectionStartDate: Timestamp?
+    package var secureConnectionEndDate: Timestamp?
+    package var connectEndDate: Timestamp?
+    package var requestStartDate: Timestamp?
+    package var requestEndDate: Timestamp?
+    package var responseStartDate: Timestamp?
+    package var responseEndDate: Timestamp?
+    package var networkProtocolName: String?
+    package var isReusedConnection = false
+    package var isProxyConnection = false
+    package var localAddress: String?
+    package var localPort: Int?
+    package var remoteAddress: String?
+    package var remotePort: Int?
+    package var countOfRequestHeaderBytesSent: Int64 = 0
+    package var countOfRequestBodyBytesSent: Int64 = 0
+    package var countOfResponseHeaderBytesReceived: Int64 = 0
+    package var countOfResponseBodyBytesReceived: Int64 = 0
+
+    package init(url: String, fetchStartDate: Timestamp) {
+        self.url = url
+        self.fetchStartDate = fetchStartDate
+    }
+}
+
+/// What is kept of the last attempt.
+package struct AttemptRecord: Hashable, Sendable, Codable {
+    package var number: Int
+    package var startedAt: Timestamp
+    package var endedAt: Timestamp
+    package var offset: Int64
+    package var statusCode: Int?
+    package var error: TaskError?
+
+    package init(
+        number: Int, startedAt: Timestamp, endedAt: Timestamp, offset: Int64, statusCode: Int?, error: TaskError?
+    ) {
+        self.number = number
+        self.startedAt = startedAt
+        self.endedAt = endedAt
+        self.offset = offset
+        self.statusCode = statusCode
+        self.error = error
+    }
+}
+
+/// One answered challenge of a task. The secret itself stays sealed with the question.
+package struct AuthenticationStep: Hashable, Sendable, Codable {
+    package var questionId: String
+    package var disposition: Answer.Disposition
+
+    package init(questionId: String, disposition: Answer.Disposition) {
+        self.questionId = questionId
+        self.disposition = disposition
+    }
+}
+
+/// What a task that is not completed has behind it. Kept at rest with every attempt and checkpoint.
+package struct TaskProgress: Hashable, Sendable, Codable {
+    package var attempts = AttemptLedger()
+    package var lastAttempt: AttemptRecord?
+    package var resume: ResumePoint?
+    /// Bytes of the partial file known to be on disk.
+    package var durableOffset: Int64 = 0
+    package var redirects: [RedirectRecord] = []
+    package var currentURL: String?
+    package var transactions: [TransactionMetrics] = []
+    package var countOfBytesSent: Int64 = 0
+    package var countOfBytesReceived: Int64 = 0
+    package var isConfirmed = false
+    /// Where a resumable upload stands: the draft's URL and version.
+    package var uploadURL: String?
+    package var uploadVersion: Int?
+    /// The answers to this task's challenges, the latest last.
+    package var authentication: [AuthenticationStep] = []
+
+    package init() {}
+
+    /// Metrics of at most this many requests are kept, the latest.
+    package static let transactionsKept = 64
+
+    package mutating func record(_ transaction: TransactionMetrics) {
+        transactions.append(transaction)
+        if transactions.count > Self.transactionsKept { transactions.removeFirst() }
+    }
+}
+
+/// How a task ended, written once and told by its last events.
+package struct TaskResult: Hashable, Sendable, Codable {
+    package var error: TaskError?
+    package var response: TaskResponse?
+    package var progress: TaskProgress
+    package var contentLength: Int64?
+    package var contentDigest: ContentDigest?
+
+    package init(progress: TaskProgress) { self.progress = progress }
+}
+
+/// Stored bytes of a finished task.
+package struct ContentRecord: Hashable, Sendable {
+    package var length: Int64
+    package var digest: ContentDigest
+    package var expiresAt: Timestamp?
+    package var isExpired: Bool
+
+    package init(length: Int64, digest: ContentDigest, expiresAt: Timestamp?, isExpired: Bool) {
+        self.length = length
+        self.digest = digest
+        self.expiresAt = expiresAt
+        self.isExpired = isExpired
+    }
+}
+
+/// A task as it stands in the store.
+package struct TaskRecord: Sendable {
+    package var id: TaskID
+    package var session: SessionID
+    package var app: AppID
+    /// `taskIdentifier`, unique in its session, from 1.
+    package var number: Int64
+    package var state: TaskState
+    /// Nil for a completed task.
+    package var stage: TaskStage?
+    package var outcome: Outcome?
+    package var specification: TaskSpecification
+    package var progress: TaskProgress?
+    package var result: TaskResult?
+    package var content: ContentRecord?
+    package var dueAt: Timestamp?
+    package var resourceDeadline: Timestamp?
+    package var createdAt: Timestamp
+    package var startedAt: Timestamp?
+    package var completedAt: Timestamp?
+    package var revision: Int64
+
+    package init(
+        id: TaskID, session: SessionID, app: AppID, number: Int64, state: TaskState, stage: TaskStage?,
+        outcome: Outcome?, specification: TaskSpecification, progress: TaskProgress?, result: TaskResult?,
+        content: ContentRecord?, dueAt: Timestamp?, resourceDeadline: Timestamp?, createdAt: Timestamp,
+        startedAt: Timestamp?, completedAt: Timestamp?, revision: Int64
+    ) {
+        self.id = id
+        self.session = session
+        self.app = app
+        self.number = number
+        self.state = state
+        self.stage = stage
+        self.outcome = outcome
+        self.specification = specification
+        self.progress = progress
+        self.result = result
+        self.content = content
+        self.dueAt = dueAt
+        self.resourceDeadline = resourceDeadline
+        self.createdAt = createdAt
+        self.startedAt = startedAt
+        self.completedAt = completedAt
+        self.revision = revision
+    }
+}

@@ -1,0 +1,90 @@
+/// The life of a task that is not completed.
+///
+///                      ┌────────────── suspend ──────────────┐
+///                      ▼                                     │
+///     create ──▶ suspended ── resume ──▶ delayed ── due ──▶ queued ◀── due ── retryWait
+///                                 └─────────────────────────▶ │  ▲            waitingForConnectivity
+///                                                           claim │                ▲
+///                                                             ▼  interrupted       │ retry(at:)
+///                awaitingAnswer ◀── ask ────────────────── active ─────────────────┘
+///                      └── answered ──▶ queued               │
+///                                                          finish ──▶ (completed: no stage)
+///
+/// Who moves it on: `delayed`, `retryWait` and `waitingForConnectivity` the clock, `queued` the scheduler, `active` the
+/// transfer engine's report, `awaitingAnswer` the app or the question's deadline, `suspended` the app.
+/// After a crash `active` is what was under way: recovery feeds it `interrupted`, which charges no attempt.
+package enum TaskStage: Int, Hashable, Sendable, Codable, CaseIterable {
+    case suspended = 0
+    case delayed = 1
+    case queued = 2
+    case active = 3
+    case retryWait = 4
+    case waitingForConnectivity = 5
+    case awaitingAnswer = 6
+
+    /// What may happen to a task that is not completed.
+    package enum Event: Hashable, Sendable {
+        case suspend
+        /// `beginsLater`: an `earliestBeginDate` is still ahead. `hasOpenQuestion`: the app has not answered yet.
+        case resume(beginsLater: Bool, hasOpenQuestion: Bool)
+        case due
+        case claim
+        case retry(waitsForConnectivity: Bool)
+        case ask
+        case answered
+        case interrupted
+    }
+
+    /// Whether the transfer has to be stopped once the new stage is stored.
+    package enum Effect: Hashable, Sendable { case none, stopTransfer }
+
+    /// Takes the task to its next stage.
+    ///
+    /// Repeating `suspend` and `resume` changes nothing and succeeds.
+    ///
+    /// - Throws: ``Refused`` when the event does not fit; the stage is unchanged.
+    package mutating func handle(_ event: Event) throws(Refused) -> Effect {
+        switch (self, event) {
+        case (.suspended, .suspend): return .none
+        case (.active, .suspend):
+            self = .suspended
+            return .stopTransfer
+        case (_, .suspend):
+            self = .suspended
+            return .none
+
+        case (.suspended, .resume(let beginsLater, let hasOpenQuestion)):
+            self = hasOpenQuestion ? .awaitingAnswer : beginsLater ? .delayed : .queued
+            return .none
+        case (.retryWait, .resume), (.waitingForConnectivity, .resume):
+            self = .queued
+            return .none
+        case (_, .resume): return .none
+
+        case (.delayed, .due), (.retryWait, .due), (.waitingForConnectivity, .due):
+            self = .queued
+            return .none
+        case (.queued, .claim):
+            self = .active
+            return .none
+        case (.active, .retry(let waitsForConnectivity)):
+            self = waitsForConnectivity ? .waitingForConnectivity : .retryWait
+            return .none
+        case (.active, .ask):
+            self = .awaitingAnswer
+            return .none
+        case (.awaitingAnswer, .answered), (.active, .interrupted):
+            self = .queued
+            return .none
+
+        case (_, .due), (_, .claim), (_, .retry), (_, .ask), (_, .answered), (_, .interrupted):
+            throw Refused(state: "\(self)", event: "\(event)")
+        }
+    }
+
+    /// The state that clients see.
+    package var state: TaskState { self == .suspended ? .suspended : .running }
+
+    /// Whether it waits for a moment that is written beside it.
+    package var hasDueDate: Bool { self == .delayed || self == .retryWait || self == .waitingForConnectivity }
+}

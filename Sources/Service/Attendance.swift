@@ -1,0 +1,83 @@
+import Base
+package import Core
+
+/// Who follows which session right now. Kept in memory: after a start nobody is attached.
+///
+/// An open stream and a read that waits attach as long as they last; leases are in the store.
+package final class Attendance: Sendable {
+    package enum Kind: String, Sendable { case stream, wait }
+
+    private struct Entry {
+        var streams = 0
+        var waits = 0
+        var lastDetachedAt: Timestamp?
+
+        var isAttached: Bool { streams + waits > 0 }
+    }
+
+    private let entries = Locked<[SessionID: Entry]>([:])
+    private let startedAt: Timestamp
+    private let clock: Clock
+
+    init(clock: Clock) {
+        self.clock = clock
+        startedAt = clock.now
+    }
+
+    /// Whether a session is attached; read by the launch rule inside the store's transactions.
+    package func presence(of session: SessionID) -> Presence {
+        entries.withLock { entries in
+            let entry = entries[session]
+            return Presence(
+                isAttached: entry?.isAttached ?? false, lastDetachedAt: entry?.lastDetachedAt ?? startedAt)
+        }
+    }
+
+    /// The kind of attachment to show for a session, streams before waits.
+    package func kind(of session: SessionID) -> Kind? {
+        entries.withLock { entries in
+            guard let entry = entries[session], entry.isAttached else { return nil }
+            return entry.streams > 0 ? .stream : .wait
+        }
+    }
+
+    /// Counts a client in.
+    ///
+    /// - Returns: Whether it is the first.
+    func attach(_ session: SessionID, _ kind: Kind) -> Bool {
+        entries.withLock { entries in
+            var entry = entries[session] ?? Entry()
+            let isFirst = !entry.isAttached
+            if kind == .stream { entry.streams += 1 } else { entry.waits += 1 }
+            entries[session] = entry
+            return isFirst
+        }
+    }
+
+    /// Counts a client out.
+    ///
+    /// - Returns: Whether it was the last.
+    func detach(_ session: SessionID, _ kind: Kind) -> Bool {
+        let now = clock.now
+        return entries.withLock { entries in
+            guard var entry = entries[session] else { return false }
+            if kind == .stream { entry.streams -= 1 } else { entry.waits -= 1 }
+            if !entry.isAttached { entry.lastDetachedAt = now }
+            entries[session] = entry
+            return !entry.isAttached
+        }
+    }
+
+    /// Forgets sessions whose last client left long ago, since the start stands in for them.
+    func prune(olderThan age: Duration) {
+        let before = clock.now - age
+        entries.withLock { entries in
+            entries = entries.filter { $0.value.isAttached || ($0.value.lastDetachedAt ?? startedAt) > before }
+        }
+    }
+}
+
+extension Clock {
+    /// The wall clock's time.
+    package var now: Timestamp { Timestamp(milliseconds: wall()) }
+}

@@ -1,0 +1,76 @@
+import Base
+package import Core
+import Store
+
+/// The declared conditions, in memory for the scheduler and for who asks why a task waits.
+package final class CurrentConditions: Sendable {
+    private struct State {
+        var conditions = Conditions()
+        var refreshStatus = BackgroundRefreshStatus.available
+        var load: Double?
+        var nextChange: Timestamp?
+        var version = 0
+        var seen = 0
+    }
+
+    private let state = Locked(State())
+    private let clock: Clock
+
+    init(clock: Clock) { self.clock = clock }
+
+    package var conditions: Conditions { state.withLock { $0.conditions } }
+
+    package var refreshStatus: BackgroundRefreshStatus { state.withLock { $0.refreshStatus } }
+
+    func set(_ conditions: Conditions, _ refreshStatus: BackgroundRefreshStatus) {
+        let now = clock.now
+        state.withLock { state in
+            state.conditions = conditions
+            state.refreshStatus = refreshStatus
+            state.nextChange = conditions.nextChange(after: now)
+            state.version += 1
+        }
+    }
+
+    /// Notes the load average per processor.
+    func note(load: Double?) { state.withLock { $0.load = load } }
+
+    var nextChange: Timestamp? { state.withLock { $0.nextChange } }
+
+    /// Whether conditions changed since the last call, by the operator or by the clock.
+    func changed(at now: Timestamp) -> Bool {
+        state.withLock { state in
+            if let next = state.nextChange, next <= now {
+                state.nextChange = state.conditions.nextChange(after: now)
+                state.version += 1
+            }
+            defer { state.seen = state.version }
+            return state.seen != state.version
+        }
+    }
+
+    struct Snapshot: Sendable {
+        var conditions: Conditions
+        var load: Double?
+        var now: Timestamp
+
+        func verdict(_ demands: LaneConditions, patience: Conditions.Patience? = nil) -> Conditions.Verdict {
+            conditions.judge(
+                Conditions.Demand(
+                    isDiscretionary: demands.contains(.discretionary),
+                    allowsCellularAccess: !demands.contains(.noCellular),
+                    allowsExpensiveNetworkAccess: !demands.contains(.noExpensive),
+                    allowsConstrainedNetworkAccess: !demands.contains(.noConstrained), patience: patience),
+                load: load, at: now)
+        }
+
+        func admits(_ demands: LaneConditions) -> Bool { verdict(demands) == .go }
+
+        var bandwidthLimit: Int64? { conditions.bandwidthLimit(at: now) }
+    }
+
+    var snapshot: Snapshot {
+        let now = clock.now
+        return state.withLock { Snapshot(conditions: $0.conditions, load: $0.load, now: now) }
+    }
+}

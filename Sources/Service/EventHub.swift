@@ -1,0 +1,75 @@
+package import Base
+package import Core
+
+/// A message that only open streams get: progress and what else must not be queued.
+package struct LiveEvent: Sendable {
+    package enum Payload: Sendable {
+        case didCreate(kind: TaskKind, url: String)
+        case isWaitingForConnectivity
+        case willRetry(attempt: Int, error: TaskError?, nextAt: Timestamp, offset: Int64)
+        case didSendBodyData(sent: Int64, total: Int64, expected: Int64?)
+        case didWriteData(written: Int64, total: Int64, expected: Int64?)
+    }
+
+    package var payload: Payload
+    package var task: TaskID
+    package var taskIdentifier: Int64
+    package var clientTaskId: String?
+    package var group: String?
+    package var occurredAt: Timestamp
+}
+
+/// Wakes who waits for a session's events or a task's end, and hands live messages to open streams.
+package final class EventHub: Sendable {
+    /// Live messages kept for a stream that reads slowly; the oldest give way.
+    private static let buffered = 256
+
+    package let sessions: Broadcast<SessionID>
+    package let tasks: Broadcast<TaskID>
+    private let feeds = Locked<[SessionID: [UInt64: Locked<[LiveEvent]>]]>([:])
+    private let lastFeed = Locked<UInt64>(0)
+
+    package init(clock: Clock) {
+        sessions = Broadcast(clock: clock)
+        tasks = Broadcast(clock: clock)
+    }
+
+    /// Whether anybody streams a session, so that live messages are worth making.
+    func hasStreams(_ session: SessionID) -> Bool { feeds.withLock { $0[session] != nil } }
+
+    func publish(_ event: LiveEvent, to session: SessionID) {
+        let buffers = feeds.withLock { feeds in feeds[session].map { Array($0.values) } ?? [] }
+        guard !buffers.isEmpty else { return }
+        for buffer in buffers {
+            buffer.withLock { events in
+                if events.count >= Self.buffered { events.removeFirst() }
+                events.append(event)
+            }
+        }
+        sessions.signal(session)
+    }
+
+    /// Drops the live messages of a task whose last events are about to be kept: none may follow them.
+    func silence(_ task: TaskID, in session: SessionID) {
+        let buffers = feeds.withLock { feeds in feeds[session].map { Array($0.values) } ?? [] }
+        for buffer in buffers { buffer.withLock { $0.removeAll { $0.task == task } } }
+    }
+
+    /// Opens a stream's feed of live messages, until ``close(_:of:)``.
+    func open(_ session: SessionID) -> (number: UInt64, buffer: Locked<[LiveEvent]>) {
+        let number = lastFeed.withLock { last in
+            last += 1
+            return last
+        }
+        let buffer = Locked<[LiveEvent]>([])
+        feeds.withLock { $0[session, default: [:]][number] = buffer }
+        return (number, buffer)
+    }
+
+    func close(_ number: UInt64, of session: SessionID) {
+        feeds.withLock { feeds in
+            feeds[session]?[number] = nil
+            if feeds[session]?.isEmpty == true { feeds[session] = nil }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import Core
+import TransferEngine
+
+/// What a fault of the engine means: to the retry policy, and to the app as Apple's error.
+struct FaultMeaning {
+    var fault: AttemptFault
+    var error: TaskError
+    /// The network itself is missing, so the task shows `waitingForConnectivity`.
+    var waitsForConnectivity = false
+    /// The disk is full: the task waits, and no attempt is charged.
+    var waitsForDisk = false
+
+    /// The one mapping of the engine's faults. Total.
+    static func of(_ fault: TransferFault, curlCode: UInt32, message: String, url: String) -> FaultMeaning {
+        let underlying = TaskError.Underlying(domain: "curl", code: String(curlCode), message: message)
+        func error(_ code: URLErrorCode, policy: String? = nil) -> TaskError {
+            TaskError(
+                code, failingURL: url, policy: policy, underlying: policy == nil && curlCode != 0 ? underlying : nil)
+        }
+        func transport(_ code: URLErrorCode, waits: Bool = false) -> FaultMeaning {
+            FaultMeaning(fault: .transport, error: error(code), waitsForConnectivity: waits)
+        }
+        func terminal(_ code: URLErrorCode) -> FaultMeaning { FaultMeaning(fault: .terminal, error: error(code)) }
+
+        switch fault {
+        case .badRequest: return terminal(.badURL)
+        case .nameDoesNotExist: return FaultMeaning(fault: .nameDoesNotExist, error: error(.cannotFindHost))
+        case .couldNotResolve: return transport(.cannotFindHost, waits: true)
+        case .connectFailed, .connectTimedOut: return transport(.cannotConnectToHost)
+        case .noConnectivity: return transport(.notConnectedToInternet, waits: true)
+        case .idleTimeout, .totalTimeout: return transport(.timedOut)
+        case .tlsHandshake(let interrupted):
+            return interrupted ? transport(.secureConnectionFailed) : terminal(.secureConnectionFailed)
+        case .certificateUntrusted, .certificateWrongHost, .pinMismatch: return terminal(.serverCertificateUntrusted)
+        case .certificateExpired: return terminal(.serverCertificateHasBadDate)
+        case .certificateNotYetValid: return terminal(.serverCertificateNotYetValid)
+        case .clientCertificateRequired: return terminal(.clientCertificateRequired)
+        case .clientCertificateInvalid: return terminal(.clientCertificateRejected)
+        case .reset, .shortBody, .emptyReply, .http2Refused, .http2Stream: return transport(.networkConnectionLost)
+        case .unparsableResponse, .headersTooLarge, .twoLengths: return terminal(.cannotParseResponse)
+        case .egressDenied:
+            return FaultMeaning(
+                fault: .terminal,
+                error: error(.appTransportSecurityRequiresSecureConnection, policy: "egress"))
+        case .tooLarge: return terminal(.dataLengthExceedsMaximum)
+        case .prefixMissing: return FaultMeaning(fault: .restart, error: error(.cannotOpenFile))
+        case .disk(let errno):
+            let isFull = errno == 28 || errno == 122
+            return FaultMeaning(
+                fault: .transport, error: error(.cannotWriteToFile), waitsForDisk: isFull)
+        case .bodySource: return terminal(.requestBodyStreamExhausted)
+        case .proxyNotResolved: return transport(.cannotFindHost)
+        case .proxyFailed: return transport(.cannotConnectToHost)
+        case .proxyAuthenticationRequired: return terminal(.userAuthenticationRequired)
+        case .other: return transport(.unknown)
+        }
+    }
+}

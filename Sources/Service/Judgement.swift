@@ -1,0 +1,343 @@
+import Base
+import Core
+import Store
+import TransferEngine
+
+/// What follows the end of an exchange.
+enum Judgement {
+    /// The next hop of a redirect, in the same attempt.
+    case follow(Hop)
+    /// Another request at once, from the start of the content.
+    case again(TaskProgress, cause: String)
+    case retry(at: Timestamp, waitsForConnectivity: Bool, TaskProgress, pause: Duration?)
+    /// The whole content is here: it is checked, put in its place and told.
+    case finish(Outcome, TaskResult, ContentSource)
+    case ask(Question, TaskProgress)
+    /// Back to the queue, or kept as it is where the store knows better. No attempt is charged.
+    case interrupted(TaskProgress)
+
+    struct Hop {
+        var url: ParsedURL
+        var method: String
+        var dropsBody: Bool
+        var dropsSecrets: Bool
+        var statusCode: Int
+    }
+
+    /// Where a finished task's bytes are before they are put in their place.
+    enum ContentSource {
+        case none
+        case bytes([UInt8], digest: [UInt8])
+        case partialFile(length: Int64, digest: [UInt8])
+        /// Complete already when the origin was asked: the digest has to be computed.
+        case existingFile(length: Int64)
+    }
+}
+
+/// Judges how an exchange ended. No clock, no randomness, no I/O.
+struct Judge {
+    let transfer: Transfer
+    let result: ExchangeResult
+    let now: Timestamp
+    /// A number in `0..<1`.
+    let jitter: Double
+    /// Whether somebody can answer a question: a webhook is set, or a client is attached.
+    let canAsk: Bool
+    /// The answer already given to the challenge at hand, if any.
+    var progress: TaskProgress
+
+    init(_ transfer: Transfer, _ result: ExchangeResult, at now: Timestamp, jitter: Double, canAsk: Bool) {
+        self.transfer = transfer
+        self.result = result
+        self.now = now
+        self.jitter = jitter
+        self.canAsk = canAsk
+        progress = transfer.progress
+        progress.currentURL = transfer.url.url
+        progress.countOfBytesSent += result.bytesSent
+        progress.countOfBytesReceived += result.bytesReceived
+    }
+
+    private var specification: TaskSpecification { transfer.specification }
+    private var verdict: ResumeVerdict? { transfer.verdict.withLock { $0 } }
+    private var isDownload: Bool { specification.kind == .download }
+
+    mutating func judge() -> Judgement {
+        progress.record(metrics())
+        switch result.outcome {
+        case .stopped: return judgeStop()
+        case .failed(let fault): return judgeFailure(fault)
+        case .complete: return judgeAnswer()
+        }
+    }
+
+    // MARK: Ends without an answer
+
+    private mutating func judgeStop() -> Judgement {
+        if transfer.stopReason == nil, case .askAgainFromZero(let reason)? = verdict {
+            return restart(cause: reason.rawValue, fault: .restart, error: TaskError(.badServerResponse))
+        }
+        keepBytes()
+        return .interrupted(progress)
+    }
+
+    private mutating func judgeFailure(_ fault: TransferFault) -> Judgement {
+        let meaning = FaultMeaning.of(
+            fault, curlCode: result.curlCode, message: result.curlMessage, url: transfer.url.url)
+        if transfer.stopReason != nil {
+            keepBytes()
+            return .interrupted(progress)
+        }
+        if case .restart = meaning.fault {
+            return restart(cause: "partialFileMissing", fault: .restart, error: meaning.error)
+        }
+        keepBytes()
+        if meaning.waitsForDisk {
+            return .retry(at: now + .seconds(5), waitsForConnectivity: false, progress, pause: nil)
+        }
+        if let question = trustQuestion(fault, meaning.error) { return .ask(question, progress) }
+        progress.attempts.record(meaning.fault, keptOffset: progress.resume?.offset ?? 0)
+        note(meaning.error)
+        switch decide(after: meaning.fault) {
+        case .retry(let at, _):
+            return .retry(at: at, waitsForConnectivity: meaning.waitsForConnectivity, progress, pause: nil)
+        case .giveUp:
+            return finish(.failed, error: meaning.error)
+        }
+    }
+
+    /// Notes how far the content is on disk, where the bytes may be continued at all.
+    private mutating func keepBytes() {
+        guard isDownload, case .file(_, let length) = result.received, var point = resumePoint() else {
+            if let kept = transfer.resuming, result.head == nil, case .file = result.received {
+                progress.resume = kept
+            } else if transfer.resuming == nil || result.head != nil {
+                progress.resume = nil
+                progress.durableOffset = 0
+            }
+            return
+        }
+        point.offset = length
+        progress.resume = point
+        progress.durableOffset = length
+    }
+
+    /// The point from which the bytes at hand could be continued.
+    private func resumePoint() -> ResumePoint? {
+        guard let head = result.head else { return transfer.resuming }
+        switch verdict {
+        case .append(let offset) where offset > 0 || head.status == 206: return transfer.resuming
+        case .append, .restartWithThisBody:
+            return ResumePoint.make(from: head, method: transfer.method, url: transfer.url.url, receivedAt: now)
+        case .notADownload: return transfer.resuming
+        case .askAgainFromZero, .alreadyComplete, nil: return nil
+        }
+    }
+
+    private mutating func restart(cause: String, fault: AttemptFault, error: TaskError) -> Judgement {
+        if let point = transfer.resuming {
+            progress.resume?.bytesFetchedTwice += point.offset
+        }
+        progress.resume = nil
+        progress.durableOffset = 0
+        progress.attempts.record(fault, keptOffset: 0)
+        note(error)
+        switch decide(after: fault) {
+        case .retry: return .again(progress, cause: cause)
+        case .giveUp: return finish(.failed, error: error)
+        }
+    }
+
+    private func decide(after fault: AttemptFault) -> RetryDecision {
+        transfer.configuration.retryPolicy.decide(
+            after: fault, ledger: progress.attempts,
+            request: RetryableRequest(
+                method: specification.request.method, isUpload: specification.kind == .upload,
+                hasIdempotencyKey: transfer.headers.contains("Idempotency-Key")),
+            jitter: jitter, now: now, deadline: transfer.task.resourceDeadline)
+    }
+
+    // MARK: Answers
+
+    private mutating func judgeAnswer() -> Judgement {
+        guard let head = result.head else { return judgeFailure(.emptyReply) }
+        if ContentLength.parse(head.fields) == .invalid { return judgeFailure(.twoLengths) }
+        if let judgement = judgeRedirect(head) { return judgement }
+        if case .askAgainFromZero(let reason)? = verdict {
+            return restart(cause: reason.rawValue, fault: .restart, error: TaskError(.badServerResponse))
+        }
+        if head.status == 304, specification.ifNoneMatch != nil { return finish(.notModified) }
+        if verdict == .alreadyComplete, let point = transfer.resuming {
+            return finish(.succeeded, content: .existingFile(length: point.offset))
+        }
+        if let judgement = judgeChallenge(head) { return judgement }
+        if specification.acceptableStatusCodes.contains(where: { $0.contains(head.status) }) {
+            return judgeContent(head)
+        }
+        return judgeStatus(head)
+    }
+
+    private mutating func judgeRedirect(_ head: ResponseHead) -> Judgement? {
+        guard Redirect.isRedirect(head.status),
+            !specification.acceptableStatusCodes.contains(where: { $0.contains(head.status) })
+        else { return nil }
+        let target = head.fields["Location"].flatMap { try? URLParts.resolve(location: $0, relativeTo: transfer.url) }
+        let decision = Redirect.decide(
+            head: head, method: transfer.method, hops: transfer.hops,
+            taskScheme: specification.request.url.hasPrefix("http:") ? "http" : "https",
+            current: transfer.url.origin(), target: target?.origin() ?? Self.unsupportedTarget(head))
+        switch decision {
+        case .notARedirect: return nil
+        case .fail(let refusal):
+            let code = URLErrorCode(rawValue: refusal.code) ?? .badServerResponse
+            let error = TaskError(code, failingURL: transfer.url.url)
+            progress.attempts.record(.terminal, keptOffset: 0)
+            note(error)
+            return finish(.failed, error: error)
+        case .follow(let method, let dropsBody, let dropsSecrets):
+            guard let target else { return nil }
+            progress.redirects.append(RedirectRecord(statusCode: head.status, url: target.url))
+            return .follow(
+                Judgement.Hop(
+                    url: target, method: method, dropsBody: dropsBody, dropsSecrets: dropsSecrets,
+                    statusCode: head.status))
+        }
+    }
+
+    /// The origin of a `Location` with a scheme that nobody here speaks, so that it fails with the right code.
+    private static func unsupportedTarget(_ head: ResponseHead) -> Origin? {
+        guard let location = head.fields["Location"], let colon = location.utf8.firstIndex(of: UInt8(ascii: ":")) else {
+            return nil
+        }
+        let scheme = String(location[..<colon]).asciiLowercased
+        let isScheme = !scheme.isEmpty && scheme.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == 0x2B }
+        guard isScheme, scheme != "http", scheme != "https" else { return nil }
+        return Origin(scheme: scheme, host: "unsupported", port: 1)
+    }
+
+    private mutating func judgeContent(_ head: ResponseHead) -> Judgement {
+        if let mismatch = digestMismatch(head) {
+            let error = TaskError(
+                .badServerResponse, "The content does not have the expected digest.", failingURL: transfer.url.url,
+                underlying: TaskError.Underlying(domain: "urlsessiond", code: "digest-mismatch", message: mismatch))
+            return restart(cause: "digestMismatch", fault: .digestMismatch, error: error)
+        }
+        return finish(.succeeded, content: contentSource())
+    }
+
+    private func digestMismatch(_ head: ResponseHead) -> String? {
+        if let expected = specification.expectedDigest {
+            let found = result.digests[expected.algorithm.engine]?.hexadecimal
+            if let found, found != expected.value { return "expected \(expected.value), found \(found)" }
+        }
+        guard isDownload, transfer.method == "GET",
+            let announced = DigestField.parse(head.fields.values("Repr-Digest"))?[.sha256],
+            let found = result.digests[.sha256]
+        else { return nil }
+        return announced == found ? nil : "Repr-Digest says \(announced.hexadecimal), found \(found.hexadecimal)"
+    }
+
+    private func contentSource() -> Judgement.ContentSource {
+        let digest = result.digests[.sha256] ?? []
+        switch result.received {
+        case .memory(let bytes): return .bytes(bytes, digest: digest)
+        case .file(_, let length): return .partialFile(length: length, digest: digest)
+        case .none: return .bytes([], digest: Digest.of([]))
+        }
+    }
+
+    /// A final status that is not acceptable: tried again where the policy says so, else the task's result.
+    private mutating func judgeStatus(_ head: ResponseHead) -> Judgement {
+        let retryAfter = head.fields["Retry-After"].flatMap { RetryAfter.parse($0, now: now) }
+        let fault = AttemptFault.status(head.status, retryAfter: retryAfter)
+        progress.attempts.record(fault, keptOffset: transfer.resuming?.offset ?? 0)
+        if case .retry(let at, _) = decide(after: fault) {
+            let error = TaskError(.badServerResponse, failingURL: transfer.url.url)
+            note(error)
+            if transfer.resuming == nil { progress.resume = nil }
+            return .retry(
+                at: at, waitsForConnectivity: false, progress,
+                pause: OriginPauses.slowsDown(status: head.status) ? retryAfter : nil)
+        }
+        note(nil)
+        let page: Judgement.ContentSource =
+            switch result.received {
+            case .none where !result.side.isEmpty: .bytes(result.side, digest: Digest.of(result.side))
+            default: contentSource()
+            }
+        guard specification.failOnHTTPError else { return finish(.httpError, content: page, isCounted: true) }
+        return finish(
+            .failed, error: TaskError(.badServerResponse, failingURL: transfer.url.url), isCounted: true)
+    }
+
+    // MARK: Ends
+
+    private mutating func finish(
+        _ outcome: Outcome, error: TaskError? = nil, content: Judgement.ContentSource = .none, isCounted: Bool = false
+    ) -> Judgement {
+        if error == nil && !isCounted {
+            progress.attempts.attempts += 1
+            note(nil)
+        }
+        var result = TaskResult(progress: progress)
+        result.error = error
+        result.response = self.result.head.map { TaskResponse($0, url: transfer.url) }
+        result.progress.resume = nil
+        return .finish(outcome, result, content)
+    }
+
+    private mutating func note(_ error: TaskError?) {
+        progress.lastAttempt = AttemptRecord(
+            number: max(1, progress.attempts.attempts), startedAt: transfer.attemptStartedAt, endedAt: now,
+            offset: transfer.resuming?.offset ?? 0, statusCode: result.head?.status, error: error)
+    }
+
+    private func metrics() -> TransactionMetrics {
+        let facts = result.metrics
+        func time(_ milliseconds: Int64?) -> Timestamp? { milliseconds.map(Timestamp.init(milliseconds:)) }
+        var metrics = TransactionMetrics(
+            url: transfer.url.url, fetchStartDate: Timestamp(milliseconds: facts.fetchStart))
+        metrics.statusCode = result.head?.status
+        if case .failed(let fault) = result.outcome {
+            metrics.error =
+                FaultMeaning.of(fault, curlCode: result.curlCode, message: "", url: "").error.code.name
+        }
+        metrics.offset = transfer.resuming?.offset ?? 0
+        metrics.domainLookupStartDate = time(facts.domainLookupStart)
+        metrics.domainLookupEndDate = time(facts.domainLookupEnd)
+        metrics.connectStartDate = time(facts.connectStart)
+        metrics.secureConnectionStartDate = time(facts.secureConnectionStart)
+        metrics.secureConnectionEndDate = time(facts.secureConnectionEnd)
+        metrics.connectEndDate = time(facts.connectEnd)
+        metrics.requestStartDate = time(facts.requestStart)
+        metrics.requestEndDate = time(facts.requestEnd)
+        metrics.responseStartDate = time(facts.responseStart)
+        metrics.responseEndDate = time(facts.responseEnd)
+        metrics.networkProtocolName = facts.networkProtocolName
+        metrics.isReusedConnection = facts.isReusedConnection
+        metrics.isProxyConnection = facts.isProxyConnection
+        metrics.localAddress = facts.localAddress
+        metrics.localPort = facts.localPort
+        metrics.remoteAddress = facts.remoteAddress
+        metrics.remotePort = facts.remotePort
+        metrics.countOfRequestHeaderBytesSent = facts.requestHeaderBytesSent
+        metrics.countOfRequestBodyBytesSent = facts.requestBodyBytesSent
+        metrics.countOfResponseHeaderBytesReceived = facts.responseHeaderBytesReceived
+        metrics.countOfResponseBodyBytesReceived = facts.responseBodyBytesReceived
+        return metrics
+    }
+}
+
+extension ParsedURL {
+    func origin() -> Origin { Origin(scheme: scheme, host: host, port: Int(port)) }
+}
+
+extension TaskResponse {
+    init(_ head: ResponseHead, url: ParsedURL) {
+        let mediaType = head.fields["Content-Type"].flatMap { MediaType($0)?.essence }
+        self.init(
+            statusCode: head.status, headers: head.fields, mimeType: mediaType,
+            expectedContentLength: ContentLength.parse(head.fields).value,
+            suggestedFilename: FileName.suggested(url: url.url, fields: head.fields), url: url.url)
+    }
+}

@@ -1,0 +1,177 @@
+package import Base
+import Core
+package import Store
+
+/// Carries out what commits leave to do: wakes readers, the scheduler, the launch sender and the janitor.
+///
+/// The one place where the parts of the service meet; it holds no state but what is on its way.
+package final class Outlet: Sendable {
+    /// What the scheduler has not read yet.
+    let inbox: SchedulerInbox
+    package let hub: EventHub
+    package let attendance: Attendance
+    /// Rung when a launch is due.
+    package let launches: Doorbell
+    let relauncher: RelaunchTimes
+    let janitor: JanitorInbox
+    private let live: LiveTransfers
+    private let disk: DiskGauge
+    private let meters: TransferMeters
+    private let clock: Clock
+
+    init(
+        inbox: SchedulerInbox, hub: EventHub, attendance: Attendance, relauncher: RelaunchTimes,
+        janitor: JanitorInbox, live: LiveTransfers, disk: DiskGauge, meters: TransferMeters, clock: Clock
+    ) {
+        self.inbox = inbox
+        self.hub = hub
+        self.attendance = attendance
+        self.relauncher = relauncher
+        self.janitor = janitor
+        self.live = live
+        self.disk = disk
+        self.meters = meters
+        self.clock = clock
+        launches = Doorbell(clock: clock)
+    }
+
+    /// Does what a commit left to do.
+    package func handle(_ aftermath: Aftermath) {
+        if !aftermath.transfersToStop.isEmpty { inbox.tell(.stop(aftermath.transfersToStop)) }
+        for (task, session, outcome) in aftermath.completedTasks {
+            live.ended(task)
+            hub.silence(task, in: session)
+            meters.completed.add(1, outcome.name)
+            hub.tasks.signal(task)
+        }
+        for session in aftermath.sessions.keys { hub.sessions.signal(session) }
+        for (session, time) in aftermath.launchChecks { relauncher.check(session, at: time) }
+        if aftermath.hasQueuedTasks { inbox.tell(.queued) }
+        if aftermath.hasDueLaunches { launches.ring() }
+        if let time = aftermath.wakeAt { inbox.tell(.wake(time)) }
+        if !aftermath.filesToRemove.isEmpty { janitor.remove(aftermath.filesToRemove) }
+    }
+
+    func live(_ payload: LiveEvent.Payload, _ task: ClaimedTask) {
+        guard hub.hasStreams(task.session) else { return }
+        hub.publish(
+            LiveEvent(
+                payload: payload, task: task.id, taskIdentifier: task.number,
+                clientTaskId: task.specification.clientTaskId, group: task.specification.group,
+                occurredAt: clock.now),
+            to: task.session)
+    }
+
+    func isAttached(_ session: SessionID) -> Bool { attendance.presence(of: session).isAttached }
+
+    /// Whether new content may be written: above the floor of free bytes.
+    var hasRoom: Bool { disk.hasRoom }
+
+    /// Has the janitor look whether a partial file still belongs to a task.
+    func removePartialIfOrphan(_ task: TaskID) { janitor.look(at: task) }
+}
+
+/// Messages for the scheduler, from any thread.
+package final class SchedulerInbox: Sendable {
+    private let messages = Locked<[Scheduler.Message]>([])
+    let bell: Doorbell
+
+    init(clock: Clock) { bell = Doorbell(clock: clock) }
+
+    func tell(_ message: Scheduler.Message) {
+        messages.withLock { $0.append(message) }
+        bell.ring()
+    }
+
+    func take() -> [Scheduler.Message] {
+        messages.withLock { messages in
+            let taken = messages
+            messages = []
+            return taken
+        }
+    }
+
+    var isEmpty: Bool { messages.withLock { $0.isEmpty } }
+}
+
+/// When which session's launch rule is asked again.
+final class RelaunchTimes: Sendable {
+    private let times = Locked<[SessionID: Timestamp]>([:])
+    let bell: Doorbell
+
+    init(clock: Clock) { bell = Doorbell(clock: clock) }
+
+    func check(_ session: SessionID, at time: Timestamp) {
+        times.withLock { $0[session] = time }
+        bell.ring()
+    }
+
+    /// Sessions whose time has come, up to `limit`, and the next time.
+    func takeDue(at now: Timestamp, limit: Int) -> (due: [SessionID], next: Timestamp?) {
+        times.withLock { times in
+            let due = Array(times.filter { $0.value <= now }.keys.prefix(limit))
+            for session in due { times[session] = nil }
+            return (due, times.values.min())
+        }
+    }
+}
+
+/// Files and tasks for the janitor to look at.
+final class JanitorInbox: Sendable {
+    private let pending = Locked<(files: [String], tasks: [TaskID])>(([], []))
+    let bell: Doorbell
+
+    init(clock: Clock) { bell = Doorbell(clock: clock) }
+
+    func remove(_ files: [String]) {
+        pending.withLock { $0.files += files }
+        bell.ring()
+    }
+
+    func look(at task: TaskID) {
+        pending.withLock { $0.tasks.append(task) }
+        bell.ring()
+    }
+
+    func take() -> (files: [String], tasks: [TaskID]) {
+        pending.withLock { pending in
+            let taken = pending
+            pending = ([], [])
+            return taken
+        }
+    }
+}
+
+/// Free bytes of the data folder, as the janitor last saw them.
+final class DiskGauge: Sendable {
+    private let free = Locked<Int64>(.max)
+    private let floor: Int64
+
+    init(floor: Int64) { self.floor = floor }
+
+    func set(_ bytes: Int64) { free.withLock { $0 = bytes } }
+
+    var freeBytes: Int64 { free.withLock { $0 } }
+
+    var hasRoom: Bool { freeBytes >= floor }
+}
+
+/// What is counted about transfers.
+package struct TransferMeters: Sendable {
+    let completed: Metrics.Counter
+    let retries: Metrics.Counter
+    let received: Metrics.Counter
+    let sent: Metrics.Counter
+    let contentsDropped: Metrics.Counter
+
+    init(_ metrics: Metrics) {
+        completed = metrics.counter(
+            "urlsessiond_tasks_completed_total", "Tasks that ended, by outcome.",
+            label: ("outcome", Outcome.allCases.map(\.name)))
+        retries = metrics.counter("urlsessiond_task_retries_total", "Attempts that are followed by another.")
+        received = metrics.counter("urlsessiond_received_bytes_total", "Body bytes received from origins.")
+        sent = metrics.counter("urlsessiond_sent_bytes_total", "Body bytes sent to origins.")
+        contentsDropped = metrics.counter(
+            "urlsessiond_contents_dropped_total", "Contents that expired before anybody acknowledged them.")
+    }
+}

@@ -1,0 +1,487 @@
+import Base
+import Core
+import Store
+import TransferEngine
+
+/// Takes tasks from the queue, has them transferred, and stores how that ended.
+///
+/// One loop: what the engine reported since the last turn is judged and stored in one commit, which takes the next tasks
+/// from the queue as well. What arrives while a commit is written waits for the next turn, so that commits grow with
+/// the load instead of its latency.
+package actor Scheduler {
+    let store: Store
+    let engine: TransferEngine
+    let settings: ServiceSettings
+    let folder: DataFolder
+    let live: LiveTransfers
+    let clock: Clock
+    let log: Log
+    let outlet: Outlet
+    private var pauses = OriginPauses()
+    /// When origins may be asked again, so that the loop wakes for the tasks that wait for them.
+    private var pauseEnds: [Timestamp] = []
+    let conditions: CurrentConditions
+    private let meters: TransferMeters
+    private let inbox: SchedulerInbox
+    private nonisolated let fairness = Locked<FairShare>(FairShare())
+
+    var transfers: [TaskID: Transfer] = [:]
+    private var tasksOfExchanges: [ExchangeID: TaskID] = [:]
+    var settlements: [Settlement] = []
+    private var lanes: [Int64: FairShare.Lane] = [:]
+    private var configurations: [SessionID: SessionConfiguration] = [:]
+    private var webhooks: [AppID: Bool] = [:]
+    private var nextExchange: UInt64 = 1
+    private var cursor: Int64 = 0
+    private var mayHaveQueued = true
+    private var dueAt: Timestamp?
+    private var isDraining = false
+
+    /// What others tell the scheduler.
+    enum Message: Sendable {
+        case report(ExchangeReport)
+        case settled(Settlement)
+        case stop([TaskID])
+        case queued
+        case wake(Timestamp)
+        case sessionChanged(SessionID)
+        case appChanged(AppID)
+        case drain
+    }
+
+    init(
+        store: Store, engine: TransferEngine, settings: ServiceSettings, live: LiveTransfers, outlet: Outlet,
+        conditions: CurrentConditions, meters: TransferMeters, clock: Clock, log: Log
+    ) {
+        self.store = store
+        self.engine = engine
+        self.settings = settings
+        folder = DataFolder(path: settings.dataFolder)
+        self.live = live
+        self.outlet = outlet
+        self.conditions = conditions
+        self.clock = clock
+        self.log = log
+        self.meters = meters
+        inbox = outlet.inbox
+    }
+
+    /// Runs until it is cancelled.
+    package func run() async throws {
+        try await withThrowingDiscardingTaskGroup { group in
+            dueAt = try await store.nextDueTime()
+            while !Task.isCancelled {
+                for message in inbox.take() { await take(message, &group) }
+                try await expire()
+                if !settlements.isEmpty || wantsTasks { try await advance(&group) }
+                await wait()
+            }
+        }
+    }
+
+    private func wait() async {
+        guard inbox.isEmpty else { return }
+        guard !(wantsTasks && cursor > 0) else { return }
+        let next = [dueAt, pauseEnds.min(), conditions.nextChange].compactMap { $0 }.min()
+        let delay = next.map { max(0, min(($0 - clock.now).milliseconds, 60_000)) } ?? 60_000
+        _ = await inbox.bell.wait(until: clock.monotonic() + delay)
+        if let dueAt, dueAt <= clock.now { mayHaveQueued = true }
+        let now = clock.now
+        if conditions.changed(at: now) || pauseEnds.contains(where: { $0 <= now }) {
+            mayHaveQueued = true
+            pauseEnds.removeAll { $0 <= now }
+            pauses.prune(at: now)
+        }
+    }
+
+    private var wantsTasks: Bool {
+        mayHaveQueued && !isDraining && transfers.count < settings.maximumTransfers && outlet.hasRoom
+    }
+
+    private func take(_ message: Message, _ group: inout ThrowingDiscardingTaskGroup<any Error>) async {
+        switch message {
+        case .report(let report): await take(report, &group)
+        case .settled(let settlement):
+            settlements.append(settlement)
+            release(settlement.task)
+        case .stop(let tasks): for task in tasks { stop(task, reason: .decided) }
+        case .queued: mayHaveQueued = true
+        case .wake(let time): dueAt = min(dueAt ?? time, time)
+        case .sessionChanged(let session):
+            configurations[session] = nil
+            await applyBandwidth(to: session)
+        case .appChanged(let app): webhooks[app] = nil
+        case .drain:
+            isDraining = true
+            for task in transfers.keys { stop(task, reason: .interrupted) }
+        }
+    }
+
+    // MARK: Reports
+
+    private func take(_ report: ExchangeReport, _ group: inout ThrowingDiscardingTaskGroup<any Error>) async {
+        switch report {
+        case .informational: break
+        case .head(let exchange, let head): noteHead(exchange, head)
+        case .durable(let exchange, let offset): noteDurable(exchange, offset)
+        case .ended(let exchange, let result): await end(exchange, result, &group)
+        }
+    }
+
+    private func noteHead(_ exchange: ExchangeID, _ head: ResponseHead) {
+        guard let id = tasksOfExchanges[exchange], var transfer = transfers[id] else { return }
+        let verdict = transfer.verdict.withLock { $0 }
+        switch verdict {
+        case .append(let offset) where transfer.resuming != nil:
+            tellResumption(of: &transfer, offset: offset, cause: "interrupted")
+        case .append, .restartWithThisBody:
+            if verdict == .restartWithThisBody {
+                tellResumption(of: &transfer, offset: 0, cause: transfer.restartCause ?? "resourceChanged")
+                transfer.progress.resume?.bytesFetchedTwice += transfer.resuming?.offset ?? 0
+            } else if let cause = transfer.restartCause {
+                tellResumption(of: &transfer, offset: 0, cause: cause)
+            }
+            transfer.progress.resume = ResumePoint.make(
+                from: head, method: transfer.method, url: transfer.url.url, receivedAt: clock.now)
+            transfer.progress.durableOffset = 0
+        default: break
+        }
+        transfer.restartCause = nil
+        transfers[id] = transfer
+    }
+
+    private func tellResumption(of transfer: inout Transfer, offset: Int64, cause: String) {
+        let resumption = Resumption(
+            fileOffset: offset, expectedTotalBytes: transfer.resuming?.totalLength, cause: cause)
+        settlements.append(Settlement(task: transfer.task.id, .advanced(transfer.progress), resumption: resumption))
+    }
+
+    private func noteDurable(_ exchange: ExchangeID, _ offset: Int64) {
+        guard let id = tasksOfExchanges[exchange], transfers[id]?.progress.resume != nil else { return }
+        transfers[id]?.progress.resume?.offset = offset
+        transfers[id]?.progress.durableOffset = offset
+        if let progress = transfers[id]?.progress { settlements.append(Settlement(task: id, .advanced(progress))) }
+    }
+
+    private func end(
+        _ exchange: ExchangeID, _ result: ExchangeResult, _ group: inout ThrowingDiscardingTaskGroup<any Error>
+    ) async {
+        guard let id = tasksOfExchanges.removeValue(forKey: exchange), let transfer = transfers[id] else { return }
+        let canAsk = await canAsk(transfer)
+        var judge = Judge(
+            transfer, result, at: clock.now, jitter: Double.random(in: 0..<1), canAsk: canAsk)
+        let judgement = judge.judge()
+        meters.received.add(result.bytesReceived)
+        meters.sent.add(result.bytesSent)
+        func settle(_ verdict: Settlement.Verdict) {
+            var settlement = Settlement(task: id, verdict)
+            settlement.bytesReceived = result.bytesReceived
+            settlement.bytesSent = result.bytesSent
+            settlements.append(settlement)
+            release(id)
+        }
+        if case .failed(.egressDenied) = result.outcome {
+            log.warning(
+                "transfer refused by the egress policy", ("task", transfer.task.number),
+                ("host", transfer.url.host), ("detail", result.curlMessage))
+        }
+        switch judgement {
+        case .follow(let hop): follow(hop, transfer, judge.progress)
+        case .again(let progress, let cause):
+            if transfer.stopReason != nil { return settle(.interrupted(progress)) }
+            again(transfer, progress, cause: cause)
+        case .retry(let at, let waitsForConnectivity, let progress, let pause):
+            if let pause { hold(transfer, for: pause) }
+            outlet.live(
+                .willRetry(
+                    attempt: progress.attempts.attempts, error: progress.lastAttempt?.error, nextAt: at,
+                    offset: progress.resume?.offset ?? 0),
+                transfer.task)
+            if waitsForConnectivity { outlet.live(.isWaitingForConnectivity, transfer.task) }
+            meters.retries.add()
+            settle(.retry(at: at, waitsForConnectivity: waitsForConnectivity, progress))
+        case .interrupted(let progress):
+            if transfer.stopReason == .decided { outlet.removePartialIfOrphan(id) }
+            settle(.interrupted(progress))
+        case .ask(let question, let progress):
+            settle(
+                .asked(
+                    question, questionId: Identifier.make(prefix: "qstn_"),
+                    deadline: clock.now + settings.questionDeadline, progress))
+        case .finish(let outcome, let taskResult, let source):
+            live.finalizing(id)
+            finish(transfer, outcome, taskResult, source, result, &group)
+        }
+    }
+
+    /// Leaves the origin alone for as long as it asked.
+    private func hold(_ transfer: Transfer, for wait: Duration) {
+        let now = clock.now
+        pauses.note(transfer.url.origin(), app: transfer.task.app.rawValue, retryAfter: wait, at: now)
+        pauseEnds += [now + wait, now + min(wait, OriginPauses.longestForOthers)]
+    }
+
+    /// Puts the content in its place, beside the loop where that takes a disk, and hands in the settlement.
+    private func finish(
+        _ transfer: Transfer, _ outcome: Outcome, _ taskResult: TaskResult, _ source: Judgement.ContentSource,
+        _ result: ExchangeResult, _ group: inout ThrowingDiscardingTaskGroup<any Error>
+    ) {
+        let id = transfer.task.id
+        let finisher = ContentFinisher(disk: engine.disk, folder: folder, settings: settings)
+        func settlement(_ verdict: Settlement.Verdict) -> Settlement {
+            var settlement = Settlement(task: id, verdict)
+            settlement.bytesReceived = result.bytesReceived
+            settlement.bytesSent = result.bytesSent
+            return settlement
+        }
+        if let content = finisher.contentWithoutDisk(source, transfer.specification, outcome) {
+            settlements.append(settlement(.completed(outcome, taskResult, content.value)))
+            release(id)
+            return
+        }
+        let (progress, now) = (transfer.progress, clock.now)
+        group.addTask { [self] in
+            let verdict: Settlement.Verdict
+            do {
+                verdict = try await finisher.finish(transfer.task, outcome, taskResult, source)
+            } catch {
+                log.warning("content could not be stored", ("task", id.rawValue), ("error", "\(error)"))
+                verdict = .retry(at: now + .seconds(5), waitsForConnectivity: false, progress)
+            }
+            inbox.tell(.settled(settlement(verdict)))
+        }
+    }
+
+    private func follow(_ hop: Judgement.Hop, _ transfer: Transfer, _ progress: TaskProgress) {
+        var transfer = transfer
+        transfer.progress = progress
+        transfer.hops += 1
+        transfer.headers = Redirect.fields(
+            transfer.headers, dropBody: hop.dropsBody, dropHeaders: hop.dropsSecrets,
+            sensitive: transfer.specification.request.sensitiveHeaders)
+        if hop.dropsSecrets { transfer.credential = nil }
+        transfer.url = hop.url
+        transfer.method = hop.method
+        if hop.dropsBody { transfer.sendsBody = false }
+        if transfer.configuration.requiresSecureTransport, !hop.url.isSecure {
+            return refuse(transfer, TaskError(.appTransportSecurityRequiresSecureConnection, failingURL: hop.url.url))
+        }
+        start(transfer)
+    }
+
+    private func again(_ transfer: Transfer, _ progress: TaskProgress, cause: String) {
+        var transfer = transfer
+        transfer.progress = progress
+        transfer.resuming = nil
+        transfer.restartCause = cause
+        start(transfer)
+    }
+
+    // MARK: Starting
+
+    private func start(_ transfer: Transfer) {
+        var transfer = transfer
+        let exchange = ExchangeID(rawValue: nextExchange)
+        nextExchange += 1
+        transfer.exchange = exchange
+        transfer.verdict.withLock { $0 = nil }
+        transfer.attemptStartedAt = clock.now
+        let id = transfer.task.id
+        transfers[id] = transfer
+        tasksOfExchanges[exchange] = id
+        live.began(
+            id, session: transfer.task.session, exchange: exchange, offset: transfer.resuming?.offset ?? 0)
+        engine.start(
+            transfer.request(folder: folder, settings: settings, bandwidthLimit: bandwidthShare(of: transfer)))
+    }
+
+    private func refuse(_ transfer: Transfer, _ error: TaskError) {
+        var result = TaskResult(progress: transfer.progress)
+        result.progress.attempts.attempts += 1
+        result.error = error
+        settlements.append(Settlement(task: transfer.task.id, .completed(.failed, result, nil)))
+        release(transfer.task.id)
+    }
+
+    private func stop(_ id: TaskID, reason: Transfer.StopReason) {
+        guard var transfer = transfers[id] else { return outlet.removePartialIfOrphan(id) }
+        live.ended(id)
+        transfer.stopReason = reason
+        transfers[id] = transfer
+        engine.stop(transfer.exchange)
+    }
+
+    /// Forgets a transfer that ended and frees its place.
+    private func release(_ id: TaskID) {
+        live.ended(id)
+        guard let transfer = transfers.removeValue(forKey: id) else { return }
+        lanes[transfer.lane]?.running -= 1
+        if lanes[transfer.lane]?.running == 0 { lanes[transfer.lane] = nil }
+        mayHaveQueued = true
+    }
+
+    // MARK: The queue
+
+    private func expire() async throws {
+        guard let due = dueAt, due <= clock.now else { return }
+        outlet.handle(try await store.expireTasks(at: clock.now, limit: 1000))
+        outlet.handle(try await store.expireQuestions(at: clock.now, limit: 1000))
+        mayHaveQueued = true
+    }
+
+    /// One commit: settles what ended, takes what may start.
+    private func advance(_ group: inout ThrowingDiscardingTaskGroup<any Error>) async throws {
+        let batch = settlements
+        settlements = []
+        let runningLanes = lanes
+        let free = wantsTasks ? settings.maximumTransfers - transfers.count : 0
+        let hostLimit = settings.maximumTransfersPerHost
+        let (pauses, now) = (pauses, clock.now)
+        let verdict = conditions.snapshot
+        let fairness = fairness
+        let picked = Locked<[Int64: QueuedLane]>([:])
+        let result: (claimed: [ClaimedTask], cursor: Int64, aftermath: Aftermath)
+        do {
+            result = try await store.advance(settling: batch, after: cursor, at: now) { queued in
+                guard free > 0 else { return [] }
+                let open = queued.filter { lane in
+                    pauses.until(Origin(lane: lane.origin), app: lane.app.rawValue, at: now) == nil
+                        && verdict.admits(lane.conditions)
+                }
+                picked.withLock { $0 = Dictionary(uniqueKeysWithValues: open.map { ($0.id, $0) }) }
+                let table = open.map { FairShare.Lane($0, running: runningLanes[$0.id]?.running ?? 0) }
+                let ids = Set(open.map(\.id))
+                let others = runningLanes.filter { !ids.contains($0.key) }.map(\.value)
+                let grants = fairness.withLock { $0.pick(table + others, freeSlots: free, hostLimit: hostLimit) }
+                return grants.filter { $0.lane < open.count }.map { (open[$0.lane].id, $0.count) }
+            }
+        } catch {
+            // Nothing of the batch is stored: it waits for room.
+            settlements = batch + settlements
+            log.error("transfers could not be stored", ("error", "\(error)"))
+            try await Task.sleep(for: .seconds(1))
+            return
+        }
+        if free > 0 {
+            cursor = result.cursor
+            mayHaveQueued = cursor > 0 || result.claimed.count >= free
+        }
+        dueAt = try await store.nextDueTime()
+        outlet.handle(result.aftermath)
+        let lanes = picked.withLock { $0 }
+        for task in result.claimed {
+            guard let lane = lanes[task.lane] else { continue }
+            await begin(task, lane)
+        }
+    }
+
+    private func begin(_ task: ClaimedTask, _ lane: QueuedLane) async {
+        guard transfers[task.id] == nil else {
+            // Its last transfer has not let go of the partial file yet.
+            settlements.append(Settlement(task: task.id, .interrupted(task.progress)))
+            return
+        }
+        lanes[lane.id, default: FairShare.Lane(lane, running: 0)].running += 1
+        do {
+            let configuration = try await configuration(of: task.session)
+            var transfer = try Transfer(
+                task, lane: lane.id, configuration: configuration, exchange: ExchangeID(rawValue: 0),
+                version: settings.version, at: clock.now)
+            transfers[task.id] = transfer
+            if task.specification.confirmBeforeStart && !task.progress.isConfirmed {
+                settlements.append(
+                    Settlement(
+                        task: task.id,
+                        .asked(
+                            Question(kind: .delayedRequest, request: task.specification.request),
+                            questionId: Identifier.make(prefix: "qstn_"),
+                            deadline: clock.now + settings.questionDeadline, task.progress)))
+                return release(task.id)
+            }
+            if configuration.requiresSecureTransport, !transfer.url.isSecure {
+                return refuse(
+                    transfer, TaskError(.appTransportSecurityRequiresSecureConnection, failingURL: transfer.url.url))
+            }
+            transfer.credential = try await credential(for: transfer)
+            start(transfer)
+        } catch {
+            log.error("task could not be started", ("task", task.number), ("error", "\(error)"))
+            var result = TaskResult(progress: task.progress)
+            result.error = TaskError(.badURL, failingURL: task.specification.request.url)
+            settlements.append(Settlement(task: task.id, .completed(.failed, result, nil)))
+            release(task.id)
+        }
+    }
+
+    func configuration(of session: SessionID) async throws -> SessionConfiguration {
+        if let known = configurations[session] { return known }
+        let configuration = try await store.session(session).configuration
+        if configurations.count >= 4096 { configurations.removeAll() }
+        configurations[session] = configuration
+        return configuration
+    }
+
+    // MARK: Bandwidth
+
+    /// The share of the session's bandwidth that one of its transfers gets.
+    private func bandwidthShare(of transfer: Transfer) -> Int64? {
+        let limit = [transfer.configuration.bandwidthLimit, conditions.snapshot.bandwidthLimit].compactMap { $0 }.min()
+        guard let limit else { return nil }
+        let count = transfers.values.count { $0.task.session == transfer.task.session }
+        return max(1, limit / Int64(max(1, count)))
+    }
+
+    private func applyBandwidth(to session: SessionID) async {
+        guard let configuration = try? await configuration(of: session) else { return }
+        let ids = transfers.values.filter { $0.task.session == session }.map(\.task.id)
+        for id in ids {
+            guard let transfer = transfers[id] else { continue }
+            let limit = configuration.bandwidthLimit.map { max(1, $0 / Int64(max(1, ids.count))) }
+            engine.setBandwidthLimit(transfer.exchange, limit)
+        }
+    }
+
+    // MARK: Who can answer
+
+    private func canAsk(_ transfer: Transfer) async -> Bool {
+        if outlet.isAttached(transfer.task.session) { return true }
+        if let known = webhooks[transfer.task.app] { return known }
+        let hasWebhook = (try? await store.app(transfer.task.app).webhook.url) != nil
+        webhooks[transfer.task.app] = hasWebhook
+        return hasWebhook
+    }
+
+    /// The credential that the last answer, or the store, gives this task.
+    private func credential(for transfer: Transfer) async throws -> Credential? {
+        if let step = transfer.progress.authentication.last, step.disposition == .useCredential {
+            return try await store.answerGiven(to: step.questionId)?.credential
+        }
+        return try await store.credential(
+            host: transfer.url.host, port: Int(transfer.url.port), app: transfer.task.app,
+            session: transfer.task.session)
+    }
+
+    /// Whether nothing is under way and everything is stored.
+    package var isIdle: Bool { transfers.isEmpty && settlements.isEmpty && inbox.isEmpty }
+}
+
+extension Origin {
+    /// The origin that a lane's text names: `scheme://host:port`.
+    init(lane text: String) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: true)
+        let scheme = parts.first.map { String($0.dropLast()) } ?? ""
+        let authority = parts.last.map(String.init) ?? ""
+        let colon = authority.lastIndex(of: ":") ?? authority.endIndex
+        self.init(
+            scheme: scheme, host: String(authority[..<colon]), port: Int(authority[colon...].dropFirst()))
+    }
+}
+
+extension FairShare.Lane {
+    init(_ lane: QueuedLane, running: Int) {
+        self.init(
+            app: lane.app.rawValue, session: lane.session.rawValue, host: lane.origin, priority: lane.priority,
+            ready: Int(clamping: lane.queued), running: running, limit: lane.limitPerHost,
+            isBackground: lane.isBackground)
+    }
+}

@@ -1,0 +1,196 @@
+import Base
+import Core
+import Store
+import TransferEngine
+
+/// One task under way: what was asked, where the current attempt stands.
+struct Transfer {
+    /// Why the scheduler told the engine to stop.
+    enum StopReason {
+        /// Suspended, cancelled, timed out, or conditions ended: the store knows already.
+        case decided
+        /// The service shuts down, or the transfer goes back to the queue.
+        case interrupted
+    }
+
+    var task: ClaimedTask
+    let configuration: SessionConfiguration
+    let lane: Int64
+    var exchange: ExchangeID
+    var progress: TaskProgress
+    /// The request of the current hop.
+    var url: ParsedURL
+    var method: String
+    var headers: HTTPFields
+    var sendsBody: Bool
+    var hops: Int
+    /// The resume point that the current request's `Range` was made from.
+    var resuming: ResumePoint?
+    /// What the engine's thread judged of the current head.
+    let verdict: Locked<ResumeVerdict?>
+    var attemptStartedAt: Timestamp
+    var stopReason: StopReason?
+    /// Whether this attempt began at 0 although bytes were there.
+    var restartCause: String?
+    var credential: Credential?
+
+    var specification: TaskSpecification { task.specification }
+}
+
+extension Transfer {
+    /// Prepares the first request of a claimed task.
+    ///
+    /// - Throws: `BadURL`.
+    init(
+        _ task: ClaimedTask, lane: Int64, configuration: SessionConfiguration, exchange: ExchangeID, version: String,
+        at now: Timestamp
+    ) throws {
+        let specification = task.specification
+        self.task = task
+        self.configuration = configuration
+        self.lane = lane
+        self.exchange = exchange
+        progress = task.progress
+        url = try URLParts.parse(specification.request.url)
+        method = specification.request.method
+        sendsBody = task.body != nil
+        hops = 0
+        verdict = Locked(nil)
+        attemptStartedAt = now
+        progress.redirects = []
+        resuming = specification.kind == .download ? progress.resume.flatMap { $0.offset > 0 ? $0 : nil } : nil
+        headers = Self.headers(specification, configuration, body: task.body, version: version)
+    }
+
+    /// The header fields of the first request: the task's own win over the session's, and both over the defaults.
+    private static func headers(
+        _ specification: TaskSpecification, _ configuration: SessionConfiguration, body: BodyLocation?,
+        version: String
+    ) -> HTTPFields {
+        var headers = specification.request.headers
+        for field in configuration.httpAdditionalHeaders.fields where !headers.contains(field.name) {
+            headers.append(field.name, field.value)
+        }
+        if !headers.contains("User-Agent") { headers.append("User-Agent", "urlsessiond/\(version)") }
+        if !headers.contains("Accept") { headers.append("Accept", "*/*") }
+        if !headers.contains("Accept-Encoding") { headers.append("Accept-Encoding", "identity") }
+        if let tag = specification.ifNoneMatch, !headers.contains("If-None-Match") {
+            headers.append("If-None-Match", tag)
+        }
+        if let mediaType = body?.mediaType, !headers.contains("Content-Type") {
+            headers.append("Content-Type", mediaType)
+        }
+        return headers
+    }
+
+    /// The engine's request for the current hop.
+    func request(folder: DataFolder, settings: ServiceSettings, bandwidthLimit: Int64?) -> ExchangeRequest {
+        let specification = specification
+        var fields = headers
+        if let resuming {
+            for field in resuming.requestFields.fields { fields.set(field.name, field.value) }
+            fields.remove("If-None-Match")
+        }
+        var digests: [Digest.Algorithm] = [.sha256]
+        if let expected = specification.expectedDigest?.algorithm.engine, expected != .sha256 {
+            digests.append(expected)
+        }
+        var authentication = HTTPAuthentication.none
+        if let credential { authentication = authorize(with: credential, &fields) }
+        return ExchangeRequest(
+            id: exchange, pool: task.app.rawValue, method: method, url: url.url, headers: fields,
+            body: sendsBody ? body(folder) : .none,
+            sink: .content(
+                path: folder.absolute(folder.partial(task.id)), resumeOffset: resuming?.offset ?? 0, digests: digests),
+            judge: judge(),
+            maximumBytes: specification.maximumContentLength ?? settings.maximumContentLength,
+            idleTimeout: .milliseconds(Int64(configuration.timeoutIntervalForRequest * 1000)), tls: tls,
+            proxy: configuration.proxy.map(ProxySettings.init), httpAuthentication: authentication,
+            egress: settings.egress, bandwidthLimit: bandwidthLimit)
+    }
+
+    private var tls: TLSSettings {
+        TLSSettings(
+            minimumVersion: configuration.tlsMinimumSupportedProtocolVersion == .tls13 ? .v13 : .v12,
+            pinnedPublicKeys: configuration.pinnedPublicKeys[url.host] ?? [],
+            trustedServerKey: credential?.trustPublicKey,
+            clientCertificate: credential.flatMap { credential in
+                guard let certificate = credential.certificate, let key = credential.key else { return nil }
+                return ClientCertificate(certificates: Array(certificate.utf8), key: Array(key.utf8))
+            })
+    }
+
+    private func authorize(with credential: Credential, _ fields: inout HTTPFields) -> HTTPAuthentication {
+        if let token = credential.token {
+            fields.set("Authorization", "Bearer \(token)")
+            return .none
+        }
+        guard let user = credential.user else { return .none }
+        return credential.usesDigest
+            ? .digest(user: user, password: credential.password ?? "")
+            : .basic(user: user, password: credential.password ?? "")
+    }
+
+    private func body(_ folder: DataFolder) -> ExchangeBody {
+        guard let body = task.body else { return .none }
+        switch body.place {
+        case .bytes(let bytes): return .bytes(bytes)
+        case .file(let path): return .file(path: folder.absolute(path), offset: 0, length: body.length)
+        }
+    }
+
+    /// Decides on the engine's thread where the body of an answer goes, and remembers the verdict.
+    private func judge() -> @Sendable (ResponseHead) -> BodyDisposition {
+        let (verdict, resuming) = (verdict, resuming)
+        let isDownload = specification.kind == .download
+        let hasOwnRange = specification.request.headers.contains("Range")
+        let acceptable = specification.acceptableStatusCodes
+        let policy = configuration.retryPolicy
+        return { head in
+            guard isDownload else { return .keep(at: 0) }
+            let judged = ResumeVerdict.judge(head: head, resuming: resuming, requestHasOwnRange: hasOwnRange)
+            verdict.withLock { $0 = judged }
+            switch judged {
+            case .append(let offset): return .keep(at: offset)
+            case .restartWithThisBody: return .keep(at: 0)
+            case .askAgainFromZero: return .stop
+            case .alreadyComplete: return .discard(limit: Self.sideLimit)
+            case .notADownload(let status):
+                // What was fetched so far stays while the task may still go on.
+                let isFinal = !Redirect.isRedirect(status) && !policy.retries(status: status)
+                let mayAsk = status == 401 || status == 407
+                if acceptable.contains(where: { $0.contains(status) }) { return .keep(at: 0) }
+                return isFinal && !mayAsk || resuming == nil ? .keep(at: 0) : .discard(limit: Self.sideLimit)
+            }
+        }
+    }
+
+    /// How much of an error page is kept while the partial content has to stay.
+    private static let sideLimit = 64 * 1024
+}
+
+extension DigestAlgorithm {
+    /// The same algorithm as `Base` names it.
+    var engine: Digest.Algorithm {
+        switch self {
+        case .sha256: .sha256
+        case .sha512: .sha512
+        case .md5: .md5
+        }
+    }
+}
+
+extension ProxySettings {
+    init(_ proxy: SessionConfiguration.Proxy) {
+        let kind: Kind =
+            switch proxy.kind {
+            case .http: .http
+            case .https: .https
+            case .socks5: .socks5
+            case .socks5h: .socks5h
+            }
+        self.init(
+            kind: kind, host: proxy.host, port: UInt16(clamping: proxy.port),
+            authentication: proxy.user.map { .basic(user: $0, password: proxy.password ?? "") } ?? .none)
+    }
+}

@@ -1,0 +1,47 @@
+import Base
+import Core
+import FoundationEssentials
+
+/// Core values at rest: JSON text, or sealed whole where the value holds a secret.
+struct Documents: Sendable {
+    let sealer: Sealer
+
+    func encode(_ value: some Encodable) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        return Array(try encoder.encode(value))
+    }
+
+    /// Seals the document, bound to the row that `context` names, where it holds a secret.
+    func encode(_ value: some Encodable, sealedAs context: String, if holdsSecrets: Bool) throws -> [UInt8] {
+        let bytes = try encode(value)
+        return holdsSecrets ? sealer.seal(bytes, boundTo: context) : bytes
+    }
+
+    func decode<Value: Decodable>(
+        _ type: Value.Type, _ bytes: [UInt8], sealedAs context: @autoclosure () -> String = ""
+    )
+        throws -> Value
+    {
+        let plain = Self.isSealed(bytes) ? try sealer.open(bytes, boundTo: context()) : bytes
+        return try JSONDecoder().decode(type, from: Data(plain))
+    }
+
+    /// JSON text starts with a bracket, a quote or a digit; a sealed document with its version, 1.
+    private static func isSealed(_ bytes: [UInt8]) -> Bool { bytes.first == 1 }
+}
+
+extension Documents {
+    /// What identifies the request for a task: the same for the same request, whatever its order of members.
+    func fingerprint(_ specification: TaskSpecification, _ body: [UInt8], _ isSuspended: Bool) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        var specification = specification
+        specification.traceparent = nil
+        return Digest.of(Array(try encoder.encode(specification)) + [0, isSuspended ? 1 : 0] + body)
+    }
+}
+
+extension Documents {
+    /// SHA-256 in hex.
+    func digest(_ bytes: [UInt8]) -> String { Digest.of(bytes).hexadecimal }
+}

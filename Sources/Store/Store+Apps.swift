@@ -1,0 +1,132 @@
+import Base
+package import Core
+import SQLite
+
+extension Store {
+    /// Adds an app with its first key and its first webhook secret.
+    ///
+    /// - Throws: ``DomainError/appExists``.
+    package func createApp(
+        identifier: String, webhook: WebhookSettings, backgroundRefreshStatus: BackgroundRefreshStatus,
+        limits: AppLimits, key: KeyRecord, webhookSecret: [UInt8], at now: Timestamp,
+        recording: Recording<AppRecord>? = nil
+    ) async throws -> AppRecord {
+        try await database.write { [documents] db in
+            if try Self.appID(identifier, db) != nil { throw DomainError.appExists }
+            try db.execute(
+                """
+                INSERT INTO app (identifier, webhook_document, refresh_status, limits_document, created_at) \
+                VALUES (?1, ?2, ?3, ?4, ?5)
+                """,
+                identifier, try documents.encode(webhook), backgroundRefreshStatus.rawValue,
+                try documents.encode(limits), now.milliseconds)
+            let app = AppID(db.lastInsertRowID)
+            var key = key
+            key.app = app
+            try Self.insert(key, db)
+            try db.execute(
+                "INSERT INTO webhook_secret (app, secret, created_at) VALUES (?1, ?2, ?3)",
+                app.rawValue, documents.sealer.seal(webhookSecret, boundTo: "webhook/\(app.rawValue)"),
+                now.milliseconds)
+            guard let record = try self.readApp(app, db) else { throw DomainError.notFound }
+            try recording?.record(record, documents, now, db)
+            return record
+        }
+    }
+
+    package func app(_ id: AppID) async throws -> AppRecord {
+        try await database.read { db in
+            guard let app = try self.readApp(id, db) else { throw DomainError.notFound }
+            return app
+        }
+    }
+
+    package func app(identifier: String) async throws -> AppRecord {
+        try await database.read { db in
+            guard let id = try Self.appID(identifier, db), let app = try self.readApp(id, db) else {
+                throw DomainError.notFound
+            }
+            return app
+        }
+    }
+
+    /// Up to `limit` apps after a cursor, in the order of their creation.
+    package func apps(after cursor: Int64, limit: Int) async throws -> [AppRecord] {
+        try await database.read { db in
+            let ids = try db.all("SELECT id FROM app WHERE id > ?1 ORDER BY id LIMIT ?2", cursor, limit) {
+                AppID($0.integer(0))
+            }
+            return try ids.compactMap { try self.readApp($0, db) }
+        }
+    }
+
+    /// Changes an app.
+    ///
+    /// - Parameter revision: What the caller believes the revision to be, or nil.
+    /// - Throws: ``DomainError/revisionMismatch`` when it is another one.
+    package func changeApp(_ id: AppID, _ changes: AppChanges, ifRevision revision: Int64?) async throws -> AppRecord {
+        try await database.write { [documents] db in
+            guard var app = try self.readApp(id, db) else { throw DomainError.notFound }
+            if let revision, revision != app.revision { throw DomainError.revisionMismatch }
+            app.webhook = changes.webhook ?? app.webhook
+            app.backgroundRefreshStatus = changes.backgroundRefreshStatus ?? app.backgroundRefreshStatus
+            app.limits = changes.limits ?? app.limits
+            app.isForceQuit = changes.isForceQuit ?? app.isForceQuit
+            app.revision += 1
+            try db.execute(
+                """
+                UPDATE app SET webhook_document = ?2, refresh_status = ?3, limits_document = ?4, force_quit = ?5, \
+                revision = ?6 WHERE id = ?1
+                """,
+                id.rawValue, try documents.encode(app.webhook), app.backgroundRefreshStatus.rawValue,
+                try documents.encode(app.limits), app.isForceQuit, app.revision)
+            return app
+        }
+    }
+
+    /// Forgets an app: its keys at once, its sessions marked for the janitor.
+    ///
+    /// - Returns: Its transfers under way, to be stopped.
+    package func deleteApp(_ id: AppID) async throws -> [TaskID] {
+        try await database.write { db in
+            guard try self.readApp(id, db) != nil else { throw DomainError.notFound }
+            let active = try db.all("SELECT task FROM live WHERE app = ?1 AND stage = 3", id.rawValue) {
+                TaskID($0.integer(0))
+            }
+            try db.execute("DELETE FROM api_key WHERE app = ?1", id.rawValue)
+            try db.execute("DELETE FROM webhook_secret WHERE app = ?1", id.rawValue)
+            try db.execute("DELETE FROM webhook_health WHERE app = ?1", id.rawValue)
+            try db.execute("DELETE FROM refresh WHERE app = ?1", id.rawValue)
+            try db.execute("DELETE FROM credential WHERE app = ?1", id.rawValue)
+            try db.execute(
+                "DELETE FROM launch_attempt WHERE launch IN (SELECT id FROM launch WHERE app = ?1)", id.rawValue)
+            try db.execute("DELETE FROM launch WHERE app = ?1", id.rawValue)
+            try db.execute("UPDATE lane SET queued = 0 WHERE app = ?1", id.rawValue)
+            try db.execute("UPDATE session SET forgotten = 1, state = 2 WHERE app = ?1", id.rawValue)
+            try db.execute("UPDATE body SET expires_at = 0, uses = 0 WHERE app = ?1", id.rawValue)
+            try db.execute("DELETE FROM app WHERE id = ?1", id.rawValue)
+            return active
+        }
+    }
+
+    static func appID(_ identifier: String, _ db: Connection) throws -> AppID? {
+        try db.first("SELECT id FROM app WHERE identifier = ?1", identifier) { AppID($0.integer(0)) }
+    }
+
+    func readApp(_ id: AppID, _ db: Connection) throws -> AppRecord? {
+        try db.first(
+            """
+            SELECT identifier, webhook_document, refresh_status, force_quit, limits_document, unfinished_tasks, \
+            stored_bytes, created_at, revision FROM app WHERE id = ?1
+            """, id.rawValue
+        ) { row in
+            AppRecord(
+                id: id, identifier: row.text(0),
+                webhook: try documents.decode(WebhookSettings.self, row.blob(1)),
+                backgroundRefreshStatus: BackgroundRefreshStatus(rawValue: row.text(2)) ?? .available,
+                isForceQuit: row.bool(3), limits: try documents.decode(AppLimits.self, row.blob(4)),
+                unfinishedTasks: row.integer(5), storedBytes: row.integer(6),
+                createdAt: Timestamp(milliseconds: row.integer(7)), revision: row.integer(8))
+        }
+    }
+}

@@ -1,0 +1,64 @@
+package import Core
+import SQLite
+
+extension Store {
+    /// Takes or renews the lease of a session.
+    ///
+    /// - Parameter event: `take`, `renew` or `release`.
+    /// - Throws: ``DomainError/sessionInUse`` where another client holds it, ``DomainError/attachmentFenced`` for an
+    ///   epoch that is not the current one.
+    package func attach(
+        _ event: Attachment.Event, to id: SessionID, at now: Timestamp
+    ) async throws -> (SessionRecord, Aftermath) {
+        let (_, aftermath) = try await transact(at: now) { transaction in
+            let session = try transaction.session(id)
+            var attachment = try self.attachment(of: session)
+            do {
+                try attachment.handle(event, at: now)
+            } catch {
+                if case .take = event { throw DomainError.sessionInUse }
+                throw DomainError.attachmentFenced
+            }
+            if case .take(_, let launchId, _) = event, let launch = session.openLaunch {
+                try self.noteArrival(launchId, launch: launch, session, transaction)
+            }
+            session.attachment = try self.documents.encode(attachment)
+            session.isChanged = true
+        }
+        return (try await session(id), aftermath)
+    }
+
+    /// A client that came by itself makes a launch needless that has not gone out; the launched app does not.
+    private func noteArrival(
+        _ launchId: String?, launch: Int64, _ session: SessionEntry, _ transaction: Transaction
+    ) throws {
+        let isLaunchedApp =
+            try launchId.flatMap { launchId in
+                try transaction.db.first(
+                    "SELECT 1 FROM launch WHERE id = ?1 AND public_id = ?2", launch, launchId
+                ) { _ in true }
+            } ?? false
+        guard !isLaunchedApp else { return }
+        try transaction.move(launch: launch, .clientAttached)
+        let isOpen = try transaction.db.first("SELECT state < 4 FROM launch WHERE id = ?1", launch) { $0.bool(0) }
+        if isOpen != true { session.openLaunch = nil }
+    }
+
+    func attachment(of session: SessionEntry) throws -> Attachment {
+        try session.attachment.map { try documents.decode(Attachment.self, $0) } ?? Attachment()
+    }
+
+    /// - Throws: ``DomainError/attachmentFenced`` when the caller may not act without the current epoch.
+    func checkFence(_ session: SessionEntry, epoch: Int64?, _ transaction: Transaction) throws {
+        guard try attachment(of: session).admits(epoch: epoch, at: transaction.now) else {
+            throw DomainError.attachmentFenced
+        }
+    }
+
+    func endAttachment(of session: SessionEntry, _ launchId: String, _ transaction: Transaction) throws {
+        guard session.attachment != nil else { return }
+        var attachment = try attachment(of: session)
+        try attachment.handle(.launchCompleted(launchId: launchId), at: transaction.now)
+        session.attachment = try documents.encode(attachment)
+    }
+}

@@ -1,0 +1,190 @@
+package import Core
+import SQLite
+
+extension Store {
+    /// How long a body that no task needs is kept.
+    package static let bodyRetention = Duration.seconds(24 * 3600)
+
+    /// Keeps a body, or begins a draft of one.
+    ///
+    /// - Throws: ``DomainError/storedBytesExceeded``.
+    package func addBody(
+        _ publicId: String, app: AppID, place: BodyLocation.Place, length: Int64, digest: String?,
+        mediaType: String?, isComplete: Bool, expectedLength: Int64? = nil, limit: Int64, at now: Timestamp,
+        recording: Recording<BodyRecord>? = nil
+    ) async throws -> BodyRecord {
+        try await database.write { [documents] db in
+            try self.charge(length, to: app, limit: limit, db)
+            var (bytes, file): ([UInt8]?, String?) = (nil, nil)
+            switch place {
+            case .bytes(let value): bytes = value
+            case .file(let path): file = path
+            }
+            try db.execute(
+                """
+                INSERT INTO body (public_id, app, complete, length, expected_length, digest, media_type, bytes, file, \
+                created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+                """,
+                publicId, app.rawValue, isComplete, length, expectedLength, digest, mediaType, bytes, file,
+                now.milliseconds, (now + Self.bodyRetention).milliseconds)
+            guard let body = try self.readBody(publicId, app, db) else { throw DomainError.notFound }
+            try recording?.record(body, documents, now, db)
+            return body
+        }
+    }
+
+    package func body(_ publicId: String, app: AppID) async throws -> BodyRecord {
+        try await database.read { db in
+            guard let body = try self.readBody(publicId, app, db) else { throw DomainError.notFound }
+            return body
+        }
+    }
+
+    /// Moves a draft forward, or completes it when a digest is given.
+    package func advanceBody(
+        _ publicId: String, app: AppID, length: Int64, digest: String?, limit: Int64, at now: Timestamp
+    ) async throws -> BodyRecord {
+        try await database.write { db in
+            guard let body = try self.readBody(publicId, app, db), !body.isComplete else { throw DomainError.notFound }
+            try self.charge(length - body.length, to: app, limit: limit, db)
+            try db.execute(
+                """
+                UPDATE body SET length = ?2, digest = ?3, complete = ?4, expires_at = ?5 WHERE public_id = ?1
+                """,
+                publicId, length, digest, digest != nil, (now + Self.bodyRetention).milliseconds)
+            guard let changed = try self.readBody(publicId, app, db) else { throw DomainError.notFound }
+            return changed
+        }
+    }
+
+    /// Forgets a body. Tasks that use it keep it until they end.
+    ///
+    /// - Returns: The file to remove, where nothing uses it.
+    package func deleteBody(_ publicId: String, app: AppID, at now: Timestamp) async throws -> Aftermath {
+        try await transact(at: now) { transaction in
+            guard let body = try self.readBody(publicId, app, transaction.db) else { throw DomainError.notFound }
+            let id = try self.bodyRow(publicId, transaction.db)
+            if body.uses > 0 {
+                try transaction.db.execute("UPDATE body SET expires_at = 0 WHERE id = ?1", id)
+            } else if let id {
+                try self.remove(body: id, transaction)
+            }
+        }.1
+    }
+
+    private func bodyRow(_ publicId: String, _ db: Connection) throws -> Int64? {
+        try db.first("SELECT id FROM body WHERE public_id = ?1", publicId) { $0.integer(0) }
+    }
+
+    func readBody(_ publicId: String, _ app: AppID, _ db: Connection) throws -> BodyRecord? {
+        try db.first(
+            """
+            SELECT complete, length, expected_length, digest, media_type, bytes, file, uses, created_at, expires_at \
+            FROM body WHERE public_id = ?1 AND app = ?2
+            """, publicId, app.rawValue
+        ) { row in
+            BodyRecord(
+                publicId: publicId, app: app, isComplete: row.bool(0), length: row.integer(1),
+                expectedLength: row.integerOrNil(2), digest: row.textOrNil(3), mediaType: row.textOrNil(4),
+                place: row.textOrNil(6).map { .file($0) } ?? row.blobOrNil(5).map { .bytes($0) },
+                uses: row.integer(7), createdAt: Timestamp(milliseconds: row.integer(8)),
+                expiresAt: row.integerOrNil(9).map(Timestamp.init(milliseconds:)))
+        }
+    }
+
+    func bodyLocation(_ id: Int64, _ db: Connection) throws -> BodyLocation? {
+        try db.first("SELECT bytes, file, length, digest, media_type FROM body WHERE id = ?1", id) { row in
+            BodyLocation(
+                place: row.textOrNil(1).map { .file($0) } ?? .bytes(row.blobOrNil(0) ?? []), length: row.integer(2),
+                digest: row.textOrNil(3) ?? "", mediaType: row.textOrNil(4))
+        }
+    }
+
+    /// Gives a new task its body and counts the use.
+    ///
+    /// - Throws: ``DomainError/bodyNotFound(index:)``.
+    func attach(
+        _ source: NewTask.Body, index: Int, app: AppID, _ transaction: Transaction
+    ) throws -> (row: Int64, publicId: String) {
+        let db = transaction.db
+        let now = transaction.now
+        switch source {
+        case .stored(let publicId):
+            let row = try db.first(
+                """
+                UPDATE body SET uses = uses + 1, expires_at = NULL WHERE public_id = ?1 AND app = ?2 AND complete = 1 \
+                AND ifnull(expires_at, 1) <> 0 RETURNING id
+                """, publicId, app.rawValue
+            ) { $0.integer(0) }
+            guard let row else { throw DomainError.bodyNotFound(index: index) }
+            return (row, publicId)
+        case .bytes(let bytes, let publicId):
+            try db.execute(
+                """
+                INSERT INTO body (public_id, app, complete, length, digest, bytes, uses, created_at) \
+                VALUES (?1, ?2, 1, ?3, ?4, ?5, 1, ?6)
+                """,
+                publicId, app.rawValue, bytes.count, documents.digest(bytes), bytes, now.milliseconds)
+            return (db.lastInsertRowID, publicId)
+        case .file(let path, let length, let digest, let publicId):
+            try db.execute(
+                """
+                INSERT INTO body (public_id, app, complete, length, digest, file, uses, created_at) \
+                VALUES (?1, ?2, 1, ?3, ?4, ?5, 1, ?6)
+                """,
+                publicId, app.rawValue, length, digest, path, now.milliseconds)
+            try charge(length, to: app, limit: .max, db)
+            return (db.lastInsertRowID, publicId)
+        }
+    }
+
+    /// Ends one use of a body. Without any, it is kept for a day, or goes at once when it was deleted.
+    func release(body id: Int64, _ transaction: Transaction) throws {
+        let db = transaction.db
+        let isDeleted = try db.first(
+            "UPDATE body SET uses = max(0, uses - 1) WHERE id = ?1 RETURNING uses = 0 AND expires_at = 0", id
+        ) { $0.bool(0) }
+        if isDeleted == true { return try remove(body: id, transaction) }
+        try db.execute(
+            "UPDATE body SET expires_at = ?2 WHERE id = ?1 AND uses = 0", id,
+            (transaction.now + Self.bodyRetention).milliseconds)
+    }
+
+    func remove(body id: Int64, _ transaction: Transaction) throws {
+        let removed = try transaction.db.first(
+            "DELETE FROM body WHERE id = ?1 AND uses = 0 RETURNING app, length, file", id
+        ) { ($0.integer(0), $0.integer(1), $0.textOrNil(2)) }
+        guard let (app, length, file) = removed else { return }
+        try charge(-length, to: AppID(app), limit: .max, transaction.db)
+        if let file { try discard(file, transaction) }
+    }
+
+    /// Counts stored bytes against the app's limit.
+    func charge(_ bytes: Int64, to app: AppID, limit: Int64, _ db: Connection) throws {
+        let stored = try db.first(
+            "UPDATE app SET stored_bytes = max(0, stored_bytes + ?2) WHERE id = ?1 RETURNING stored_bytes",
+            app.rawValue, bytes
+        ) { $0.integer(0) }
+        if let stored, bytes > 0, stored > limit { throw DomainError.storedBytesExceeded }
+    }
+
+    /// Notes a file for removal, so that a crash before the removal leaves no orphan.
+    func discard(_ file: String, _ transaction: Transaction) throws {
+        try transaction.db.execute("INSERT OR IGNORE INTO discarded_file (path) VALUES (?1)", file)
+        transaction.aftermath.filesToRemove.append(file)
+    }
+
+    /// Files that are noted for removal, up to `limit`.
+    package func discardedFiles(limit: Int) async throws -> [String] {
+        try await database.read { db in
+            try db.all("SELECT path FROM discarded_file LIMIT ?1", limit) { $0.text(0) }
+        }
+    }
+
+    /// Forgets notes of files that are gone.
+    package func forgetDiscardedFiles(_ paths: [String]) async throws {
+        try await database.write { db in
+            for path in paths { try db.execute("DELETE FROM discarded_file WHERE path = ?1", path) }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+package import Core
+import SQLite
+
+extension Store {
+    /// Where a finished task's bytes are.
+    ///
+    /// - Throws: ``DomainError/notFound`` before the task is finished or when it left no content.
+    package func content(of task: TaskID) async throws -> ContentLocation {
+        try await database.read { db in
+            let found = try db.first(
+                "SELECT length, algorithm, digest, expires_at, expired, bytes, file FROM content WHERE task = ?1",
+                task.rawValue
+            ) { row in
+                ContentLocation(
+                    record: ContentRecord(
+                        length: row.integer(0),
+                        digest: ContentDigest(
+                            algorithm: DigestAlgorithm(rawValue: row.text(1)) ?? .sha256, value: row.text(2)),
+                        expiresAt: row.integerOrNil(3).map(Timestamp.init(milliseconds:)), isExpired: row.bool(4)),
+                    place: row.textOrNil(6).map { .file($0) } ?? row.blobOrNil(5).map { .bytes($0) })
+            }
+            guard let found else { throw DomainError.notFound }
+            return found
+        }
+    }
+
+    /// Frees a content at once. Repeating it changes nothing.
+    ///
+    /// - Throws: ``DomainError/notFound``.
+    package func claimContent(of task: TaskID, at now: Timestamp) async throws -> Aftermath {
+        try await transact(at: now) { transaction in
+            let exists = try transaction.db.first("SELECT 1 FROM content WHERE task = ?1", task.rawValue) { _ in true }
+            guard exists == true else { throw DomainError.notFound }
+            try self.expireContent(of: task.rawValue, transaction)
+        }.1
+    }
+
+    /// Expires contents whose time has come, up to `limit`.
+    ///
+    /// - Returns: How many, and how many of them nobody had acknowledged.
+    package func expireContents(
+        at now: Timestamp, limit: Int
+    ) async throws -> (expired: Int, unacknowledged: Int, aftermath: Aftermath) {
+        let (result, aftermath) = try await transact(at: now) { transaction -> (Int, Int) in
+            let due = try transaction.db.all(
+                """
+                SELECT c.task, c.seq > s.acknowledged_seq FROM content c JOIN session s ON s.id = c.session \
+                WHERE c.expired = 0 AND c.expires_at <= ?1 LIMIT ?2
+                """, now.milliseconds, limit
+            ) { ($0.integer(0), $0.bool(1)) }
+            for (task, _) in due { try self.expireContent(of: task, transaction) }
+            return (due.count, due.count(where: \.1))
+        }
+        return (result.0, result.1, aftermath)
+    }
+
+    private func expireContent(of task: Int64, _ transaction: Transaction) throws {
+        let file = try transaction.db.first(
+            "SELECT file FROM content WHERE task = ?1 AND expired = 0", task
+        ) { $0.textOrNil(0) }
+        try transaction.db.execute(
+            "UPDATE content SET expired = 1, bytes = NULL, file = NULL WHERE task = ?1 AND expired = 0", task)
+        if let path = file ?? nil { try discard(path, transaction) }
+    }
+}

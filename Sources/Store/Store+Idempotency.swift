@@ -1,0 +1,53 @@
+import Base
+package import Core
+import SQLite
+
+extension Recording {
+    func record(_ result: Result, _ documents: Documents, _ now: Timestamp, _ db: Connection) throws {
+        let answer = answer(result)
+        let context = "answer/\(principal)/\(key)"
+        try db.execute(
+            """
+            INSERT OR REPLACE INTO idempotency \
+            (principal, idempotency_key, fingerprint, status, headers_document, answer, created_at) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            """,
+            principal, key, fingerprint, answer.status, try documents.encode(answer.headers),
+            [answer.holdsSecrets ? 1 : 0]
+                + (answer.holdsSecrets ? documents.sealer.seal(answer.body, boundTo: context) : answer.body),
+            now.milliseconds)
+    }
+}
+
+extension Store {
+    /// How long an answer is kept for the repeated request.
+    package static let idempotencyPeriod = Duration.seconds(24 * 3600)
+
+    /// The kept answer to a key, with the fingerprint of the request that it answers.
+    package func storedAnswer(
+        principal: String, key: String, at now: Timestamp
+    ) async throws -> (fingerprint: [UInt8], answer: StoredAnswer)? {
+        try await database.read { [documents] db in
+            try db.first(
+                """
+                SELECT fingerprint, status, headers_document, answer FROM idempotency \
+                WHERE principal = ?1 AND idempotency_key = ?2 AND created_at > ?3
+                """, principal, key, (now - Self.idempotencyPeriod).milliseconds
+            ) { row in
+                let kept = row.blob(3)
+                let isSealed = kept.first == 1
+                let bytes = Array(kept.dropFirst())
+                let body = isSealed ? try documents.sealer.open(bytes, boundTo: "answer/\(principal)/\(key)") : bytes
+                let headers = try documents.decode(HTTPFields.self, row.blob(2))
+                return (
+                    row.blob(0), StoredAnswer(status: row.int(1), headers: headers, body: body, holdsSecrets: isSealed)
+                )
+            }
+        }
+    }
+
+    /// Keeps an answer in a commit of its own, for requests that are harmless to repeat.
+    package func record(_ recording: Recording<Void>, at now: Timestamp) async throws {
+        try await database.write { [documents] db in try recording.record((), documents, now, db) }
+    }
+}

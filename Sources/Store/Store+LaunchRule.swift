@@ -1,0 +1,222 @@
+import Base
+package import Core
+import SQLite
+
+extension Transaction {
+    /// Asks whether the session has to launch its app, and writes the launch if so.
+    func askLaunchRule(_ session: SessionEntry) throws {
+        guard !session.isForgotten, session.sendsLaunches else { return }
+        var rule = LaunchRule()
+        rule.sendsLaunchEvents = session.sendsLaunches
+        rule.hasOpenLaunch = session.openLaunch != nil
+        rule.acknowledgedSeq = session.acknowledgedSeq
+        rule.exhaustedThroughSeq = session.exhaustedSeq
+        rule.lastCompletionSeq = session.lastCompletionSeq
+        rule.unfinishedTasks = session.running
+        rule.notBefore = session.launchNotBefore
+        (rule.unansweredChallengeSeq, rule.unansweredDelayedRequestSeq) = try openQuestions(of: session)
+        let presence = try presence(of: session)
+        rule.isAttached = presence.isAttached
+        rule.lastDetachedAt = presence.lastDetachedAt
+        switch rule.evaluate(at: now) {
+        case .launch(let reasons): try launch(session, reasons)
+        case .join(let reasons):
+            try db.execute(
+                "UPDATE launch SET reasons = reasons | ?2 WHERE id = ?1", session.openLaunch, reasons.rawValue)
+        case .notNow(let until?): aftermath.launchChecks[session.id] = until
+        case .notNow(nil), .no: break
+        }
+    }
+
+    /// The newest events of questions that nobody answered yet: of challenges, and of delayed requests.
+    private func openQuestions(of session: SessionEntry) throws -> (Int64, Int64) {
+        try db.first(
+            """
+            SELECT ifnull(max(CASE WHEN e.kind = 2 THEN q.seq END), 0), \
+            ifnull(max(CASE WHEN e.kind = 1 THEN q.seq END), 0) \
+            FROM question q JOIN event e ON e.session = q.session AND e.seq = q.seq \
+            WHERE q.session = ?1 AND q.state = 0
+            """, session.id.rawValue
+        ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
+    }
+
+    /// Streams and waits from memory, leases from the row; the later of the two departures counts.
+    private func presence(of session: SessionEntry) throws -> Presence {
+        var presence = policies.presence(session.id)
+        guard let document = session.attachment else { return presence }
+        let attachment = try documents.decode(Attachment.self, document)
+        if attachment.isHeld(at: now) {
+            presence.isAttached = true
+            if let expiresAt = attachment.lease?.expiresAt {
+                aftermath.launchChecks[session.id] = expiresAt + LaunchRule.grace
+            }
+        } else if let detachedAt = attachment.detachedAt(now) {
+            presence.lastDetachedAt = max(presence.lastDetachedAt, detachedAt)
+        }
+        return presence
+    }
+
+    private func launch(_ session: SessionEntry, _ reasons: LaunchRule.Reasons) throws {
+        let isForceQuit =
+            try db.first("SELECT force_quit FROM app WHERE id = ?1", session.app.rawValue) { $0.bool(0) } ?? true
+        guard !isForceQuit else { return }
+        let webhook = try webhook(of: session.app)
+        var state = LaunchState.pending(attempts: 0, nextAttemptAt: now)
+        if let reason = webhook.parkReason { _ = try state.handle(.park(reason), at: now) }
+        let traceparent = try db.first(
+            """
+            SELECT t.specification_document, t.session, t.number FROM event e JOIN task t ON t.id = e.task \
+            WHERE e.session = ?1 AND e.seq = ?2
+            """, session.id.rawValue, session.lastCompletionSeq
+        ) { row in
+            try documents.decode(
+                TaskSpecification.self, row.blob(0),
+                sealedAs: Store.context(SessionID(row.integer(1)), row.integer(2))
+            ).traceparent
+        }
+        try db.execute(
+            """
+            INSERT INTO launch (public_id, app, session, kind, state, state_document, reasons, last_seq, due_at, \
+            traceparent, created_at, expires_at) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+            """,
+            Identifier.make(prefix: "lnch_"), session.app.rawValue, session.id.rawValue, state.code,
+            try documents.encode(state), reasons.rawValue, session.lastSeq, state.dueAt?.milliseconds,
+            traceparent ?? nil, now.milliseconds, (now + LaunchSchedule.lifetime).milliseconds)
+        session.openLaunch = db.lastInsertRowID
+        session.revision += 1
+        if state.dueAt != nil { aftermath.hasDueLaunches = true }
+    }
+
+    func webhook(of app: AppID) throws -> WebhookSettings {
+        try db.first("SELECT webhook_document FROM app WHERE id = ?1", app.rawValue) {
+            try documents.decode(WebhookSettings.self, $0.blob(0))
+        } ?? WebhookSettings()
+    }
+
+    /// Feeds an event to a launch and stores its new state.
+    @discardableResult
+    func move(launch id: Int64, _ event: LaunchState.Event) throws -> [LaunchState.Effect] {
+        let document = try db.first("SELECT state_document FROM launch WHERE id = ?1", id) { $0.blob(0) }
+        guard let document else { throw DomainError.notFound }
+        var state = try documents.decode(LaunchState.self, document)
+        let effects = try state.handle(event, at: now)
+        try db.execute(
+            """
+            UPDATE launch SET state = ?2, state_document = ?3, due_at = ?4, \
+            completed_at = CASE WHEN ?2 >= 4 THEN ifnull(completed_at, ?5) END WHERE id = ?1
+            """, id, state.code, try documents.encode(state), state.dueAt?.milliseconds, now.milliseconds)
+        if state.dueAt != nil { aftermath.hasDueLaunches = true }
+        return effects
+    }
+}
+
+extension WebhookSettings {
+    /// Why launches wait, or nil when they can be sent.
+    package var parkReason: LaunchState.ParkReason? {
+        if url == nil { return .noURL }
+        switch state {
+        case .enabled: return nil
+        case .paused: return .paused
+        case .disabled: return .disabled
+        }
+    }
+}
+
+extension Store {
+    /// Ends the open launch of a session whose incarnation ends.
+    func supersedeLaunch(of session: SessionEntry, _ transaction: Transaction) throws {
+        guard let launch = session.openLaunch else { return }
+        try transaction.db.execute(
+            """
+            UPDATE launch SET state = ?2, state_document = ?3, due_at = NULL, completed_at = ?4 WHERE id = ?1
+            """,
+            launch, LaunchState.superseded(at: transaction.now).code,
+            try documents.encode(LaunchState.superseded(at: transaction.now)), transaction.now.milliseconds)
+        session.openLaunch = nil
+    }
+
+    /// A client attached by itself: a launch that has not gone out yet is not needed.
+    package func clientAttached(to id: SessionID, at now: Timestamp) async throws -> Aftermath {
+        try await transact(at: now) { transaction in
+            let session = try transaction.session(id)
+            guard let launch = session.openLaunch else { return }
+            try transaction.move(launch: launch, .clientAttached)
+            let isOpen = try transaction.db.first("SELECT state < 4 FROM launch WHERE id = ?1", launch) { $0.bool(0) }
+            if isOpen != true {
+                session.openLaunch = nil
+                session.isChanged = true
+            }
+        }.1
+    }
+
+    /// Asks the launch rule of sessions again, after clients left.
+    package func askLaunchRules(of sessions: [SessionID], at now: Timestamp) async throws -> Aftermath {
+        try await transact(at: now) { transaction in
+            for id in sessions {
+                guard let session = try? transaction.session(id) else { continue }
+                try transaction.askLaunchRule(session)
+                try session.write(transaction.db)
+            }
+        }.1
+    }
+
+    /// Sessions with events nobody acknowledged, after a cursor. For the start, when nobody is attached.
+    package func unacknowledgedSessions(after cursor: SessionID, limit: Int) async throws -> [SessionID] {
+        try await database.read { db in
+            try db.all(
+                """
+                SELECT id FROM session WHERE forgotten = 0 AND last_seq > acknowledged_seq AND id > ?1 \
+                ORDER BY id LIMIT ?2
+                """, cursor.rawValue, limit
+            ) { SessionID($0.integer(0)) }
+        }
+    }
+
+    /// Completes a session's launch: acknowledges, records `session.didFinishEvents`, ends attachments made with it.
+    ///
+    /// Repeating it changes nothing; late, it still acknowledges.
+    ///
+    /// - Throws: ``DomainError/attachmentFenced``, ``DomainError/acknowledgementOutOfRange(lastSeq:)``.
+    package func completeLaunch(
+        _ launchId: String, app: AppID, through: Int64?, epoch: Int64?, at now: Timestamp
+    ) async throws -> Aftermath {
+        try await transact(at: now) { transaction in
+            try self.complete(launchId, app: app, through: through, epoch: epoch, isInline: false, transaction)
+        }.1
+    }
+
+    func complete(
+        _ launchId: String, app: AppID, through: Int64?, epoch: Int64?, isInline: Bool, _ transaction: Transaction
+    ) throws {
+        let row = try transaction.db.first(
+            "SELECT id, session, last_seq FROM launch WHERE public_id = ?1 AND app = ?2", launchId, app.rawValue
+        ) { ($0.integer(0), $0.integerOrNil(1), $0.integer(2)) }
+        guard let (id, sessionID, lastSeq) = row else { throw DomainError.notFound }
+        guard let sessionID, let session = try? transaction.session(SessionID(sessionID)) else {
+            try transaction.move(launch: id, .complete)
+            return
+        }
+        if !isInline { try checkFence(session, epoch: epoch, transaction) }
+        let through = through ?? lastSeq
+        guard through <= session.lastSeq else {
+            throw DomainError.acknowledgementOutOfRange(lastSeq: session.lastSeq)
+        }
+        let effects = try transaction.move(
+            launch: id,
+            isInline
+                ? .succeeded(completedInline: true, deadline: transaction.now) : .complete)
+        let acknowledgedBefore = session.acknowledgedSeq
+        if effects.contains(.acknowledge) { try acknowledge(through: through, session, transaction) }
+        guard effects.contains(.finishEvents) else { return }
+        // An invalid session has told its last event already.
+        if session.state != .invalid {
+            try transaction.append(.didFinishEvents, to: session, data: Array(launchId.utf8))
+        }
+        if session.openLaunch == id { session.openLaunch = nil }
+        session.idleCompletions = session.acknowledgedSeq > acknowledgedBefore ? 0 : session.idleCompletions + 1
+        session.launchNotBefore = transaction.now + LaunchRule.backoff(idleCompletions: session.idleCompletions)
+        session.revision += 1
+        session.isChanged = true
+        try endAttachment(of: session, launchId, transaction)
+    }
+}

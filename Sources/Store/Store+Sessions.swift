@@ -1,0 +1,195 @@
+package import Core
+import SQLite
+
+extension Store {
+    /// Creates the session, or reconnects to it where the identifier lives.
+    ///
+    /// - Parameters:
+    ///   - configuration: Nil matches any configuration, and creates with the default one.
+    ///   - onlyCreates: Refuses to reconnect.
+    /// - Throws: ``DomainError/sessionExists``, ``DomainError/configurationMismatch(_:)``,
+    ///   ``DomainError/sessionInvalidated`` while the identifier is being invalidated.
+    package func openSession(
+        _ identifier: String, app: AppID, configuration: SessionConfiguration?, description: String?,
+        onlyCreates: Bool, at now: Timestamp, recording: Recording<SessionRecord>? = nil
+    ) async throws -> (session: SessionRecord, arrival: SessionArrival, aftermath: Aftermath) {
+        let (found, aftermath) = try await transact(at: now) {
+            [documents] transaction -> (SessionRecord, SessionArrival) in
+            let db = transaction.db
+            if let existing = try self.readSession(identifier, app: app, db) {
+                switch existing.state {
+                case .active:
+                    if onlyCreates { throw DomainError.sessionExists }
+                    if let configuration {
+                        let names = configuration.differences(from: existing.configuration)
+                        if !names.isEmpty { throw DomainError.configurationMismatch(names) }
+                    }
+                    return (existing, .reconnected)
+                case .invalidating:
+                    throw onlyCreates ? DomainError.sessionExists : DomainError.sessionInvalidated
+                case .invalid:
+                    try self.forget(existing.id, transaction)
+                }
+            }
+            let session = try self.insertSession(
+                identifier, app: app, configuration: configuration ?? SessionConfiguration(),
+                description: description, now, db)
+            try recording?.record(session, documents, now, db)
+            return (session, .created)
+        }
+        return (found.0, found.1, aftermath)
+    }
+
+    package func session(_ identifier: String, app: AppID) async throws -> SessionRecord {
+        try await database.read { db in
+            guard let session = try self.readSession(identifier, app: app, db) else { throw DomainError.notFound }
+            return session
+        }
+    }
+
+    package func session(_ id: SessionID) async throws -> SessionRecord {
+        try await database.read { db in
+            guard let session = try self.readSession(id, db) else { throw DomainError.notFound }
+            return session
+        }
+    }
+
+    package func sessions(of app: AppID, after cursor: Int64, limit: Int) async throws -> [SessionRecord] {
+        try await database.read { db in
+            let ids = try db.all(
+                "SELECT id FROM session WHERE app = ?1 AND forgotten = 0 AND id > ?2 ORDER BY id LIMIT ?3",
+                app.rawValue, cursor, limit
+            ) { SessionID($0.integer(0)) }
+            return try ids.compactMap { try self.readSession($0, db) }
+        }
+    }
+
+    /// Changes what may be changed about a session. The outer nil leaves a member as it is.
+    package func changeSession(
+        _ id: SessionID, description: String??, bandwidthLimit: Int64??, ifRevision revision: Int64?
+    ) async throws -> SessionRecord {
+        try await database.write { [documents] db in
+            guard var session = try self.readSession(id, db) else { throw DomainError.notFound }
+            if let revision, revision != session.revision { throw DomainError.revisionMismatch }
+            if let description { session.sessionDescription = description }
+            if let bandwidthLimit { session.configuration.bandwidthLimit = bandwidthLimit }
+            session.revision += 1
+            try db.execute(
+                "UPDATE session SET description = ?2, configuration_document = ?3, revision = ?4 WHERE id = ?1",
+                id.rawValue, session.sessionDescription,
+                try documents.encode(
+                    session.configuration, sealedAs: Self.context(session.app, session.identifier),
+                    if: session.configuration.holdsSecrets),
+                session.revision)
+            return session
+        }
+    }
+
+    /// Lets no new task in; the session becomes invalid with its last task.
+    ///
+    /// Repeating it changes nothing.
+    package func invalidateSession(_ id: SessionID, at now: Timestamp) async throws -> (SessionRecord, Aftermath) {
+        let (_, aftermath) = try await transact(at: now) { transaction in
+            let entry = try transaction.session(id)
+            if entry.state == .active {
+                entry.state = .invalidating
+                entry.revision += 1
+                entry.isChanged = true
+            }
+        }
+        return (try await session(id), aftermath)
+    }
+
+    /// Forgets the session at once. The janitor removes its rows and files in small steps.
+    ///
+    /// - Returns: What it was, and the transfers to stop.
+    package func forgetSession(_ id: SessionID, at now: Timestamp) async throws -> (SessionRecord, Aftermath) {
+        try await transact(at: now) { transaction in
+            guard var session = try self.readSession(id, transaction.db) else { throw DomainError.notFound }
+            try self.forget(id, transaction)
+            session.state = .invalid
+            return session
+        }
+    }
+
+    private func forget(_ id: SessionID, _ transaction: Transaction) throws {
+        let db = transaction.db
+        transaction.aftermath.transfersToStop += try db.all(
+            "SELECT task FROM live WHERE session = ?1 AND stage = 3", id.rawValue
+        ) { TaskID($0.integer(0)) }
+        try db.execute("UPDATE lane SET queued = 0 WHERE session = ?1", id.rawValue)
+        let entry = try transaction.session(id)
+        try supersedeLaunch(of: entry, transaction)
+        transaction.addUnfinished(-(entry.suspended + entry.running), app: entry.app)
+        entry.state = .invalid
+        entry.isForgotten = true
+        entry.isChanged = true
+    }
+
+    private func insertSession(
+        _ identifier: String, app: AppID, configuration: SessionConfiguration, description: String?, _ now: Timestamp,
+        _ db: Connection
+    ) throws -> SessionRecord {
+        let incarnation =
+            try db.first(
+                """
+                INSERT INTO incarnation (app, identifier, last) VALUES (?1, ?2, 1) \
+                ON CONFLICT (app, identifier) DO UPDATE SET last = last + 1 RETURNING last
+                """, app.rawValue, identifier
+            ) { $0.integer(0) } ?? 1
+        try db.execute(
+            """
+            INSERT INTO session (app, identifier, incarnation, state, configuration_document, sends_launches, \
+            resource_timeout, description, created_at) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8)
+            """,
+            app.rawValue, identifier, incarnation,
+            try documents.encode(
+                configuration, sealedAs: Self.context(app, identifier), if: configuration.holdsSecrets),
+            configuration.sessionSendsLaunchEvents, Int64(configuration.timeoutIntervalForResource * 1000),
+            description, now.milliseconds)
+        guard let session = try readSession(SessionID(db.lastInsertRowID), db) else { throw DomainError.notFound }
+        return session
+    }
+
+    static func context(_ app: AppID, _ identifier: String) -> String { "session/\(app.rawValue)/\(identifier)" }
+
+    func readSession(_ identifier: String, app: AppID, _ db: Connection) throws -> SessionRecord? {
+        let id = try db.first(
+            "SELECT id FROM session WHERE app = ?1 AND identifier = ?2 AND forgotten = 0", app.rawValue, identifier
+        ) { SessionID($0.integer(0)) }
+        return try id.flatMap { try readSession($0, db) }
+    }
+
+    func readSession(_ id: SessionID, _ db: Connection) throws -> SessionRecord? {
+        try db.first(
+            """
+            SELECT s.app, s.identifier, s.incarnation, s.state, s.configuration_document, s.description, s.suspended, \
+            s.running, s.succeeded, s.http_error, s.failed, s.cancelled, s.not_modified, s.bytes_received, \
+            s.bytes_sent, s.last_seq, s.acknowledged_seq, s.dropped_seq, s.attachment_document, l.public_id, \
+            s.created_at, s.revision \
+            FROM session s LEFT JOIN launch l ON l.id = s.open_launch WHERE s.id = ?1 AND s.forgotten = 0
+            """, id.rawValue
+        ) { row in
+            var counts = TaskCounts()
+            counts.suspended = row.integer(6)
+            counts.running = row.integer(7)
+            counts.succeeded = row.integer(8)
+            counts.httpError = row.integer(9)
+            counts.failed = row.integer(10)
+            counts.cancelled = row.integer(11)
+            counts.notModified = row.integer(12)
+            let app = AppID(row.integer(0))
+            let identifier = row.text(1)
+            let attachment = try row.blobOrNil(18).map { try documents.decode(Attachment.self, $0) }
+            return SessionRecord(
+                id: id, app: app, identifier: identifier, incarnation: row.integer(2),
+                state: SessionState(rawValue: row.int(3)) ?? .invalid,
+                configuration: try documents.decode(
+                    SessionConfiguration.self, row.blob(4), sealedAs: Self.context(app, identifier)),
+                sessionDescription: row.textOrNil(5), counts: counts, countOfBytesReceived: row.integer(13),
+                countOfBytesSent: row.integer(14), lastEventSeq: row.integer(15), acknowledgedSeq: row.integer(16),
+                droppedSeq: row.integer(17), attachment: attachment, openLaunch: row.textOrNil(19),
+                createdAt: Timestamp(milliseconds: row.integer(20)), revision: row.integer(21))
+        }
+    }
+}

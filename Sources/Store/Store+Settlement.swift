@@ -1,0 +1,170 @@
+package import Core
+import SQLite
+
+/// The bytes of a finished task.
+package struct NewContent: Sendable {
+    package enum Place: Sendable {
+        /// Up to 64 KiB, kept in the database.
+        case bytes([UInt8])
+        /// A file below the data folder, synced and renamed already.
+        case file(String)
+        /// Moved to the task's destination: nothing is left to be read here.
+        case moved
+    }
+
+    package var place: Place
+    package var length: Int64
+    package var digest: ContentDigest
+
+    package init(place: Place, length: Int64, digest: ContentDigest) {
+        self.place = place
+        self.length = length
+        self.digest = digest
+    }
+}
+
+/// What the end of an attempt means for its task.
+package struct Settlement: Sendable {
+    package enum Verdict: Sendable {
+        case completed(Outcome, TaskResult, NewContent?)
+        case retry(at: Timestamp, waitsForConnectivity: Bool, TaskProgress)
+        case asked(Question, questionId: String, deadline: Timestamp, TaskProgress)
+        /// Back to the queue; no attempt is charged.
+        case interrupted(TaskProgress)
+        /// Bytes were synced while the transfer goes on.
+        case advanced(TaskProgress)
+    }
+
+    package var task: TaskID
+    package var verdict: Verdict
+    /// Told by an event before the verdict's own.
+    package var resumption: Resumption?
+    package var bytesReceived: Int64 = 0
+    package var bytesSent: Int64 = 0
+
+    package init(task: TaskID, _ verdict: Verdict, resumption: Resumption? = nil) {
+        self.task = task
+        self.verdict = verdict
+        self.resumption = resumption
+    }
+}
+
+extension Store {
+    /// Stores how attempts ended, all in one commit: states, contents, events, counters, launches.
+    ///
+    /// A task that was cancelled meanwhile stays as it is; one that was suspended keeps only its progress.
+    /// Costs about eight rows for each completed task.
+    func settle(_ settlements: [Settlement], _ transaction: Transaction) throws {
+        for settlement in settlements {
+            guard let live = try LiveTask.read(settlement.task, transaction.db) else {
+                transaction.aftermath.filesToRemove += settlement.files
+                continue
+            }
+            let session = try transaction.session(live.session)
+            session.bytesReceived += settlement.bytesReceived
+            session.bytesSent += settlement.bytesSent
+            session.isChanged = true
+            if live.stage != .active {
+                try keepProgress(of: settlement, live, transaction)
+                continue
+            }
+            if let resumption = settlement.resumption {
+                try transaction.append(
+                    .didResumeAtOffset, to: session, task: live.id, data: try documents.encode(resumption))
+            }
+            switch settlement.verdict {
+            case .completed(let outcome, let result, let content):
+                try complete(live, outcome, result, content: content, transaction)
+            case .retry(let at, let waitsForConnectivity, let progress):
+                try move(
+                    live, .retry(waitsForConnectivity: waitsForConnectivity), dueAt: at, progress: progress,
+                    transaction)
+            case .asked(let question, let questionId, let deadline, let progress):
+                try ask(question, questionId, deadline, live, session, transaction)
+                try move(live, .ask, progress: progress, transaction)
+            case .interrupted(let progress):
+                try move(live, .interrupted, progress: progress, transaction)
+            case .advanced(let progress):
+                try saveProgress(progress, live, transaction)
+            }
+        }
+    }
+
+    private func keepProgress(of settlement: Settlement, _ live: LiveTask, _ transaction: Transaction) throws {
+        switch settlement.verdict {
+        case .completed:
+            transaction.aftermath.filesToRemove += settlement.files
+        case .retry(_, _, let progress), .asked(_, _, _, let progress), .interrupted(let progress),
+            .advanced(let progress):
+            try saveProgress(progress, live, transaction)
+        }
+    }
+
+    private func saveProgress(_ progress: TaskProgress, _ live: LiveTask, _ transaction: Transaction) throws {
+        try transaction.db.execute(
+            "UPDATE live SET progress_document = ?2 WHERE task = ?1", live.id.rawValue, try documents.encode(progress))
+    }
+
+    /// Completes a task: its row, content and last events, in the order that G3 promises.
+    func complete(
+        _ live: LiveTask, _ outcome: Outcome, _ result: TaskResult, content: NewContent?, _ transaction: Transaction
+    ) throws {
+        let db = transaction.db
+        let now = transaction.now
+        let session = try transaction.session(live.session)
+        var result = result
+        result.contentLength = content?.length
+        result.contentDigest = content?.digest
+        if live.kind == .download, content != nil {
+            try transaction.append(.didFinishDownloading, to: session, task: live.id)
+        }
+        try transaction.append(.didFinishCollectingMetrics, to: session, task: live.id)
+        let seq = try transaction.append(.didComplete, to: session, task: live.id)
+        session.lastCompletionSeq = seq
+        try db.execute(
+            """
+            UPDATE task SET state = 3, outcome = ?2, result_document = ?3, completed_at = ?4, \
+            completed_seq = ?5, revision = revision + 1 WHERE id = ?1
+            """,
+            live.id.rawValue, outcome.rawValue, try documents.encode(result), now.milliseconds, seq)
+        if let content {
+            try insert(content, of: live, seq: seq, transaction)
+        } else if result.progress.durableOffset > 0, live.stage != .active {
+            try discard("partial/\(live.id.rawValue)", transaction)
+        }
+        try db.execute("DELETE FROM live WHERE task = ?1", live.id.rawValue)
+        try expireQuestions(of: live.id, transaction)
+        if live.stage == .queued { transaction.addQueued(-1, lane: live.lane) }
+        if live.stage == .suspended { session.suspended -= 1 } else { session.running -= 1 }
+        session.counts[outcome] += 1
+        transaction.addUnfinished(-1, app: session.app)
+        if let body = live.body { try release(body: body, transaction) }
+        transaction.aftermath.completedTasks.append((live.id, live.session, outcome))
+    }
+
+    private func insert(_ content: NewContent, of live: LiveTask, seq: Int64, _ transaction: Transaction) throws {
+        let expiresAt = transaction.now + policies.unacknowledgedRetention
+        var (bytes, file): ([UInt8]?, String?) = (nil, nil)
+        var isExpired = false
+        switch content.place {
+        case .bytes(let value): bytes = value
+        case .file(let path): file = path
+        case .moved: isExpired = true
+        }
+        try transaction.db.execute(
+            """
+            INSERT INTO content (task, session, seq, length, algorithm, digest, bytes, file, expires_at, expired) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            """,
+            live.id.rawValue, live.session.rawValue, seq, content.length, content.digest.algorithm.rawValue,
+            content.digest.value, bytes, file, expiresAt.milliseconds, isExpired)
+    }
+}
+
+extension Settlement {
+    /// Files that belong to nobody when the settlement comes too late.
+    var files: [String] {
+        guard case .completed(_, _, let content?) = verdict, case .file(let path) = content.place else { return [] }
+        return [path]
+    }
+}

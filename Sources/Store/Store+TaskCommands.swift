@@ -1,0 +1,247 @@
+package import Core
+import SQLite
+
+/// The row of a task that is not completed.
+struct LiveTask {
+    var id: TaskID
+    var session: SessionID
+    var number: Int64
+    var kind: TaskKind
+    var lane: Int64
+    var stage: TaskStage
+    var beginsAt: Timestamp?
+    var deadline: Timestamp?
+    var remaining: Duration?
+    var body: Int64?
+    var progress: [UInt8]?
+
+    static func read(_ id: TaskID, _ db: Connection) throws -> LiveTask? {
+        try db.first(
+            """
+            SELECT session, number, lane, stage, begins_at, resource_deadline, resource_remaining, body, \
+            progress_document, kind FROM live WHERE task = ?1
+            """, id.rawValue
+        ) { row in
+            LiveTask(
+                id: id, session: SessionID(row.integer(0)), number: row.integer(1),
+                kind: TaskKind(rawValue: row.int(9)) ?? .download, lane: row.integer(2),
+                stage: TaskStage(rawValue: row.int(3)) ?? .queued,
+                beginsAt: row.integerOrNil(4).map(Timestamp.init(milliseconds:)),
+                deadline: row.integerOrNil(5).map(Timestamp.init(milliseconds:)),
+                remaining: row.integerOrNil(6).map { .milliseconds($0) }, body: row.integerOrNil(7),
+                progress: row.blobOrNil(8))
+        }
+    }
+}
+
+extension Store {
+    /// Commands one task.
+    ///
+    /// - Throws: ``DomainError/taskCompleted``; ``DomainError/notFound``.
+    package func command(
+        _ command: TaskCommand, task id: TaskID, at now: Timestamp
+    ) async throws -> (TaskRecord, Aftermath) {
+        let (_, aftermath) = try await transact(at: now) { transaction in
+            guard let live = try LiveTask.read(id, transaction.db) else {
+                guard try self.readTask(id, transaction.db) != nil else { throw DomainError.notFound }
+                throw DomainError.taskCompleted
+            }
+            _ = try self.carryOut(command, live, transaction)
+        }
+        return (try await task(id), aftermath)
+    }
+
+    /// Commands up to `limit` tasks of a session that match, beginning after a number.
+    ///
+    /// - Returns: How many matched and changed, and the last number looked at, nil at the end.
+    package func command(
+        _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID, after number: Int64, limit: Int,
+        at now: Timestamp
+    ) async throws -> (matched: Int, changed: Int, last: Int64?, aftermath: Aftermath) {
+        let (result, aftermath) = try await transact(at: now) { transaction -> (Int, Int, Int64?) in
+            let found = try Self.unfinishedIDs(session, filter, after: number, limit: limit, transaction.db)
+            var changed = 0
+            for (id, _) in found {
+                guard let live = try LiveTask.read(id, transaction.db) else { continue }
+                if try self.carryOut(command, live, transaction) { changed += 1 }
+            }
+            return (found.count, changed, found.count < limit ? nil : found.last?.1)
+        }
+        return (result.0, result.1, result.2, aftermath)
+    }
+
+    /// - Returns: Whether it changed anything.
+    func carryOut(_ command: TaskCommand, _ live: LiveTask, _ transaction: Transaction) throws -> Bool {
+        switch command {
+        case .suspend:
+            return try move(live, .suspend, transaction)
+        case .resume:
+            let beginsLater = live.beginsAt.map { $0 > transaction.now } ?? false
+            let hasOpenQuestion =
+                try transaction.db.first(
+                    "SELECT 1 FROM question WHERE task = ?1 AND state = 0", live.id.rawValue
+                ) { _ in true } ?? false
+            return try move(
+                live, .resume(beginsLater: beginsLater, hasOpenQuestion: hasOpenQuestion), transaction)
+        case .cancel(let reason):
+            var result = TaskResult(progress: try progress(of: live))
+            let error = TaskError(.cancelled, backgroundTaskCancelledReason: reason)
+            result.error = error
+            if live.stage == .active { transaction.aftermath.transfersToStop.append(live.id) }
+            try complete(live, .cancelled, result, content: nil, transaction)
+            return true
+        }
+    }
+
+    func progress(of live: LiveTask) throws -> TaskProgress {
+        try live.progress.map { try documents.decode(TaskProgress.self, $0) } ?? TaskProgress()
+    }
+
+    /// Takes a task to its next stage and keeps clocks, lanes and counters in step.
+    ///
+    /// - Returns: Whether the stage changed.
+    @discardableResult
+    func move(
+        _ live: LiveTask, _ event: TaskStage.Event, dueAt: Timestamp? = nil, progress: TaskProgress? = nil,
+        _ transaction: Transaction
+    ) throws -> Bool {
+        var stage = live.stage
+        if try stage.handle(event) == .stopTransfer { transaction.aftermath.transfersToStop.append(live.id) }
+        guard stage != live.stage else { return false }
+        let session = try transaction.session(live.session)
+        let now = transaction.now
+        var (deadline, remaining) = (live.deadline, live.remaining)
+        if stage == .suspended {
+            remaining = deadline.map { max(.zero, $0 - now) } ?? session.resourceTimeout
+            deadline = nil
+        } else if live.stage == .suspended {
+            let start = max(now, live.beginsAt ?? now)
+            deadline = start + (remaining ?? session.resourceTimeout)
+            remaining = nil
+        }
+        let due = stage.hasDueDate ? dueAt ?? live.beginsAt ?? now : nil
+        try transaction.db.execute(
+            """
+            UPDATE live SET stage = ?2, due_at = ?3, resource_deadline = ?4, resource_remaining = ?5, \
+            progress_document = ifnull(?6, progress_document) WHERE task = ?1
+            """,
+            live.id.rawValue, stage.rawValue, due?.milliseconds, deadline?.milliseconds, remaining?.milliseconds,
+            try progress.map { try documents.encode($0) })
+        if live.stage == .queued { transaction.addQueued(-1, lane: live.lane) }
+        if stage == .queued { transaction.addQueued(1, lane: live.lane) }
+        if let due { transaction.wake(at: due) }
+        if let deadline, deadline != live.deadline { transaction.wake(at: deadline) }
+        if stage.state != live.stage.state {
+            let isSuspended = stage == .suspended
+            session.suspended += isSuspended ? 1 : -1
+            session.running += isSuspended ? -1 : 1
+            session.isChanged = true
+            try transaction.db.execute(
+                """
+                UPDATE task SET state = ?2, started_at = ifnull(started_at, ?3), revision = revision + 1 WHERE id = ?1
+                """,
+                live.id.rawValue, stage.state.rawValue, isSuspended ? nil : now.milliseconds)
+        }
+        return true
+    }
+
+    /// Changes a task. What is completed keeps all but its description and metadata.
+    ///
+    /// - Throws: ``DomainError/taskCompleted``, ``DomainError/revisionMismatch``, ``DomainError/notFound``.
+    package func changeTask(
+        _ id: TaskID, _ changes: TaskChanges, ifRevision revision: Int64?, at now: Timestamp
+    ) async throws -> (TaskRecord, Aftermath) {
+        let (_, aftermath) = try await transact(at: now) { [documents] transaction in
+            let db = transaction.db
+            guard var task = try self.readTask(id, db) else { throw DomainError.notFound }
+            if let revision, revision != task.revision { throw DomainError.revisionMismatch }
+            let live = try LiveTask.read(id, db)
+            let changesTransfer =
+                changes.priority != nil || changes.earliestBeginDate != nil || changes.request != nil
+            if live == nil && changesTransfer { throw DomainError.taskCompleted }
+            task.specification.priority = changes.priority ?? task.specification.priority
+            if let description = changes.taskDescription { task.specification.taskDescription = description }
+            task.specification.metadata = changes.metadata ?? task.specification.metadata
+            if let begin = changes.earliestBeginDate { task.specification.earliestBeginDate = begin }
+            task.specification.request = changes.request ?? task.specification.request
+            try db.execute(
+                """
+                UPDATE task SET specification_document = ?2, priority = ?3, revision = revision + 1 WHERE id = ?1
+                """,
+                id.rawValue,
+                try documents.encode(
+                    task.specification, sealedAs: Self.context(task.session, task.number),
+                    if: task.specification.request.holdsSecrets),
+                task.specification.priority)
+            if let live { try self.apply(changes, to: live, task, transaction) }
+        }
+        return (try await task(id), aftermath)
+    }
+
+    private func apply(
+        _ changes: TaskChanges, to live: LiveTask, _ task: TaskRecord, _ transaction: Transaction
+    ) throws {
+        let db = transaction.db
+        var live = live
+        if let priority = changes.priority {
+            try db.execute("UPDATE live SET priority = ?2 WHERE task = ?1", live.id.rawValue, priority)
+        }
+        if let origin = changes.origin {
+            let lane = try lane(origin, transaction.session(live.session), db)
+            if lane != live.lane {
+                if live.stage == .queued {
+                    transaction.addQueued(-1, lane: live.lane)
+                    transaction.addQueued(1, lane: lane)
+                }
+                try db.execute("UPDATE live SET lane = ?2 WHERE task = ?1", live.id.rawValue, lane)
+                live.lane = lane
+            }
+        }
+        if changes.request != nil {
+            var progress = try progress(of: live)
+            progress.currentURL = nil
+            progress.redirects = []
+            try db.execute(
+                "UPDATE live SET progress_document = ?2 WHERE task = ?1", live.id.rawValue,
+                try documents.encode(progress))
+            if live.stage == .active {
+                transaction.aftermath.transfersToStop.append(live.id)
+                try move(live, .interrupted, transaction)
+            }
+        }
+        if let begin = changes.earliestBeginDate {
+            try db.execute("UPDATE live SET begins_at = ?2 WHERE task = ?1", live.id.rawValue, begin?.milliseconds)
+            live.beginsAt = begin
+            try reschedule(live, transaction)
+        }
+    }
+
+    /// Applies a new `earliestBeginDate` to a task that has not begun.
+    private func reschedule(_ live: LiveTask, _ transaction: Transaction) throws {
+        let now = transaction.now
+        let begin = live.beginsAt ?? now
+        let session = try transaction.session(live.session)
+        guard live.stage == .delayed || live.stage == .queued else { return }
+        let stage: TaskStage = begin > now ? .delayed : .queued
+        let deadline = max(begin, now) + session.resourceTimeout
+        try transaction.db.execute(
+            "UPDATE live SET stage = ?2, due_at = ?3, resource_deadline = ?4 WHERE task = ?1", live.id.rawValue,
+            stage.rawValue, stage == .delayed ? begin.milliseconds : nil, deadline.milliseconds)
+        if live.stage == .queued { transaction.addQueued(-1, lane: live.lane) }
+        if stage == .queued { transaction.addQueued(1, lane: live.lane) }
+        if stage == .delayed { transaction.wake(at: begin) }
+    }
+
+    /// Identifiers of matching tasks that are not completed.
+    static func unfinishedIDs(
+        _ session: SessionID, _ filter: TaskFilter, after number: Int64, limit: Int, _ db: Connection
+    ) throws -> [(TaskID, Int64)] {
+        guard filter.outcome == nil, filter.state != .completed else { return [] }
+        return try db.all(
+            """
+            SELECT l.task, l.number FROM live l JOIN task t ON t.id = l.task WHERE l.session = ?1 AND l.number > ?2 \
+            AND (?3 IS NULL OR t.state = ?3) AND (?4 IS NULL OR t.group_name = ?4) ORDER BY l.number LIMIT ?5
+            """, session.rawValue, number, filter.state?.rawValue, filter.group, limit
+        ) { (TaskID($0.integer(0)), $0.integer(1)) }
+    }
+}

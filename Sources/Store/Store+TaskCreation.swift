@@ -1,0 +1,127 @@
+import Base
+package import Core
+import SQLite
+
+extension Store {
+    /// Creates all tasks or none, in one commit. Costs one row in `task` and `live` for each.
+    ///
+    /// - Throws: ``DomainError/sessionInvalidated``, ``DomainError/clientTaskConflict(index:)``,
+    ///   ``DomainError/tooManyTasks(limit:)``, ``DomainError/bodyNotFound(index:)``.
+    package func createTasks(
+        _ tasks: [NewTask], in id: SessionID, limit: Int64, at now: Timestamp,
+        recording: Recording<[CreatedTask]>? = nil
+    ) async throws -> ([CreatedTask], Aftermath) {
+        try await transact(at: now) { [documents] transaction in
+            let session = try transaction.session(id)
+            guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
+            let unfinished =
+                try transaction.db.first(
+                    "SELECT unfinished_tasks FROM app WHERE id = ?1", session.app.rawValue
+                ) { $0.integer(0) } ?? 0
+            if unfinished + Int64(tasks.count) > limit { throw DomainError.tooManyTasks(limit: limit) }
+            var lanes: [String: Int64] = [:]
+            var created: [CreatedTask] = []
+            created.reserveCapacity(tasks.count)
+            for (index, task) in tasks.enumerated() {
+                created.append(try self.create(task, index: index, in: session, lanes: &lanes, transaction))
+            }
+            try recording?.record(created, documents, now, transaction.db)
+            return created
+        }
+    }
+
+    private func create(
+        _ new: NewTask, index: Int, in session: SessionEntry, lanes: inout [String: Int64], _ transaction: Transaction
+    ) throws -> CreatedTask {
+        let db = transaction.db
+        let now = transaction.now
+        var specification = new.specification
+        var fingerprint: [UInt8]?
+        if let clientTaskId = specification.clientTaskId {
+            let print = try documents.fingerprint(specification, new.fingerprint, new.isSuspended)
+            if let existing = try existingTask(clientTaskId, session.id, db) {
+                guard existing.fingerprint == print, let task = try readTask(existing.id, db) else {
+                    throw DomainError.clientTaskConflict(index: index)
+                }
+                return CreatedTask(task: task, isExisting: true)
+            }
+            fingerprint = print
+        }
+        var body: Int64?
+        if let source = new.body {
+            (body, specification.body) = try attach(source, index: index, app: session.app, transaction)
+        }
+        let number = session.nextTask
+        session.nextTask += 1
+        session.isChanged = true
+        let beginsLater = specification.earliestBeginDate.map { $0 > now } ?? false
+        let stage: TaskStage = new.isSuspended ? .suspended : beginsLater ? .delayed : .queued
+        let start = max(now, specification.earliestBeginDate ?? now)
+        let deadline: Timestamp? = new.isSuspended ? nil : start + session.resourceTimeout
+        try db.execute(
+            """
+            INSERT INTO task (session, number, state, client_task_id, fingerprint, group_name, priority, \
+            specification_document, created_at, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            """,
+            session.id.rawValue, number, stage.state.rawValue, specification.clientTaskId, fingerprint,
+            specification.group, specification.priority,
+            try documents.encode(
+                specification, sealedAs: Self.context(session.id, number), if: specification.request.holdsSecrets),
+            now.milliseconds, new.isSuspended ? nil : now.milliseconds)
+        let id = TaskID(db.lastInsertRowID)
+        let lane = try lanes[new.origin] ?? self.lane(new.origin, session, db)
+        lanes[new.origin] = lane
+        try db.execute(
+            """
+            INSERT INTO live (task, app, session, lane, number, kind, stage, priority, due_at, begins_at, \
+            resource_deadline, resource_remaining, body, progress_document) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+            """,
+            id.rawValue, session.app.rawValue, session.id.rawValue, lane, number,
+            specification.kind.rawValue, stage.rawValue,
+            specification.priority, stage == .delayed ? start.milliseconds : nil,
+            specification.earliestBeginDate?.milliseconds, deadline?.milliseconds,
+            new.isSuspended ? session.resourceTimeout.milliseconds : nil, body,
+            try new.progress.map { try documents.encode($0) })
+        transaction.addUnfinished(1, app: session.app)
+        switch stage {
+        case .suspended: session.suspended += 1
+        default: session.running += 1
+        }
+        if stage == .queued { transaction.addQueued(1, lane: lane) }
+        if stage == .delayed { transaction.wake(at: start) }
+        return CreatedTask(
+            task: TaskRecord(
+                id: id, session: session.id, app: session.app, number: number, state: stage.state, stage: stage,
+                outcome: nil, specification: specification, progress: new.progress, result: nil, content: nil,
+                dueAt: stage == .delayed ? start : nil, resourceDeadline: deadline, createdAt: now,
+                startedAt: new.isSuspended ? nil : now, completedAt: nil, revision: 1), isExisting: false)
+    }
+
+    private func existingTask(
+        _ clientTaskId: String, _ session: SessionID, _ db: Connection
+    ) throws -> (id: TaskID, fingerprint: [UInt8])? {
+        try db.first(
+            "SELECT id, fingerprint FROM task WHERE session = ?1 AND client_task_id = ?2", session.rawValue,
+            clientTaskId
+        ) { (TaskID($0.integer(0)), $0.blobOrNil(1) ?? []) }
+    }
+
+    func lane(_ origin: String, _ session: SessionEntry, _ db: Connection) throws -> Int64 {
+        let existing = try db.first(
+            "SELECT id FROM lane WHERE session = ?1 AND origin = ?2", session.id.rawValue, origin
+        ) { $0.integer(0) }
+        if let existing { return existing }
+        guard let configuration = try readSession(session.id, db)?.configuration else { throw DomainError.notFound }
+        try db.execute(
+            """
+            INSERT INTO lane (app, session, origin, limit_per_host, background, conditions) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            """,
+            session.app.rawValue, session.id.rawValue, origin, configuration.httpMaximumConnectionsPerHost,
+            configuration.networkServiceType == .background, LaneConditions(configuration).rawValue)
+        return db.lastInsertRowID
+    }
+
+    static func context(_ session: SessionID, _ number: Int64) -> String { "task/\(session.rawValue)/\(number)" }
+}

@@ -1,0 +1,112 @@
+package import Core
+import SQLite
+
+extension Store {
+    /// - Throws: ``DomainError/notFound``.
+    package func task(_ number: Int64, in session: SessionID) async throws -> TaskRecord {
+        try await database.read { db in
+            guard let id = try Self.taskID(number, session, db), let task = try self.readTask(id, db) else {
+                throw DomainError.notFound
+            }
+            return task
+        }
+    }
+
+    package func task(_ id: TaskID) async throws -> TaskRecord {
+        try await database.read { db in
+            guard let task = try self.readTask(id, db) else { throw DomainError.notFound }
+            return task
+        }
+    }
+
+    /// Up to `limit` tasks after a number, in the order of their numbers.
+    package func tasks(
+        in session: SessionID, _ filter: TaskFilter, after number: Int64, limit: Int
+    ) async throws -> [TaskRecord] {
+        try await database.read { db in
+            try Self.taskIDs(session, filter, after: number, limit: limit, db).compactMap {
+                try self.readTask($0.0, db)
+            }
+        }
+    }
+
+    static func taskID(_ number: Int64, _ session: SessionID, _ db: Connection) throws -> TaskID? {
+        try db.first("SELECT id FROM task WHERE session = ?1 AND number = ?2", session.rawValue, number) {
+            TaskID($0.integer(0))
+        }
+    }
+
+    /// Identifiers and numbers of matching tasks, by the most selective index the filter allows.
+    static func taskIDs(
+        _ session: SessionID, _ filter: TaskFilter, after number: Int64, limit: Int, _ db: Connection
+    ) throws -> [(TaskID, Int64)] {
+        let state = filter.state?.rawValue
+        let outcome = filter.outcome?.rawValue
+        if let clientTaskId = filter.clientTaskId {
+            return try db.all(
+                """
+                SELECT id, number FROM task WHERE session = ?1 AND client_task_id = ?2 AND number > ?3 \
+                AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR outcome = ?5) \
+                AND (?6 IS NULL OR group_name = ?6) LIMIT 1
+                """, session.rawValue, clientTaskId, number, state, outcome, filter.group, read: readID)
+        }
+        if let group = filter.group {
+            return try db.all(
+                """
+                SELECT id, number FROM task WHERE session = ?1 AND group_name = ?2 AND number > ?3 \
+                AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR outcome = ?5) ORDER BY number LIMIT ?6
+                """, session.rawValue, group, number, state, outcome, limit, read: readID)
+        }
+        if let state, state != TaskState.completed.rawValue {
+            return try db.all(
+                """
+                SELECT t.id, t.number FROM live l JOIN task t ON t.id = l.task \
+                WHERE l.session = ?1 AND l.number > ?2 AND t.state = ?3 AND (?4 IS NULL OR t.outcome = ?4) \
+                ORDER BY l.number LIMIT ?5
+                """, session.rawValue, number, state, outcome, limit, read: readID)
+        }
+        return try db.all(
+            """
+            SELECT id, number FROM task WHERE session = ?1 AND number > ?2 AND (?3 IS NULL OR state = ?3) \
+            AND (?4 IS NULL OR outcome = ?4) ORDER BY number LIMIT ?5
+            """, session.rawValue, number, state, outcome, limit, read: readID)
+    }
+
+    private static func readID(_ row: Row) -> (TaskID, Int64) { (TaskID(row.integer(0)), row.integer(1)) }
+
+    func readTask(_ id: TaskID, _ db: Connection) throws -> TaskRecord? {
+        try db.first(
+            """
+            SELECT t.session, t.number, t.state, t.outcome, t.specification_document, t.result_document, \
+            t.created_at, t.started_at, t.completed_at, t.revision, l.stage, l.due_at, l.resource_deadline, \
+            l.progress_document, c.length, c.algorithm, c.digest, c.expires_at, c.expired, s.app \
+            FROM task t JOIN session s ON s.id = t.session LEFT JOIN live l ON l.task = t.id \
+            LEFT JOIN content c ON c.task = t.id WHERE t.id = ?1 AND s.forgotten = 0
+            """, id.rawValue
+        ) { row in
+            let session = SessionID(row.integer(0))
+            let number = row.integer(1)
+            return TaskRecord(
+                id: id, session: session, app: AppID(row.integer(19)), number: number,
+                state: TaskState(rawValue: row.int(2)) ?? .completed,
+                stage: row.integerOrNil(10).flatMap { TaskStage(rawValue: Int($0)) },
+                outcome: row.integerOrNil(3).flatMap { Outcome(rawValue: Int($0)) },
+                specification: try documents.decode(
+                    TaskSpecification.self, row.blob(4), sealedAs: Self.context(session, number)),
+                progress: try row.blobOrNil(13).map { try documents.decode(TaskProgress.self, $0) },
+                result: try row.blobOrNil(5).map { try documents.decode(TaskResult.self, $0) },
+                content: row.integerOrNil(14).map { length in
+                    ContentRecord(
+                        length: length,
+                        digest: ContentDigest(
+                            algorithm: DigestAlgorithm(rawValue: row.text(15)) ?? .sha256, value: row.text(16)),
+                        expiresAt: row.integerOrNil(17).map(Timestamp.init(milliseconds:)), isExpired: row.bool(18))
+                },
+                dueAt: row.integerOrNil(11).map(Timestamp.init(milliseconds:)),
+                resourceDeadline: row.integerOrNil(12).map(Timestamp.init(milliseconds:)),
+                createdAt: Timestamp(milliseconds: row.integer(6)),
+                startedAt: row.integerOrNil(7).map(Timestamp.init(milliseconds:)),
+                completedAt: row.integerOrNil(8).map(Timestamp.init(milliseconds:)), revision: row.integer(9))
+        }
+    }
+}

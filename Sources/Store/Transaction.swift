@@ -1,0 +1,211 @@
+package import Core
+import SQLite
+
+/// What a commit leaves for others to do: whom to wake, what to stop, what to remove.
+package struct Aftermath: Sendable {
+    /// Sessions with new events, and their last `seq`.
+    package var sessions: [SessionID: Int64] = [:]
+    /// Sessions whose launch rule is to be asked again, and when.
+    package var launchChecks: [SessionID: Timestamp] = [:]
+    package var hasQueuedTasks = false
+    package var hasDueLaunches = false
+    /// The next moment that a delayed task is due, if this commit set one.
+    package var wakeAt: Timestamp?
+    package var transfersToStop: [TaskID] = []
+    package var completedTasks: [(task: TaskID, session: SessionID, outcome: Outcome)] = []
+    /// Files that nothing refers to any more, relative to the data folder.
+    package var filesToRemove: [String] = []
+
+    package init() {}
+
+    package mutating func merge(_ other: Aftermath) {
+        sessions.merge(other.sessions) { max($0, $1) }
+        launchChecks.merge(other.launchChecks) { max($0, $1) }
+        hasQueuedTasks = hasQueuedTasks || other.hasQueuedTasks
+        hasDueLaunches = hasDueLaunches || other.hasDueLaunches
+        if let other = other.wakeAt { wakeAt = min(wakeAt ?? other, other) }
+        transfersToStop += other.transfersToStop
+        completedTasks += other.completedTasks
+        filesToRemove += other.filesToRemove
+    }
+}
+
+/// One transaction over the domain: it gathers what changes in each session and writes every counter once, at the end.
+///
+/// Lives on the writer's thread, inside one closure.
+final class Transaction {
+    let db: Connection
+    let documents: Documents
+    let policies: Store.Policies
+    let now: Timestamp
+    var aftermath = Aftermath()
+    private var sessions: [SessionID: SessionEntry] = [:]
+    private var queuedInLanes: [Int64: Int64] = [:]
+    private var unfinishedOfApps: [AppID: Int64] = [:]
+
+    init(_ db: Connection, _ store: Store, now: Timestamp) {
+        self.db = db
+        documents = store.documents
+        policies = store.policies
+        self.now = now
+    }
+
+    /// The session's counters, read once in a transaction.
+    func session(_ id: SessionID) throws -> SessionEntry {
+        if let entry = sessions[id] { return entry }
+        guard let entry = try SessionEntry.read(id, db) else { throw DomainError.notFound }
+        sessions[id] = entry
+        return entry
+    }
+
+    func addQueued(_ count: Int64, lane: Int64) {
+        queuedInLanes[lane, default: 0] += count
+        if count > 0 { aftermath.hasQueuedTasks = true }
+    }
+
+    func addUnfinished(_ count: Int64, app: AppID) { unfinishedOfApps[app, default: 0] += count }
+
+    func wake(at time: Timestamp) { aftermath.wakeAt = min(aftermath.wakeAt ?? time, time) }
+
+    /// Appends a kept event and answers its number.
+    @discardableResult
+    func append(
+        _ kind: EventKind, to session: SessionEntry, task: TaskID? = nil, data: [UInt8]? = nil
+    ) throws -> Int64 {
+        session.lastSeq += 1
+        session.isChanged = true
+        try db.execute(
+            "INSERT INTO event (session, seq, kind, task, occurred_at, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            session.id.rawValue, session.lastSeq, kind.rawValue, task?.rawValue, now.milliseconds, data)
+        return session.lastSeq
+    }
+
+    /// Writes lane and app counters, so that statements of the same transaction see them.
+    func flushCounters() throws {
+        for (lane, count) in queuedInLanes where count != 0 {
+            try db.execute("UPDATE lane SET queued = max(0, queued + ?2) WHERE id = ?1", lane, count)
+        }
+        queuedInLanes = [:]
+        for (app, count) in unfinishedOfApps where count != 0 {
+            try db.execute(
+                "UPDATE app SET unfinished_tasks = max(0, unfinished_tasks + ?2) WHERE id = ?1", app.rawValue, count)
+        }
+        unfinishedOfApps = [:]
+    }
+
+    /// Writes what changed in each session, after ending invalidations and asking the launch rule.
+    func finish() throws -> Aftermath {
+        try flushCounters()
+        for session in sessions.values where session.isChanged {
+            if session.state == .invalidating && session.suspended + session.running == 0 {
+                session.state = .invalid
+                session.invalidAt = now
+                session.revision += 1
+                try append(.didBecomeInvalid, to: session)
+            }
+            try askLaunchRule(session)
+            try session.write(db)
+            aftermath.sessions[session.id] = session.lastSeq
+        }
+        return aftermath
+    }
+}
+
+extension Store {
+    /// Runs `body` as one transaction and answers what it leaves to do.
+    func transact<Result: Sendable>(
+        at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Result
+    ) async throws -> (Result, Aftermath) {
+        try await database.write { db in
+            let transaction = Transaction(db, self, now: now)
+            let result = try body(transaction)
+            return (result, try transaction.finish())
+        }
+    }
+}
+
+/// The counters of one session while a transaction changes them.
+final class SessionEntry {
+    let id: SessionID
+    let app: AppID
+    let identifier: String
+    let sendsLaunches: Bool
+    let resourceTimeout: Duration
+    var state: SessionState
+    var isForgotten: Bool
+    var nextTask: Int64
+    var lastSeq: Int64
+    var acknowledgedSeq: Int64
+    var lastCompletionSeq: Int64
+    var exhaustedSeq: Int64
+    var openLaunch: Int64?
+    var idleCompletions: Int
+    var launchNotBefore: Timestamp
+    var attachment: [UInt8]?
+    var suspended: Int64
+    var running: Int64
+    var counts: TaskCounts
+    var bytesReceived: Int64
+    var bytesSent: Int64
+    var invalidAt: Timestamp?
+    var revision: Int64
+    var isChanged = false
+
+    static func read(_ id: SessionID, _ db: Connection) throws -> SessionEntry? {
+        try db.first(
+            """
+            SELECT app, identifier, sends_launches, resource_timeout, state, forgotten, next_task, last_seq, \
+            acknowledged_seq, last_completion_seq, exhausted_seq, open_launch, idle_completions, launch_not_before, \
+            attachment_document, suspended, running, succeeded, http_error, failed, cancelled, not_modified, \
+            bytes_received, bytes_sent, invalid_at, revision FROM session WHERE id = ?1
+            """, id.rawValue
+        ) { SessionEntry(id, $0) }
+    }
+
+    private init(_ id: SessionID, _ row: Row) {
+        self.id = id
+        app = AppID(row.integer(0))
+        identifier = row.text(1)
+        sendsLaunches = row.bool(2)
+        resourceTimeout = .milliseconds(row.integer(3))
+        state = SessionState(rawValue: row.int(4)) ?? .invalid
+        isForgotten = row.bool(5)
+        nextTask = row.integer(6)
+        lastSeq = row.integer(7)
+        acknowledgedSeq = row.integer(8)
+        lastCompletionSeq = row.integer(9)
+        exhaustedSeq = row.integer(10)
+        openLaunch = row.integerOrNil(11)
+        idleCompletions = row.int(12)
+        launchNotBefore = Timestamp(milliseconds: row.integer(13))
+        attachment = row.blobOrNil(14)
+        suspended = row.integer(15)
+        running = row.integer(16)
+        counts = TaskCounts()
+        counts.succeeded = row.integer(17)
+        counts.httpError = row.integer(18)
+        counts.failed = row.integer(19)
+        counts.cancelled = row.integer(20)
+        counts.notModified = row.integer(21)
+        bytesReceived = row.integer(22)
+        bytesSent = row.integer(23)
+        invalidAt = row.integerOrNil(24).map(Timestamp.init(milliseconds:))
+        revision = row.integer(25)
+    }
+
+    func write(_ db: Connection) throws {
+        try db.execute(
+            """
+            UPDATE session SET state = ?2, next_task = ?3, last_seq = ?4, acknowledged_seq = ?5, \
+            last_completion_seq = ?6, exhausted_seq = ?7, open_launch = ?8, idle_completions = ?9, \
+            launch_not_before = ?10, attachment_document = ?11, suspended = ?12, running = ?13, succeeded = ?14, \
+            http_error = ?15, failed = ?16, cancelled = ?17, not_modified = ?18, bytes_received = ?19, \
+            bytes_sent = ?20, invalid_at = ?21, revision = ?22, forgotten = ?23 WHERE id = ?1
+            """,
+            id.rawValue, state.rawValue, nextTask, lastSeq, acknowledgedSeq, lastCompletionSeq, exhaustedSeq,
+            openLaunch, idleCompletions, launchNotBefore.milliseconds, attachment, suspended, running,
+            counts.succeeded, counts.httpError, counts.failed, counts.cancelled, counts.notModified, bytesReceived,
+            bytesSent, invalidAt?.milliseconds, revision, isForgotten)
+        isChanged = false
+    }
+}
