@@ -100,6 +100,9 @@ public struct ObjectReader {
     /// Reports that the object as a whole breaks a rule.
     public mutating func report(_ detail: String) { faults.report(path, detail) }
 
+    /// The names of all members, for objects whose names are free.
+    var names: [String] { members.map(\.name) }
+
     /// Looks at a member without taking it.
     func peek(_ name: String) -> JSON? { members.first { $0.name == name }?.value }
 

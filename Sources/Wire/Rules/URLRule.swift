@@ -59,3 +59,13 @@ private enum URLText {
         return number.map((1...65535).contains) == true ? nil : "A port is a number from 1 to 65535."
     }
 }
+
+extension TextRule {
+    /// A host alone: a name in ASCII or an address, without port and brackets.
+    public static let host = TextRule { text in
+        let isValid =
+            (1...253).contains(text.utf8.count)
+            && text.utf8.allSatisfy { Bytes.isLetter($0) || Bytes.isDigit($0) || ".-_:".utf8.contains($0) }
+        return isValid ? nil : "A host is a name in ASCII or an address, without port and brackets."
+    }
+}

@@ -1,0 +1,102 @@
+/// An error as the service answers it (RFC 9457).
+public struct Problem: Error, Sendable, Hashable, JSONWritable, JSONReadable {
+    /// One fault of a request's body.
+    public struct Entry: Sendable, Hashable, JSONWritable, JSONReadable {
+        /// A JSON Pointer into the body (RFC 6901).
+        public var pointer: String
+        /// What is wrong there and what would be right.
+        public var detail: String
+
+        /// Makes an entry.
+        public init(pointer: String, detail: String) {
+            self.pointer = pointer
+            self.detail = detail
+        }
+
+        /// Reads an entry.
+        public init(reading reader: inout ObjectReader) {
+            pointer = reader.string("pointer")
+            detail = reader.string("detail")
+        }
+
+        /// Writes an object.
+        public func write(to writer: inout JSONWriter) {
+            writer.object { writer in
+                writer.member("pointer", pointer)
+                writer.member("detail", detail)
+            }
+        }
+    }
+
+    /// What clients switch on.
+    public var code: ProblemCode
+    /// The HTTP status, that of ``code`` unless there is a reason.
+    public var status: Int
+    /// The same for every problem of a code.
+    public var title: String
+    /// What is wrong this time and what to do, for a person.
+    public var detail: String
+    /// The request this is about.
+    public var instance: String
+    /// The faults of the body, where it has some.
+    public var errors: [Entry]
+    /// With `events-expired`: the oldest event that is left.
+    public var oldestSeq: Int64?
+
+    /// Makes a problem with the title of its code, and its status unless another is given.
+    public init(
+        _ code: ProblemCode, _ detail: String, status: Int? = nil, instance: String = "", errors: [Entry] = [],
+        oldestSeq: Int64? = nil
+    ) {
+        self.code = code
+        self.status = status ?? code.status
+        title = code.title
+        self.detail = detail
+        self.instance = instance
+        self.errors = errors
+        self.oldestSeq = oldestSeq
+    }
+
+    /// The problem of a body that could not be read.
+    public init(_ error: JSONError, instance: String = "") {
+        switch error {
+        case .malformed(let offset, let detail):
+            self.init(.malformedJSON, "The body is not JSON: at byte \(offset), \(detail).", instance: instance)
+        case .invalid(let faults):
+            let first = faults.first.map { "\($0.pointer.isEmpty ? "The body" : $0.pointer): \($0.detail)" } ?? ""
+            let more = faults.count > 1 ? " There are \(faults.count - 1) more faults." : ""
+            self.init(
+                ProblemCode(rawValue: error.code), first + more, instance: instance,
+                errors: faults.map { Entry(pointer: $0.pointer, detail: $0.detail) })
+        }
+    }
+
+    /// The page about a code.
+    public var type: String { ProblemCode.typePrefix + code.rawValue }
+
+    /// Reads a problem.
+    public init(reading reader: inout ObjectReader) {
+        _ = reader.string("type", default: "about:blank")
+        code = reader.word("code")
+        status = Int(reader.integer("status", in: 400...599))
+        title = reader.string("title", default: "")
+        detail = reader.string("detail", default: "")
+        instance = reader.string("instance", default: "")
+        errors = reader.optionalObjects("errors") ?? []
+        oldestSeq = reader.optionalInteger("oldestSeq")
+    }
+
+    /// Writes an object.
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("type", type)
+            writer.member("title", title)
+            writer.member("status", status)
+            writer.member("detail", detail)
+            writer.member("instance", instance)
+            writer.member("code", code)
+            if !errors.isEmpty { writer.member("errors", errors) }
+            writer.memberIfPresent("oldestSeq", oldestSeq)
+        }
+    }
+}
