@@ -114,6 +114,11 @@ public struct ObjectReader {
         return members[index].value
     }
 
+    /// Takes members whose faults have been reported together.
+    mutating func takeAll(_ names: [String]) {
+        for name in names { _ = take(name) }
+    }
+
     /// Takes a member that must be there.
     mutating func required<Value>(
         _ name: String, _ kind: String, placeholder: @autoclosure () -> Value, _ convert: (JSON) -> Value?

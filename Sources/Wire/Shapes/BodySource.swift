@@ -1,0 +1,73 @@
+/// Where the bytes that a task sends come from.
+public enum BodySource: Sendable, Hashable {
+    /// A stored body, `body_…`.
+    case id(String)
+    /// Text, sent in UTF-8.
+    case text(String)
+    /// Bytes.
+    case bytes([UInt8])
+    /// A JSON value, sent as compact text.
+    case json(JSON)
+    /// A file below one of the operator's roots.
+    case file(root: String, path: String)
+    /// The content of a finished download of the same session.
+    case task(Int64)
+
+    /// The most bytes that may stand in a request: 64 KiB.
+    public static let maximumInlineLength = 65_536
+
+    /// The bytes of the forms that carry them, else `nil`.
+    public var inlineBytes: [UInt8]? {
+        switch self {
+        case .text(let text): Array(text.utf8)
+        case .bytes(let bytes): bytes
+        case .json(let json): json.serialize()
+        case .id, .file, .task: nil
+        }
+    }
+}
+
+extension BodySource: JSONReadable {
+    /// Reads one of the forms.
+    public init(reading reader: inout ObjectReader) {
+        let forms = ["id", "text", "base64", "json", "root", "task"].filter { reader.presence(of: $0) != .absent }
+        guard forms.count == 1, let form = forms.first else {
+            reader.report("A body has exactly one of: id, text, base64, json, root and path, task.")
+            reader.takeAll(["id", "text", "base64", "json", "root", "path", "task"])
+            self = .text("")
+            return
+        }
+        switch form {
+        case "id": self = .id(reader.string("id", .handle))
+        case "text": self = .text(reader.string("text"))
+        case "base64":
+            let text = reader.string("base64")
+            let bytes = Base64.decode(text)
+            if bytes == nil { reader.report("base64", "This must be base64 with padding (RFC 4648 section 4).") }
+            self = .bytes(bytes ?? [])
+        case "json": self = .json(reader.json("json"))
+        case "root": self = .file(root: reader.string("root", .handle), path: reader.string("path", .relativePath))
+        default: self = .task(reader.integer("task", in: 1 ... .max))
+        }
+        guard reader.mode == .strict, let length = inlineBytes?.count, length > Self.maximumInlineLength else { return }
+        reader.report(form, "This is \(length) bytes; above \(Self.maximumInlineLength) use POST /v1/bodies.")
+    }
+}
+
+extension BodySource: JSONWritable {
+    /// Writes an object with one form.
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            switch self {
+            case .id(let id): writer.member("id", id)
+            case .text(let text): writer.member("text", text)
+            case .bytes(let bytes): writer.member("base64", Base64.encode(bytes))
+            case .json(let json): writer.member("json", json)
+            case .file(let root, let path):
+                writer.member("root", root)
+                writer.member("path", path)
+            case .task(let number): writer.member("task", number)
+            }
+        }
+    }
+}

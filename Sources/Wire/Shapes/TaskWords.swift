@@ -1,0 +1,84 @@
+/// What a task does.
+public struct TaskKind: WireName {
+    /// The word.
+    public let rawValue: String
+    /// Makes a kind of its word.
+    public init(rawValue: String) { self.rawValue = rawValue }
+    /// Receives content.
+    public static let download: Self = "download"
+    /// Sends a body.
+    public static let upload: Self = "upload"
+    /// Both kinds.
+    public static let known: [Self] = [.download, .upload]
+}
+
+/// The state of a task, as `URLSessionTask.State` has it.
+public struct TaskState: WireName {
+    /// The word.
+    public let rawValue: String
+    /// Makes a state of its word.
+    public init(rawValue: String) { self.rawValue = rawValue }
+    /// Waits for `resume`.
+    public static let suspended: Self = "suspended"
+    /// Runs, or waits to.
+    public static let running: Self = "running"
+    /// Is being cancelled.
+    public static let canceling: Self = "canceling"
+    /// Is done.
+    public static let completed: Self = "completed"
+    /// All states.
+    public static let known: [Self] = [.suspended, .running, .canceling, .completed]
+}
+
+/// What a running task is doing.
+public struct TaskPhase: WireName {
+    /// The word.
+    public let rawValue: String
+    /// Makes a phase of its word.
+    public init(rawValue: String) { self.rawValue = rawValue }
+    /// Waits for its `earliestBeginDate`.
+    public static let delayed: Self = "delayed"
+    /// Waits for the app's answer to a question.
+    public static let awaitingAnswer: Self = "awaitingAnswer"
+    /// Waits for good conditions.
+    public static let deferred: Self = "deferred"
+    /// Waits for a network it may use.
+    public static let waitingForConnectivity: Self = "waitingForConnectivity"
+    /// Waits for its turn.
+    public static let queued: Self = "queued"
+    /// Makes a connection.
+    public static let connecting: Self = "connecting"
+    /// Sends.
+    public static let sending: Self = "sending"
+    /// Receives.
+    public static let receiving: Self = "receiving"
+    /// Waits for its next attempt.
+    public static let retryWait: Self = "retryWait"
+    /// Puts its content in place.
+    public static let finalizing: Self = "finalizing"
+    /// All phases.
+    public static let known: [Self] = [
+        .delayed, .awaitingAnswer, .deferred, .waitingForConnectivity, .queued, .connecting, .sending, .receiving,
+        .retryWait, .finalizing,
+    ]
+}
+
+/// How a task ended.
+public struct TaskOutcome: WireName {
+    /// The word.
+    public let rawValue: String
+    /// Makes an outcome of its word.
+    public init(rawValue: String) { self.rawValue = rawValue }
+    /// With an acceptable status.
+    public static let succeeded: Self = "succeeded"
+    /// With any other status.
+    public static let httpError: Self = "httpError"
+    /// With an error.
+    public static let failed: Self = "failed"
+    /// By `cancel`.
+    public static let cancelled: Self = "cancelled"
+    /// With a 304 to the app's own validator.
+    public static let notModified: Self = "notModified"
+    /// All outcomes.
+    public static let known: [Self] = [.succeeded, .httpError, .failed, .cancelled, .notModified]
+}
