@@ -29,3 +29,14 @@ package func eventually<Value>(
         try await Task.sleep(for: .milliseconds(20))
     }
 }
+
+/// Watches that `condition` holds all the while; throws `DeadlineExceeded` when it stops to hold before `time` is over.
+package func stays(
+    _ what: String = "condition", for time: Duration, _ condition: () async throws -> Bool
+) async throws {
+    let deadline = ContinuousClock.now + time
+    while ContinuousClock.now < deadline {
+        guard try await condition() else { throw DeadlineExceeded("\(what) for \(time)") }
+        try await Task.sleep(for: .milliseconds(50))
+    }
+}

@@ -89,3 +89,6 @@ private func entries(of folder: String) -> [(name: String, isFolder: Bool)] {
     }
     return result
 }
+
+/// Makes a symbolic link. False when it cannot be made.
+package func makeSymbolicLink(from path: String, to target: String) -> Bool { symlink(target, path) == 0 }
