@@ -22,7 +22,7 @@ package final class ServiceProcess: Sendable {
 
     /// The data directory, which outlives restarts.
     package let data: TemporaryFolder
-    private let arguments: [String]
+    private let command: [String]
     private let environment: [String: String]
     private let current: Locked<Run?>
 
@@ -32,11 +32,11 @@ package final class ServiceProcess: Sendable {
     /// Starts the service with `--dev` (unless told otherwise) on a free port, and waits until it listens.
     package init(
         _ arguments: [String] = [], environment: [String: String] = [:], dev: Bool = true,
-        data: TemporaryFolder = TemporaryFolder()
+        data: TemporaryFolder = TemporaryFolder(), binary: String = ServiceProcess.binary
     ) async throws {
         self.data = data
-        self.arguments =
-            ["serve"] + (dev ? ["--dev"] : []) + ["--data-dir", data.file("data")]
+        command =
+            [binary, "serve"] + (dev ? ["--dev"] : []) + ["--data-dir", data.file("data")]
             + (arguments.contains("--listen") ? [] : ["--listen", "127.0.0.1:0"]) + arguments
         self.environment = environment
         current = Locked(nil)
@@ -71,12 +71,15 @@ package final class ServiceProcess: Sendable {
 
     /// Starts it on the same data directory, on a port of its own choice.
     package func start(within limit: Duration = .seconds(30)) async throws {
-        let run = try await Run.start([Self.binary] + arguments, environment)
+        let run = try await Run.start(command, environment, keeping: data)
         current.withLock { $0 = run }
         let prefix = "urlsessiond listening on http://"
         try await eventually("the service listens", within: limit) {
             if run.output.text.hasPrefix(prefix), run.output.text.contains("\n") { return true }
             return run.status.withLock { $0 } != nil
+        }
+        if run.status.withLock({ $0 }) != nil {
+            try await eventually("its output ends") { run.output.hasEnded && run.errors.hasEnded }
         }
         let line = run.output.text.prefix { $0 != "\n" }
         guard line.hasPrefix(prefix), let port = line.split(separator: ":").last.flatMap({ UInt16($0) }) else {
@@ -118,7 +121,7 @@ package final class ServiceProcess: Sendable {
     package static func run(
         _ arguments: [String], environment: [String: String] = [:], within limit: Duration = .seconds(30)
     ) async throws -> (status: ExitStatus, output: String, errors: String) {
-        let run = try await Run.start([binary] + arguments, environment)
+        let run = try await Run.start([binary] + arguments, environment, keeping: nil)
         defer { run.signal(SIGKILL) }
         let status = try await eventually("urlsessiond \(arguments) ends", within: limit) {
             run.status.withLock { $0 }
@@ -148,20 +151,25 @@ private final class Run: Sendable {
 
     var port: UInt16 { portNumber.withLock { $0 } }
 
-    static func start(_ arguments: [String], _ changes: [String: String]) async throws -> Run {
+    /// Starts a process; `folder` stays until the process is gone.
+    static func start(
+        _ arguments: [String], _ changes: [String: String], keeping folder: TemporaryFolder?
+    ) async throws -> Run {
         var environment = ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"]
         environment.merge(changes) { _, new in new }
         let child = try await Spawner.start(arguments, environment: environment.map { "\($0)=\($1)" })
-        return Run(pid: child.pid, output: Collected(child.output), errors: Collected(child.errors))
+        return Run(child.pid, Collected(child.output), Collected(child.errors), keeping: folder)
     }
 
-    private init(pid: pid_t, output: Collected, errors: Collected) {
+    private init(_ pid: pid_t, _ output: Collected, _ errors: Collected, keeping folder: TemporaryFolder?) {
         self.pid = pid
         self.output = output
         self.errors = errors
         startThread { [status] in
             var code: Int32 = 0
-            while waitpid(pid, &code, 0) < 0 && errno == EINTR {}
+            withExtendedLifetime(folder) {
+                while waitpid(pid, &code, 0) < 0 && errno == EINTR {}
+            }
             let signal = code & 0x7F
             let result: ServiceProcess.ExitStatus = signal == 0 ? .exited(code >> 8 & 0xFF) : .killed(signal)
             status.withLock { $0 = result }

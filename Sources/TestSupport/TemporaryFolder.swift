@@ -92,3 +92,6 @@ private func entries(of folder: String) -> [(name: String, isFolder: Bool)] {
 
 /// Makes a symbolic link. False when it cannot be made.
 package func makeSymbolicLink(from path: String, to target: String) -> Bool { symlink(target, path) == 0 }
+
+/// Lets the owner run a file.
+package func makeExecutable(_ path: String) { chmod(path, 0o700) }

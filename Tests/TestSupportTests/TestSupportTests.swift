@@ -185,3 +185,43 @@ import Testing
         #expect(Base64Text.decode(encoded) == Array(text.utf8))
     }
 }
+
+@Suite struct ServiceProcessTests {
+    /// A service that listens nowhere and knows signals.
+    private static let script = """
+        #!/bin/sh
+        trap 'exit 7' TERM
+        mkdir -p "$4" && echo start >>"$4/starts"
+        echo "urlsessiond listening on http://127.0.0.1:4711"
+        echo "a line for the log" >&2
+        while :; do sleep 0.05; done
+
+        """
+
+    private func makeService(_ script: String = Self.script) async throws -> ServiceProcess {
+        let folder = TemporaryFolder()
+        let path = folder.write(Array(script.utf8), to: "service")
+        makeExecutable(path)
+        return try await ServiceProcess(data: folder, binary: path)
+    }
+
+    @Test func `a service is started, killed, started again and ended`() async throws {
+        let service = try await makeService()
+        #expect(service.port == 4711)
+        let first = service.pid
+        try await eventually("its log is collected") { service.errors == "a line for the log\n" }
+        try await service.kill()
+        #expect(service.exitStatus == .killed(9))
+        try await service.start()
+        #expect(service.pid != first && service.exitStatus == nil)
+        #expect(readFile(service.data.file("data/starts")) == Array("start\nstart\n".utf8))
+        #expect(try await service.terminate() == .exited(7))
+    }
+
+    @Test func `a service that does not listen is an error with what it said`() async throws {
+        let error = await #expect(throws: ServiceProcess.NotListening.self) {
+            try await makeService("#!/bin/sh\necho no >&2\nexit 3\n")
+        }
+        #expect(error?.status == .exited(3) && error?.errors == "no\n")
+    }
+}
