@@ -53,3 +53,10 @@ private enum TimeText {
         }
     }
 }
+
+extension TextRule {
+    /// An hour and minute at which something begins, `00:00` to `23:59`.
+    static let openingTime = TextRule { text in
+        text == "24:00" ? "This must be a time of day from 00:00 to 23:59." : timeOfDay.fault(text)
+    }
+}

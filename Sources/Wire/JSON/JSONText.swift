@@ -1,0 +1,30 @@
+/// One JSON value as compact text, so that writing it again costs nothing.
+public struct JSONText: Sendable, Hashable, JSONWritable {
+    /// The text in UTF-8.
+    public let bytes: [UInt8]
+
+    /// Makes the text of a value.
+    public init(_ value: some JSONWritable) { bytes = value.jsonBytes }
+
+    /// Takes text that is known to be one JSON value.
+    public init(knownValid bytes: [UInt8]) { self.bytes = bytes }
+
+    /// The empty object.
+    public static let emptyObject = JSONText(knownValid: Array("{}".utf8))
+
+    /// Reads the value as a client reads the service.
+    public func read<Value: JSONReadable>(_ type: Value.Type = Value.self) throws(JSONError) -> Value {
+        try Value(parsing: bytes, .tolerant)
+    }
+
+    /// The value as a tree.
+    public func parse() throws(JSONError) -> JSON { try JSON.parse(bytes) }
+
+    /// Writes the value.
+    public func write(to writer: inout JSONWriter) { writer.raw(bytes) }
+}
+
+extension ObjectReader {
+    /// A required value of any kind, as text.
+    public mutating func text(_ name: String) -> JSONText { JSONText(json(name)) }
+}

@@ -1,0 +1,50 @@
+/// What `POST /v1/questions/{id}/answer` takes.
+public struct Answer: Sendable, Hashable, JSONWritable, JSONReadable {
+    /// What is to be done.
+    public var disposition: Disposition
+    /// With `useCredential`.
+    public var credential: Credential?
+    /// With `useNewRequest`.
+    public var request: TransferRequest?
+
+    /// Makes an answer that needs nothing else.
+    public init(_ disposition: Disposition) { self.disposition = disposition }
+
+    /// Makes the answer to a challenge.
+    public static func useCredential(_ credential: Credential) -> Answer {
+        var answer = Answer(.useCredential)
+        answer.credential = credential
+        return answer
+    }
+
+    /// Makes the answer to a delayed request.
+    public static func useNewRequest(_ request: TransferRequest) -> Answer {
+        var answer = Answer(.useNewRequest)
+        answer.request = request
+        return answer
+    }
+
+    /// Reads an answer. The kind of the task is not known here, so the request is read as a download's.
+    public init(reading reader: inout ObjectReader) {
+        disposition = reader.word("disposition")
+        credential = reader.optionalObject("credential")
+        request = reader.optionalObject("request")
+        guard reader.mode == .strict, disposition.isKnown else { return }
+        if (disposition == .useCredential) != (reader.presence(of: "credential") == .present) {
+            reader.report("credential", "A credential belongs to useCredential, and to nothing else.")
+        }
+        if (disposition == .useNewRequest) != (reader.presence(of: "request") == .present) {
+            reader.report("request", "A request belongs to useNewRequest, and to nothing else.")
+        }
+        if request?.body != nil { reader.report("request", "A task keeps its body; a new request has none.") }
+    }
+
+    /// Writes an object.
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("disposition", disposition)
+            writer.memberIfPresent("credential", credential)
+            writer.memberIfPresent("request", request)
+        }
+    }
+}

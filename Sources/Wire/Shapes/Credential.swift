@@ -1,0 +1,103 @@
+/// A secret that answers a challenge. Only ever sent to the service, never by it.
+public struct Credential: Sendable, Hashable {
+    /// What the secret is.
+    public enum Secret: Sendable, Hashable {
+        /// For Basic and Digest.
+        case password(user: String, password: String)
+        /// For Bearer.
+        case token(String)
+        /// A client certificate and its key, in PEM.
+        case certificate(String, key: String)
+        /// A server's key to be trusted, `sha256/BASE64`.
+        case trustPublicKey(String)
+    }
+
+    /// How long it is kept.
+    public struct Persistence: WireName {
+        /// The word.
+        public let rawValue: String
+        /// Makes a persistence of its word.
+        public init(rawValue: String) { self.rawValue = rawValue }
+        /// For this answer alone; the default.
+        public static let none: Self = "none"
+        /// For the session's other tasks, too.
+        public static let forSession: Self = "forSession"
+        /// For all sessions of the app.
+        public static let permanent: Self = "permanent"
+        /// All of them.
+        public static let known: [Self] = [.none, .forSession, .permanent]
+    }
+
+    /// What the secret is.
+    public var secret: Secret
+    /// How long it is kept.
+    public var persistence: Persistence
+
+    /// Makes a credential.
+    public init(_ secret: Secret, persistence: Persistence = .none) {
+        self.secret = secret
+        self.persistence = persistence
+    }
+
+    /// Whether it can answer a challenge of this method.
+    public func fits(_ method: AuthenticationMethod) -> Bool {
+        switch secret {
+        case .password: method == .basic || method == .digest
+        case .token: method == .bearer
+        case .certificate: method == .clientCertificate
+        case .trustPublicKey: method == .serverTrust
+        }
+    }
+}
+
+extension Credential: JSONReadable {
+    /// Reads a credential.
+    public init(reading reader: inout ObjectReader) {
+        let word: Persistence = reader.word("persistence", default: .none)
+        persistence = word
+        let forms = ["user", "token", "certificate", "trustPublicKey"].filter { reader.presence(of: $0) != .absent }
+        switch forms {
+        case ["user"]:
+            let user = reader.string("user", .plain(0...1024))
+            if reader.mode == .strict, user.contains(":") { reader.report("user", "A user has no colon in the name.") }
+            secret = .password(user: user, password: reader.string("password", .plain(0...4096)))
+        case ["token"]: secret = .token(reader.string("token", .bearerToken))
+        case ["certificate"]:
+            let certificate = reader.string("certificate", .pem)
+            secret = .certificate(certificate, key: reader.string("key", .pem))
+        case ["trustPublicKey"]: secret = .trustPublicKey(reader.string("trustPublicKey", .publicKeyPin))
+        default:
+            reader.report(
+                "A credential has exactly one of: user and password, token, certificate and key, trustPublicKey.")
+            reader.takeAll(["user", "password", "token", "certificate", "key", "trustPublicKey"])
+            secret = .token("")
+        }
+    }
+}
+
+extension TextRule {
+    /// A bearer token: visible ASCII, so that it fits a header.
+    static let bearerToken = TextRule { text in
+        let isValid = (1...8000).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        return isValid ? nil : "A token has 1 to 8000 visible ASCII characters."
+    }
+}
+
+extension Credential: JSONWritable {
+    /// Writes an object, secret included.
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            switch secret {
+            case .password(let user, let password):
+                writer.member("user", user)
+                writer.member("password", password)
+            case .token(let token): writer.member("token", token)
+            case .certificate(let certificate, let key):
+                writer.member("certificate", certificate)
+                writer.member("key", key)
+            case .trustPublicKey(let key): writer.member("trustPublicKey", key)
+            }
+            writer.member("persistence", persistence)
+        }
+    }
+}
