@@ -21,4 +21,5 @@ package enum DomainError: Error, Hashable, Sendable {
     case contentNotFound(index: Int)
     case revisionMismatch
     case storedBytesExceeded
+    case contentExpired
 }

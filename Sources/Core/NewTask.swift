@@ -5,7 +5,7 @@ package struct NewTask: Sendable {
         /// A body that the app stored before.
         case stored(String)
         /// Bytes that came with the task.
-        case bytes([UInt8], publicId: String)
+        case bytes([UInt8], mediaType: String?, publicId: String)
         /// A file already below the data folder.
         case file(String, length: Int64, digest: String, publicId: String)
     }
@@ -41,5 +41,34 @@ package struct CreatedTask: Sendable {
     package init(task: TaskRecord, isExisting: Bool) {
         self.task = task
         self.isExisting = isExisting
+    }
+}
+
+/// A task as the app orders it: its body is still to be fetched from where the order says.
+package struct TaskOrder: Sendable {
+    package enum Body: Sendable, Hashable {
+        /// A body that the app stored before.
+        case stored(String)
+        /// Bytes that came with the order.
+        case bytes([UInt8], mediaType: String?)
+        /// A file below one of the operator's roots.
+        case file(root: String, path: String)
+        /// The content of a finished download of the same session.
+        case content(ofTask: Int64)
+    }
+
+    package var specification: TaskSpecification
+    package var isSuspended: Bool
+    package var body: Body?
+    /// What a cancelled download left to go on with.
+    package var resumeData: String?
+
+    package init(
+        specification: TaskSpecification, isSuspended: Bool, body: Body? = nil, resumeData: String? = nil
+    ) {
+        self.specification = specification
+        self.isSuspended = isSuspended
+        self.body = body
+        self.resumeData = resumeData
     }
 }

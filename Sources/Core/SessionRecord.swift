@@ -67,6 +67,8 @@ package struct SessionRecord: Sendable {
     package var acknowledgedSeq: Int64
     package var droppedSeq: Int64
     package var attachment: Attachment?
+    /// The `taskIdentifier` of the newest task, 0 before the first.
+    package var lastTaskNumber: Int64
     /// The `launchId` of the open launch.
     package var openLaunch: String?
     package var createdAt: Timestamp
@@ -76,7 +78,7 @@ package struct SessionRecord: Sendable {
         id: SessionID, app: AppID, identifier: String, incarnation: Int64, state: SessionState,
         configuration: SessionConfiguration, sessionDescription: String?, counts: TaskCounts,
         countOfBytesReceived: Int64, countOfBytesSent: Int64, lastEventSeq: Int64, acknowledgedSeq: Int64,
-        droppedSeq: Int64, attachment: Attachment?, openLaunch: String?, createdAt: Timestamp,
+        droppedSeq: Int64, attachment: Attachment?, lastTaskNumber: Int64, openLaunch: String?, createdAt: Timestamp,
         revision: Int64
     ) {
         self.id = id
@@ -93,6 +95,7 @@ package struct SessionRecord: Sendable {
         self.acknowledgedSeq = acknowledgedSeq
         self.droppedSeq = droppedSeq
         self.attachment = attachment
+        self.lastTaskNumber = lastTaskNumber
         self.openLaunch = openLaunch
         self.createdAt = createdAt
         self.revision = revision

@@ -118,13 +118,13 @@ extension Store {
             ) { $0.integer(0) }
             guard let row else { throw DomainError.bodyNotFound(index: index) }
             return (row, publicId)
-        case .bytes(let bytes, let publicId):
+        case .bytes(let bytes, let mediaType, let publicId):
             try db.execute(
                 """
-                INSERT INTO body (public_id, app, complete, length, digest, bytes, uses, created_at) \
-                VALUES (?1, ?2, 1, ?3, ?4, ?5, 1, ?6)
+                INSERT INTO body (public_id, app, complete, length, digest, media_type, bytes, uses, created_at) \
+                VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, 1, ?7)
                 """,
-                publicId, app.rawValue, bytes.count, documents.digest(bytes), bytes, now.milliseconds)
+                publicId, app.rawValue, bytes.count, documents.digest(bytes), mediaType, bytes, now.milliseconds)
             return (db.lastInsertRowID, publicId)
         case .file(let path, let length, let digest, let publicId):
             try db.execute(

@@ -1,25 +1,6 @@
 package import Core
 import SQLite
 
-/// A stored credential without its secret.
-package struct CredentialRecord: Sendable, Hashable {
-    package var credentialId: String
-    package var space: ProtectionSpace
-    package var user: String?
-    package var session: SessionID?
-    package var createdAt: Timestamp
-
-    package init(
-        credentialId: String, space: ProtectionSpace, user: String?, session: SessionID?, createdAt: Timestamp
-    ) {
-        self.credentialId = credentialId
-        self.space = space
-        self.user = user
-        self.session = session
-        self.createdAt = createdAt
-    }
-}
-
 extension Store {
     /// Keeps a credential for a protection space, for one session or for the app. Replaces the one before.
     package func keep(

@@ -166,7 +166,7 @@ extension Store {
             SELECT s.app, s.identifier, s.incarnation, s.state, s.configuration_document, s.description, s.suspended, \
             s.running, s.succeeded, s.http_error, s.failed, s.cancelled, s.not_modified, s.bytes_received, \
             s.bytes_sent, s.last_seq, s.acknowledged_seq, s.dropped_seq, s.attachment_document, l.public_id, \
-            s.created_at, s.revision \
+            s.created_at, s.revision, s.next_task - 1 \
             FROM session s LEFT JOIN launch l ON l.id = s.open_launch WHERE s.id = ?1 AND s.forgotten = 0
             """, id.rawValue
         ) { row in
@@ -188,8 +188,19 @@ extension Store {
                     SessionConfiguration.self, row.blob(4), sealedAs: Self.context(app, identifier)),
                 sessionDescription: row.textOrNil(5), counts: counts, countOfBytesReceived: row.integer(13),
                 countOfBytesSent: row.integer(14), lastEventSeq: row.integer(15), acknowledgedSeq: row.integer(16),
-                droppedSeq: row.integer(17), attachment: attachment, openLaunch: row.textOrNil(19),
+                droppedSeq: row.integer(17), attachment: attachment, lastTaskNumber: row.integer(22),
+                openLaunch: row.textOrNil(19),
                 createdAt: Timestamp(milliseconds: row.integer(20)), revision: row.integer(21))
+        }
+    }
+}
+
+extension Store {
+    /// Empties the session's cookies and credentials.
+    package func resetSession(_ id: SessionID) async throws {
+        try await database.write { db in
+            try db.execute("DELETE FROM cookie_jar WHERE session = ?1", id.rawValue)
+            try db.execute("DELETE FROM credential WHERE session = ?1", id.rawValue)
         }
     }
 }

@@ -1,0 +1,94 @@
+import Base
+package import Core
+import Store
+import TransferEngine
+
+extension Service {
+    package func createApp(
+        identifier: String, webhook: WebhookSettings, backgroundRefreshStatus: BackgroundRefreshStatus,
+        limits: AppLimits, key: KeyRecord, webhookSecret: [UInt8], recording: Recording<AppRecord>?
+    ) async throws -> AppRecord {
+        try await store.createApp(
+            identifier: identifier, webhook: webhook, backgroundRefreshStatus: backgroundRefreshStatus,
+            limits: limits, key: key, webhookSecret: webhookSecret, at: clock.now, recording: recording)
+    }
+
+    package func app(_ id: AppID) async throws -> AppRecord { try await store.app(id) }
+
+    package func app(identifier: String) async throws -> AppRecord { try await store.app(identifier: identifier) }
+
+    package func apps(after cursor: Int64, limit: Int) async throws -> [AppRecord] {
+        try await store.apps(after: cursor, limit: limit)
+    }
+
+    package func changeApp(_ id: AppID, _ changes: AppChanges, ifRevision revision: Int64?) async throws -> AppRecord {
+        let app = try await store.changeApp(id, changes, ifRevision: revision)
+        inbox.tell(.appChanged(id))
+        return app
+    }
+
+    package func deleteApp(_ id: AppID) async throws {
+        let active = try await store.deleteApp(id)
+        inbox.tell(.stop(active))
+        engine.closeConnections(pool: id.rawValue)
+        janitorInbox.bell.ring()
+    }
+
+    /// Cancels every task of the app and silences launches and fetches until ``activate(_:)``.
+    package func forceQuit(_ id: AppID) async throws -> AppRecord {
+        var changes = AppChanges()
+        changes.isForceQuit = true
+        let app = try await store.changeApp(id, changes, ifRevision: nil)
+        var cursor: Int64 = 0
+        while true {
+            let sessions = try await store.sessions(of: id, after: cursor, limit: 100)
+            for session in sessions {
+                _ = try await command(.cancel(reason: 0), TaskFilter(), in: session.id)
+            }
+            guard sessions.count == 100, let last = sessions.last else { return app }
+            cursor = last.id.rawValue
+        }
+    }
+
+    package func activate(_ id: AppID) async throws -> AppRecord {
+        var changes = AppChanges()
+        changes.isForceQuit = false
+        let app = try await store.changeApp(id, changes, ifRevision: nil)
+        var cursor: Int64 = 0
+        while true {
+            let sessions = try await store.sessions(of: id, after: cursor, limit: 100)
+            for session in sessions { relauncher.check(session.id, at: clock.now) }
+            guard sessions.count == 100, let last = sessions.last else { return app }
+            cursor = last.id.rawValue
+        }
+    }
+
+    package func addKey(_ key: KeyRecord, recording: Recording<KeyRecord>?) async throws {
+        try await store.addKey(key, recording: recording)
+    }
+
+    package func keys(of app: AppID) async throws -> [KeyRecord] { try await store.keys(of: app) }
+
+    package func key(_ keyIdentifier: String) async throws -> KeyRecord? { try await store.key(keyIdentifier) }
+
+    package func deleteKey(_ keyIdentifier: String, of app: AppID) async throws {
+        try await store.deleteKey(keyIdentifier, of: app)
+    }
+
+    package func rotateWebhookSecret(
+        of app: AppID, to secret: [UInt8], previousExpiresAt: Timestamp, recording: Recording<Void>?
+    ) async throws {
+        try await store.rotateWebhookSecret(
+            of: app, to: secret, previousExpiresAt: previousExpiresAt, at: clock.now, recording: recording)
+    }
+
+    /// The answer kept for an `Idempotency-Key`, with the fingerprint of the request it answers.
+    package func storedAnswer(
+        principal: String, key: String
+    ) async throws -> (fingerprint: [UInt8], answer: StoredAnswer)? {
+        try await store.storedAnswer(principal: principal, key: key, at: clock.now)
+    }
+
+    /// Keeps an answer in a commit of its own, for requests that are harmless to repeat.
+    package func record(_ recording: Recording<Void>) async throws { try await store.record(recording, at: clock.now) }
+}

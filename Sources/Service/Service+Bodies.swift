@@ -1,0 +1,164 @@
+import Base
+package import Core
+import Glibc
+import Store
+import TransferEngine
+
+/// What a client sends with the bytes of a body.
+package struct BodyOrder: Sendable {
+    package var mediaType: String?
+    /// Length of the whole, where it was announced.
+    package var expectedLength: Int64?
+    /// Digests of the whole that the client vouches for.
+    package var digests: [DigestAlgorithm: [UInt8]]
+    /// Whether these bytes are all there are.
+    package var isComplete: Bool
+
+    package init(
+        mediaType: String? = nil, expectedLength: Int64? = nil, digests: [DigestAlgorithm: [UInt8]] = [:],
+        isComplete: Bool = true
+    ) {
+        self.mediaType = mediaType
+        self.expectedLength = expectedLength
+        self.digests = digests
+        self.isComplete = isComplete
+    }
+}
+
+extension Service {
+    /// Bytes up to this count are kept in the database.
+    private static let inlineLimit = 64 * 1024
+
+    /// Receives a body in constant memory and keeps it.
+    ///
+    /// - Parameter next: The next bytes, nil at the end; throws when the client breaks off.
+    /// - Throws: ``ServiceError/digestMismatch``, ``ServiceError/bodyTooLong(limit:)``; nothing is kept then.
+    package func receiveBody(
+        _ order: BodyOrder, app: AppID, recording: Recording<BodyRecord>?,
+        next: () async throws -> [UInt8]?
+    ) async throws -> BodyRecord {
+        try requireRoom()
+        let publicId = Identifier.make(prefix: "body_")
+        let limits = try await store.app(app).limits
+        let partial = folder.absolute("partial/\(publicId)")
+        let digests = Self.digests(for: order)
+        do {
+            let received = try await receive(into: partial, at: 0, order, digests, next)
+            let place: BodyLocation.Place
+            if order.isComplete {
+                let found = Dictionary(uniqueKeysWithValues: digests.map { ($0.algorithm, $0.finish()) })
+                try check(order, found)
+                if let bytes = received.bytes {
+                    place = .bytes(bytes)
+                } else {
+                    try await engine.disk.sync(partial)
+                    try await engine.disk.move(partial, to: folder.absolute(folder.body(publicId)))
+                    place = .file(folder.body(publicId))
+                }
+                return try await store.addBody(
+                    publicId, app: app, place: place, length: received.length,
+                    digest: (found[.sha256] ?? []).hexadecimal, mediaType: order.mediaType, isComplete: true,
+                    limit: limits.maximumStoredBytes, at: clock.now, recording: recording)
+            }
+            let file = folder.body(publicId)
+            if let bytes = received.bytes { try await engine.disk.write(bytes, to: partial) }
+            try await engine.disk.sync(partial)
+            try await engine.disk.move(partial, to: folder.absolute(file))
+            return try await store.addBody(
+                publicId, app: app, place: .file(file), length: received.length, digest: nil,
+                mediaType: order.mediaType, isComplete: false, expectedLength: order.expectedLength,
+                limit: limits.maximumStoredBytes, at: clock.now, recording: recording)
+        } catch {
+            try? await engine.disk.remove(partial)
+            throw error
+        }
+    }
+
+    /// Appends to a draft, and completes it with its last bytes.
+    ///
+    /// - Throws: ``ServiceError/uploadOffsetMismatch(offset:)`` when the client goes on elsewhere.
+    package func appendBody(
+        _ publicId: String, app: AppID, at offset: Int64, _ order: BodyOrder, next: () async throws -> [UInt8]?
+    ) async throws -> BodyRecord {
+        try requireRoom()
+        let draft = try await store.body(publicId, app: app)
+        guard !draft.isComplete, case .file(let file)? = draft.place else { throw DomainError.notFound }
+        guard draft.length == offset else { throw ServiceError.uploadOffsetMismatch(offset: draft.length) }
+        let limits = try await store.app(app).limits
+        let path = folder.absolute(file)
+        var failure: (any Error)?
+        var length = offset
+        do {
+            length = try await receive(into: path, at: offset, order, [], next).length
+        } catch {
+            // What arrived counts: the client asks for the offset and goes on from there.
+            failure = error
+            length = min(try await engine.disk.size(path) ?? offset, settings.maximumBodyLength)
+        }
+        try await engine.disk.sync(path)
+        var digest: String?
+        if failure == nil, order.isComplete {
+            let wanted = Array(Set([Digest.Algorithm.sha256] + order.digests.keys.map(\.engine)))
+            let found = try await engine.disk.digest(path, wanted).digests
+            try check(order, found)
+            digest = (found[.sha256] ?? []).hexadecimal
+        }
+        let body = try await store.advanceBody(
+            publicId, app: app, length: length, digest: digest, limit: limits.maximumStoredBytes, at: clock.now)
+        if let failure { throw failure }
+        return body
+    }
+
+    package func body(_ publicId: String, app: AppID) async throws -> BodyRecord {
+        try await store.body(publicId, app: app)
+    }
+
+    /// A stored body's bytes.
+    package func bytes(of body: BodyRecord) async throws -> StoredBytes {
+        guard let place = body.place else { throw DomainError.notFound }
+        return try await open(place)
+    }
+
+    package func deleteBody(_ publicId: String, app: AppID) async throws {
+        outlet.handle(try await store.deleteBody(publicId, app: app, at: clock.now))
+    }
+
+    private static func digests(for order: BodyOrder) -> [Digest] {
+        guard order.isComplete else { return [] }
+        return Set([Digest.Algorithm.sha256] + order.digests.keys.map(\.engine)).map { Digest($0) }
+    }
+
+    private func check(_ order: BodyOrder, _ found: [Digest.Algorithm: [UInt8]]) throws {
+        for (algorithm, expected) in order.digests where found[algorithm.engine] != expected {
+            throw ServiceError.digestMismatch
+        }
+    }
+
+    /// Reads to the end: into memory while it is short, into the file when it grows.
+    private func receive(
+        into path: String, at offset: Int64, _ order: BodyOrder, _ digests: [Digest],
+        _ next: () async throws -> [UInt8]?
+    ) async throws -> (length: Int64, bytes: [UInt8]?) {
+        let limit = min(settings.maximumBodyLength, order.expectedLength ?? .max)
+        var memory: [UInt8] = []
+        var file: OpenFile?
+        var length = offset
+        if offset > 0 { file = try await engine.disk.open(path, O_WRONLY) }
+        while let bytes = try await next() {
+            guard length + Int64(bytes.count) <= limit else { throw ServiceError.bodyTooLong(limit: limit) }
+            for digest in digests { digest.update(bytes) }
+            if file == nil, memory.count + bytes.count > Self.inlineLimit {
+                file = try await engine.disk.open(path, O_WRONLY | O_CREAT | O_TRUNC)
+                if let file, !memory.isEmpty { try await engine.disk.write(memory, to: file, at: 0) }
+                memory = []
+            }
+            if let file {
+                try await engine.disk.write(bytes, to: file, at: length)
+            } else {
+                memory += bytes
+            }
+            length += Int64(bytes.count)
+        }
+        return (length, file == nil ? memory : nil)
+    }
+}

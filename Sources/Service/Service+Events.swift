@@ -1,0 +1,126 @@
+import Base
+package import Core
+import Store
+
+extension Service {
+    package func events(of id: SessionID, after: Int64?, limit: Int) async throws -> EventPage {
+        try await store.events(of: id, after: after, limit: limit)
+    }
+
+    /// Events after a number, waiting for one until the monotonic `deadline` (ms). Attaches while it waits.
+    ///
+    /// - Parameter isGone: Whether the client has left; asked after each wake.
+    package func waitForEvents(
+        of id: SessionID, after: Int64?, limit: Int, until deadline: Int64, isGone: @escaping @Sendable () -> Bool
+    ) async throws -> EventPage {
+        try await attached(to: id, .wait) {
+            let watch = hub.sessions.watch(id)
+            while true {
+                let page = try await store.events(of: id, after: after, limit: limit)
+                if !page.events.isEmpty || clock.monotonic() >= deadline || isGone() || isDraining { return page }
+                _ = await watch.wait(until: deadline)
+            }
+        }
+    }
+
+    package func acknowledge(through seq: Int64, epoch: Int64?, in id: SessionID) async throws -> SessionRecord {
+        let (session, aftermath) = try await store.acknowledge(through: seq, epoch: epoch, in: id, at: clock.now)
+        outlet.handle(aftermath)
+        return session
+    }
+
+    /// Completes a session's launch by call.
+    package func completeLaunch(_ launchId: String, app: AppID, through: Int64?, epoch: Int64?) async throws {
+        outlet.handle(
+            try await store.completeLaunch(launchId, app: app, through: through, epoch: epoch, at: clock.now))
+    }
+
+    /// Opens a stream's source of events; the caller closes it.
+    package func openFeed(of id: SessionID) -> EventFeed { EventFeed(self, id) }
+}
+
+/// What one event stream has to send next: kept events in order, then live messages.
+///
+/// Nothing is queued for a stream but a few live messages: kept events are read when it asks for them.
+package final class EventFeed: Sendable {
+    /// How often the progress of running transfers is sampled, in milliseconds.
+    private static let samplingPeriod: Int64 = 500
+
+    private let service: Service
+    private let session: SessionID
+    private let watch: Broadcast<SessionID>.Watch
+    private let feed: (number: UInt64, buffer: Locked<[LiveEvent]>)
+    private let samples = Locked<[TaskID: LiveTransfers.Sample]>([:])
+
+    init(_ service: Service, _ session: SessionID) {
+        self.service = service
+        self.session = session
+        watch = service.hub.sessions.watch(session)
+        feed = service.hub.open(session)
+    }
+
+    deinit { service.hub.close(feed.number, of: session) }
+
+    /// Kept events after a number; empty when there are none.
+    package func kept(after seq: Int64?, limit: Int) async throws -> EventPage {
+        try await service.store.events(of: session, after: seq, limit: limit)
+    }
+
+    /// Live messages since the last call: what happened, and the progress of running transfers that moved.
+    package func live() async -> [LiveEvent] {
+        var events = feed.buffer.withLock { buffer in
+            let taken = buffer
+            buffer = []
+            return taken
+        }
+        let current = service.live.samples(of: session)
+        let moved = samples.withLock { samples in
+            let moved = current.filter { samples[$0.task] != $0.sample }
+                .map { (task: $0.task, before: samples[$0.task], now: $0.sample) }
+            samples = Dictionary(uniqueKeysWithValues: current.map { ($0.task, $0.sample) })
+            return moved
+        }
+        for (task, before, now) in moved {
+            guard let record = try? await service.store.task(task), record.state == .running,
+                service.live.sample(task) != nil
+            else { continue }
+            events += Self.messages(record, before, now, at: service.clock.now)
+        }
+        return events
+    }
+
+    private static func messages(
+        _ task: TaskRecord, _ before: LiveTransfers.Sample?, _ now: LiveTransfers.Sample, at time: Timestamp
+    ) -> [LiveEvent] {
+        func event(_ payload: LiveEvent.Payload) -> LiveEvent {
+            LiveEvent(
+                payload: payload, task: task.id, taskIdentifier: task.number,
+                clientTaskId: task.specification.clientTaskId, group: task.specification.group, occurredAt: time)
+        }
+        var events: [LiveEvent] = []
+        if now.sent > before?.sent ?? 0 {
+            events.append(
+                event(
+                    .didSendBodyData(
+                        sent: now.sent - (before?.sent ?? 0), total: now.sent,
+                        expected: task.specification.countOfBytesClientExpectsToSend)))
+        }
+        if now.received > before?.received ?? 0, task.specification.kind == .download {
+            events.append(
+                event(
+                    .didWriteData(
+                        written: now.received - (before?.received ?? 0), total: now.received, expected: now.expected)))
+        }
+        return events
+    }
+
+    /// Waits until something may be there to send, at most until the monotonic `deadline` (ms).
+    package func wait(until deadline: Int64) async {
+        let now = service.clock.monotonic()
+        let isBusy = !service.live.samples(of: session).isEmpty
+        _ = await watch.wait(until: isBusy ? min(deadline, now + Self.samplingPeriod) : deadline)
+    }
+
+    /// Wakes the stream, for instance because its client left.
+    package func wake() { service.hub.sessions.signal(session) }
+}

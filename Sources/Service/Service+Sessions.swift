@@ -1,0 +1,88 @@
+import Base
+package import Core
+import Store
+import TransferEngine
+
+extension Service {
+    /// Creates or reconnects; see `Store.openSession`.
+    package func openSession(
+        _ identifier: String, app: AppID, configuration: SessionConfiguration?, description: String?,
+        onlyCreates: Bool, recording: Recording<SessionRecord>?
+    ) async throws -> (session: SessionRecord, arrival: SessionArrival) {
+        let opened = try await store.openSession(
+            identifier, app: app, configuration: configuration, description: description, onlyCreates: onlyCreates,
+            at: clock.now, recording: recording)
+        outlet.handle(opened.aftermath)
+        return (opened.session, opened.arrival)
+    }
+
+    package func session(_ identifier: String, app: AppID) async throws -> SessionRecord {
+        try await store.session(identifier, app: app)
+    }
+
+    package func sessions(of app: AppID, after cursor: Int64, limit: Int) async throws -> [SessionRecord] {
+        try await store.sessions(of: app, after: cursor, limit: limit)
+    }
+
+    package func changeSession(
+        _ id: SessionID, description: String??, bandwidthLimit: Int64??, ifRevision revision: Int64?
+    ) async throws -> SessionRecord {
+        let session = try await store.changeSession(
+            id, description: description, bandwidthLimit: bandwidthLimit, ifRevision: revision)
+        inbox.tell(.sessionChanged(id))
+        return session
+    }
+
+    package func finishTasksAndInvalidate(_ id: SessionID) async throws -> SessionRecord {
+        let (session, aftermath) = try await store.invalidateSession(id, at: clock.now)
+        outlet.handle(aftermath)
+        return session
+    }
+
+    package func invalidateAndCancel(_ id: SessionID) async throws -> SessionRecord {
+        outlet.handle(try await store.invalidateSession(id, at: clock.now).1)
+        _ = try await command(.cancel(reason: nil), TaskFilter(), in: id)
+        return try await store.session(id)
+    }
+
+    package func deleteSession(_ id: SessionID) async throws -> SessionRecord {
+        let (session, aftermath) = try await store.forgetSession(id, at: clock.now)
+        outlet.handle(aftermath)
+        hub.sessions.signal(id)
+        janitorInbox.bell.ring()
+        return session
+    }
+
+    /// Empties cookies and credentials and closes the app's connections. Partial downloads stay resumable.
+    package func resetSession(_ id: SessionID) async throws -> SessionRecord {
+        try await store.resetSession(id)
+        let session = try await store.session(id)
+        engine.closeConnections(pool: session.app.rawValue)
+        return session
+    }
+
+    // MARK: Attachment
+
+    /// Takes, renews or releases the lease of a session.
+    package func attach(_ event: Attachment.Event, to id: SessionID) async throws -> SessionRecord {
+        let (session, aftermath) = try await store.attach(event, to: id, at: clock.now)
+        outlet.handle(aftermath)
+        if let lease = session.attachment?.lease {
+            relauncher.check(id, at: lease.expiresAt + settings.detachGrace)
+        } else {
+            relauncher.check(id, at: clock.now + settings.detachGrace)
+        }
+        return session
+    }
+
+    /// Attaches a stream or a waiting read for as long as `body` runs.
+    package func attached<Result>(
+        to id: SessionID, _ kind: Attendance.Kind, _ body: () async throws -> Result
+    ) async throws -> Result {
+        if attendance.attach(id, kind) { outlet.handle(try await store.clientAttached(to: id, at: clock.now)) }
+        defer {
+            if attendance.detach(id, kind) { relauncher.check(id, at: clock.now + settings.detachGrace) }
+        }
+        return try await body()
+    }
+}

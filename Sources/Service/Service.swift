@@ -1,0 +1,150 @@
+package import Base
+import Core
+package import Store
+import TransferEngine
+
+/// What the service refuses before the store is asked.
+package enum ServiceError: Error, Hashable, Sendable {
+    /// No operator's root of that name, or no such file below it.
+    case fileUnavailable(index: Int, detail: String)
+    /// The task whose content should be sent has none.
+    case contentUnavailable(index: Int)
+    case resumeDataInvalid(index: Int)
+    /// Below the floor of free bytes.
+    case insufficientStorage
+    case shuttingDown
+    case bodyTooLong(limit: Int64)
+    /// The digest that the client sent is not that of the bytes.
+    case digestMismatch
+    /// The client went on from another offset than the draft's.
+    case uploadOffsetMismatch(offset: Int64)
+}
+
+/// Commands and queries of the API, and the loops behind them.
+///
+/// A command validates, stores in one commit, and lets ``Outlet`` carry out what the commit left to do.
+package final class Service: Sendable {
+    let store: Store
+    let engine: TransferEngine
+    let settings: ServiceSettings
+    let folder: DataFolder
+    let scheduler: Scheduler
+    let inbox: SchedulerInbox
+    let relauncher: RelaunchTimes
+    let janitorInbox: JanitorInbox
+    let gauge: DiskGauge
+    let meters: TransferMeters
+    let sealer: Sealer
+    let log: Log
+    package let clock: Clock
+    package let outlet: Outlet
+    package let hub: EventHub
+    package let attendance: Attendance
+    package let live: LiveTransfers
+    package let conditions: CurrentConditions
+    let draining = Locked(false)
+
+    /// - Parameter transferThreads: Event loops that perform transfers.
+    package init(
+        settings: ServiceSettings, databasePath: String, sealer: Sealer, transferThreads: Int, clock: Clock, log: Log,
+        metrics: Metrics, onFatalError: @escaping @Sendable (any Error) -> Never
+    ) throws {
+        self.settings = settings
+        self.sealer = sealer
+        self.clock = clock
+        self.log = log
+        folder = DataFolder(path: settings.dataFolder)
+        let attendance = Attendance(clock: clock)
+        store = try Store(
+            path: databasePath, sealer: sealer,
+            policies: Store.Policies(
+                contentRetention: settings.contentRetention,
+                unacknowledgedRetention: settings.unacknowledgedRetention,
+                presence: { attendance.presence(of: $0) }),
+            log: log, onFatalError: onFatalError)
+        let inbox = SchedulerInbox(clock: clock)
+        engine = try TransferEngine(threads: transferThreads, log: log, clock: clock) { inbox.tell(.report($0)) }
+        self.attendance = attendance
+        self.inbox = inbox
+        hub = EventHub(clock: clock)
+        live = LiveTransfers(engine: engine)
+        conditions = CurrentConditions(clock: clock)
+        relauncher = RelaunchTimes(clock: clock)
+        janitorInbox = JanitorInbox(clock: clock)
+        gauge = DiskGauge(floor: settings.freeDiskFloor)
+        meters = TransferMeters(metrics)
+        outlet = Outlet(
+            inbox: inbox, hub: hub, attendance: attendance, relauncher: relauncher, janitor: janitorInbox, live: live,
+            disk: gauge, meters: meters, clock: clock)
+        scheduler = Scheduler(
+            store: store, engine: engine, settings: settings, live: live, outlet: outlet, conditions: conditions,
+            meters: meters, clock: clock, log: log)
+        let live = live
+        metrics.gauge("urlsessiond_transfers_running", "Transfers under way.") { Double(live.count) }
+        let gauge = gauge
+        metrics.gauge("urlsessiond_free_bytes", "Free bytes of the data folder.") { Double(gauge.freeBytes) }
+    }
+
+    /// The store, for the parts that meet this one only there.
+    package var outbox: Store { store }
+
+    /// Repairs what a crash left and makes the folders. Before anything is served.
+    package func prepare() async throws {
+        try await engine.disk.prepare(folder)
+        let recovered = try await store.recoverInterruptedTasks(at: clock.now)
+        try await measureDisk()
+        if recovered > 0 { log.info("interrupted transfers go back to the queue", ("tasks", recovered)) }
+    }
+
+    /// Runs scheduler, relauncher and janitor until it is cancelled.
+    package func run() async throws {
+        try await withThrowingTaskGroup { group in
+            group.addTask { try await self.scheduler.run() }
+            group.addTask { try await self.watchLaunchTimes() }
+            group.addTask { try await self.sweep() }
+            try await group.waitForAll()
+        }
+    }
+
+    /// Whether new work is refused because the service shuts down.
+    package var isDraining: Bool { draining.withLock { $0 } }
+
+    /// Stops claiming, stops transfers with their bytes synced, and waits until that is stored.
+    package func drain(within limit: Duration) async {
+        draining.withLock { $0 = true }
+        inbox.tell(.drain)
+        let deadline = clock.monotonic() + limit.milliseconds
+        while await !scheduler.isIdle, clock.monotonic() < deadline {
+            try? await Task.sleep(for: .milliseconds(10))
+        }
+        await engine.shutdown(within: .milliseconds(max(100, deadline - clock.monotonic())))
+    }
+
+    /// Closes the store; nothing may be asked afterwards.
+    package func close() { store.close() }
+
+    // MARK: Health
+
+    /// Why the service is not ready, or nil: the store must take writes, the disk have room, nothing be draining.
+    package func unreadiness() async -> String? {
+        if isDraining { return "The service is shutting down." }
+        if !gauge.hasRoom { return "There are fewer free bytes than the floor." }
+        do {
+            try await store.probe(at: clock.now)
+            return nil
+        } catch {
+            return "The database does not take writes."
+        }
+    }
+
+    package func requireRoom() throws {
+        if isDraining { throw ServiceError.shuttingDown }
+        if !gauge.hasRoom { throw ServiceError.insufficientStorage }
+    }
+
+    package func backup(to path: String) async throws { try await store.backup(to: path) }
+
+    func measureDisk() async throws {
+        gauge.set(try await engine.disk.freeSpace(settings.dataFolder))
+    }
+}
