@@ -7,6 +7,7 @@ final class OriginConnection {
     private let socket: Socket
     private let state: OriginState
     private let reader: HTTPReader
+    private var isReset = false
 
     init(socket: Socket, state: OriginState) {
         self.socket = socket
@@ -18,7 +19,8 @@ final class OriginConnection {
     func serve() {
         // A peer that hangs up or sends nonsense ends the connection: nobody else wants to know.
         while (try? serveOne()) == true {}
-        socket.shutdown()
+        // A FIN before the RST would be an ordinary end to the peer.
+        if !isReset { socket.shutdown() }
     }
 
     /// Serves the next request. False when the connection is over.
@@ -112,7 +114,10 @@ final class OriginConnection {
     }
 
     private func end(_ ending: Misbehaviour.Ending) -> Bool {
-        if case .reset = ending { socket.resetAtClose() }
+        if case .reset = ending {
+            isReset = true
+            socket.resetAtClose()
+        }
         return false
     }
 

@@ -81,7 +81,15 @@ final class Exchange {
     private(set) var wasDenied = false
     private(set) var isRequestSent = false
     /// libcurl waits for the partial file.
-    private(set) var isPaused = false
+    private var waitsForFile = false
+    /// When the limit of bytes a second lets libcurl go on.
+    private var receivesAgain: Int64?
+    private var sendsAgain: Int64?
+    /// What callbacks told libcurl.
+    private var isReceivingPaused = false
+    private var isSendingPaused = false
+    private var receiving: Throttle
+    private var sending: Throttle
     /// The partial file is being opened.
     var isOpening = false
     var isSyncing = false
@@ -101,6 +109,8 @@ final class Exchange {
         self.state = state
         self.report = report
         sink = ContentSink(request.sink)
+        receiving = Throttle(request.bandwidthLimit, at: state.now)
+        sending = Throttle(request.bandwidthLimit, at: state.now)
         started = state.now
         lastActivity = state.now
         lastSync = state.now
@@ -153,6 +163,7 @@ final class Exchange {
         case .preparing where !preparations.isDisjoint(with: .names):
             deadline = min(deadline, started.addingSaturated(request.connectTimeout.milliseconds))
         case .running:
+            deadline = min(deadline, receivesAgain ?? .max, sendsAgain ?? .max)
             if isRequestSent && !isPaused {
                 deadline = min(deadline, lastActivity.addingSaturated(request.idleTimeout.milliseconds))
             }
@@ -161,6 +172,9 @@ final class Exchange {
         }
         return deadline
     }
+
+    /// We make libcurl wait: silence is not the peer's.
+    private var isPaused: Bool { waitsForFile || receivesAgain != nil || sendsAgain != nil }
 
     // MARK: What libcurl says
 
@@ -299,8 +313,11 @@ final class Exchange {
             fault = .tooLarge
             return .end
         }
-        if isOpening || wantedPrefix != nil {
-            isPaused = true
+        if isOpening || wantedPrefix != nil { return pauseForFile() }
+        if let again = receiving.wait(at: state.now) {
+            receivesAgain = again
+            isReceivingPaused = true
+            callForAttention()
             return .pause
         }
         let wasSynced = sink.unsynced == 0
@@ -311,9 +328,7 @@ final class Exchange {
             return .all
         case .needsFile:
             wantedPrefix = 0
-            isPaused = true
-            callForAttention()
-            return .pause
+            return pauseForFile()
         case .full:
             count(bytes.count)
             isEnough = true
@@ -322,6 +337,13 @@ final class Exchange {
             fault = .disk(errno: error.errno)
             return .end
         }
+    }
+
+    private func pauseForFile() -> Taken {
+        waitsForFile = true
+        isReceivingPaused = true
+        callForAttention()
+        return .pause
     }
 
     private func discard(_ bytes: UnsafeRawBufferPointer, _ limit: Int) -> Taken {
@@ -335,31 +357,65 @@ final class Exchange {
     }
 
     private func count(_ count: Int) {
+        receiving.took(count)
         bytesReceived += Int64(count)
         meter.received.store(bytesReceived, ordering: .relaxed)
         meter.length.store(sink.length, ordering: .relaxed)
     }
 
-    /// Bytes of our body for libcurl; nil where they cannot be read.
-    func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
+    enum Given { case bytes(Int), pause, failed }
+
+    /// Bytes of our body for libcurl.
+    func give(_ buffer: UnsafeMutableRawBufferPointer) -> Given {
         lastActivity = state.now
-        guard let body else { return 0 }
+        guard let body else { return .bytes(0) }
+        if let again = sending.wait(at: state.now) {
+            sendsAgain = again
+            isSendingPaused = true
+            callForAttention()
+            return .pause
+        }
         do throws(DiskError) {
             let count = try body.read(into: buffer)
+            sending.took(count)
             meter.sent.store(body.position, ordering: .relaxed)
-            return count
+            return .bytes(count)
         } catch {
             fault = .bodySource(errno: error.errno)
-            return nil
+            return .failed
         }
     }
 
-    /// The partial file is there: libcurl may go on.
-    func resume() {
+    func setLimit(_ limit: Int64?) {
+        receiving.set(limit, at: state.now)
+        sending.set(limit, at: state.now)
+        // Both ask again.
+        if receivesAgain != nil { receivesAgain = state.now }
+        if sendsAgain != nil { sendsAgain = state.now }
+    }
+
+    /// The partial file is there.
+    func fileIsReady() { waitsForFile = false }
+
+    /// Lets libcurl go on where nothing holds it back any more. A code other than `CURLE_OK` ended the exchange.
+    func resumeIfDue() -> CURLcode {
+        guard let easy, case .running = stage else { return CURLE_OK }
+        if (receivesAgain ?? .max) <= state.now { receivesAgain = nil }
+        if (sendsAgain ?? .max) <= state.now { sendsAgain = nil }
+        let receivesNow = isReceivingPaused && !waitsForFile && receivesAgain == nil
+        let sendsNow = isSendingPaused && sendsAgain == nil
+        guard receivesNow || sendsNow else { return CURLE_OK }
+        if receivesNow { isReceivingPaused = false }
+        if sendsNow { isSendingPaused = false }
         lastActivity = state.now
-        guard isPaused, let easy, case .running = stage else { return }
-        isPaused = false
-        _ = curl_easy_pause(easy.raw, CURLPAUSE_CONT)
+        return curl_easy_pause(
+            easy.raw, (isReceivingPaused ? CURLPAUSE_RECV : 0) | (isSendingPaused ? CURLPAUSE_SEND : 0))
+    }
+
+    /// Whether a limit of bytes a second lets libcurl go on now.
+    var mayGoOn: Bool {
+        guard case .running = stage else { return false }
+        return min(receivesAgain ?? .max, sendsAgain ?? .max) <= state.now
     }
 
     /// What can only be asked while the connection is in use.
@@ -418,10 +474,3 @@ final class Exchange {
 
 @available(*, unavailable)
 extension Exchange: Sendable {}
-
-extension Int64 {
-    func addingSaturated(_ other: Int64) -> Int64 {
-        let (sum, overflow) = addingReportingOverflow(other)
-        return overflow ? (other < 0 ? .min : .max) : sum
-    }
-}

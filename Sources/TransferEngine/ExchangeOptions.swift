@@ -25,7 +25,6 @@ extension Exchange {
             easy.set(seek: bodyRewound)
             easy.set(CURLOPT_SEEKDATA, context)
         }
-        setLimit(request.bandwidthLimit, on: easy)
     }
 
     /// The same server without trust and without a request: only its certificate is wanted.
@@ -41,11 +40,6 @@ extension Exchange {
         easy.set(CURLOPT_TIMEOUT_MS, 10_000)
     }
 
-    func setLimit(_ bytesPerSecond: Int64?, on easy: Easy) {
-        easy.set(CURLOPT_MAX_RECV_SPEED_LARGE, offset: bytesPerSecond ?? 0)
-        easy.set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: bytesPerSecond ?? 0)
-    }
-
     private func setCommon(_ easy: Easy) throws(CurlError) {
         try easy.set(CURLOPT_URL, url.url)
         easy.set(CURLOPT_NOSIGNAL, 1)
@@ -55,7 +49,10 @@ extension Exchange {
         easy.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         easy.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
-        if case .content = request.sink { easy.set(CURLOPT_BUFFERSIZE, 64 * 1024) }
+        // Small pieces where few bytes a second may flow, large ones where they would cost calls.
+        let isLimited = (request.bandwidthLimit ?? .max) < 1 << 20
+        if case .content = request.sink, !isLimited { easy.set(CURLOPT_BUFFERSIZE, 64 * 1024) }
+        if isLimited { easy.set(CURLOPT_UPLOAD_BUFFERSIZE, 16 * 1024) }
     }
 
     private func setTransport(_ easy: Easy) throws(CurlError) {
@@ -226,7 +223,11 @@ private func bodyWanted(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
     let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
-    return exchange(context)?.give(buffer) ?? Int(CURL_READFUNC_ABORT)
+    switch exchange(context)?.give(buffer) {
+    case .bytes(let count): return count
+    case .pause: return Int(CURL_READFUNC_PAUSE)
+    case .failed, nil: return Int(CURL_READFUNC_ABORT)
+    }
 }
 
 private func bodyRewound(_ context: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: Int32) -> Int32 {

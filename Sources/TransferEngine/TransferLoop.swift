@@ -129,7 +129,10 @@ final class TransferLoop {
         case .stop(let id):
             if let exchange = exchanges[id] { stop(exchange) }
         case .limit(let id, let limit):
-            if let exchange = exchanges[id], let easy = exchange.easy { exchange.setLimit(limit, on: easy) }
+            if let exchange = exchanges[id] {
+                exchange.setLimit(limit)
+                goOn(exchange)
+            }
         case .resolved(let id, let name, let resolution):
             if let exchange = exchanges[id] { resolved(exchange, name, resolution) }
         case .bodyOpened(let id, let result):
@@ -322,9 +325,15 @@ final class TransferLoop {
         if let fault = exchange.fault { return fail(exchange, fault) }
         launchIfReady(exchange)
         exchange.lastSync = state.now
-        let pool = exchange.pool
-        exchange.resume()
-        if let pool { collect(pool) }
+        exchange.fileIsReady()
+        goOn(exchange)
+    }
+
+    private func goOn(_ exchange: Exchange) {
+        // What libcurl held back goes through the callbacks inside this call; what they refuse ends the exchange.
+        let code = exchange.resumeIfDue()
+        if code != CURLE_OK { return finish(exchange, exchange.ending(code)) }
+        noteDeadline(of: exchange)
     }
 
     private func sync(_ exchange: Exchange) {
@@ -506,10 +515,10 @@ final class TransferLoop {
         for exchange in Array(exchanges.values) {
             if let fault = exchange.overdue {
                 fail(exchange, fault)
-            } else {
-                if case .running = exchange.stage, exchange.wantsSync { sync(exchange) }
-                noteDeadline(of: exchange)
+                continue
             }
+            if case .running = exchange.stage, exchange.wantsSync { sync(exchange) }
+            if exchange.mayGoOn { goOn(exchange) } else { noteDeadline(of: exchange) }
         }
         for (number, pool) in pools where pool.active == 0 {
             let end = pool.idleSince + Self.idlePoolLifetime

@@ -77,6 +77,9 @@ package enum URLParts {
             try check(handle, authorityIn: ascii)
         }
         try handle.clear(CURLUPART_FRAGMENT)
+        if let host = handle.get(CURLUPART_HOST), host.utf8.contains(where: { (0x41...0x5A).contains($0) }) {
+            try handle.set(CURLUPART_HOST, host.asciiLowercased)
+        }
         return try assemble(handle)
     }
 

@@ -1,0 +1,56 @@
+/// Keeps a direction of one exchange at a number of bytes a second.
+///
+/// A debt: bytes add to it, time pays it off. A tenth of a second's worth may be taken ahead, so that the loop's
+/// precision costs no throughput. libcurl's own limit reads on while the socket has bytes and then waits for as long
+/// as that takes, which neither a lower nor a higher limit can shorten.
+struct Throttle {
+    private var limit: Int64?
+    private var debt: Int64 = 0
+    /// Up to when the debt is paid off (monotonic ms).
+    private var paid: Int64
+
+    init(_ limit: Int64?, at now: Int64) {
+        self.limit = limit.map { max(1, $0) }
+        paid = now
+    }
+
+    mutating func set(_ limit: Int64?, at now: Int64) {
+        pay(now)
+        self.limit = limit.map { max(1, $0) }
+        paid = now
+        if limit == nil { debt = 0 }
+    }
+
+    /// Whether bytes may flow now; when not, the time at which they may.
+    mutating func wait(at now: Int64) -> Int64? {
+        guard let limit else { return nil }
+        pay(now)
+        guard debt > limit / 10 else { return nil }
+        return now + max(1, debt.multipliedSaturated(1000) / limit)
+    }
+
+    mutating func took(_ bytes: Int) {
+        guard limit != nil else { return }
+        debt = debt.addingSaturated(Int64(bytes))
+    }
+
+    private mutating func pay(_ now: Int64) {
+        guard let limit, now > paid else { return }
+        let payment = limit.multipliedSaturated(now - paid) / 1000
+        guard payment > 0 else { return }
+        debt = max(debt - min(payment, debt.addingSaturated(limit)), -limit / 10)
+        paid = now
+    }
+}
+
+extension Int64 {
+    func addingSaturated(_ other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other < 0 ? .min : .max) : sum
+    }
+
+    func multipliedSaturated(_ other: Int64) -> Int64 {
+        let (product, overflow) = multipliedReportingOverflow(by: other)
+        return overflow ? ((self < 0) == (other < 0) ? .max : .min) : product
+    }
+}

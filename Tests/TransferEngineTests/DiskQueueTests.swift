@@ -1,0 +1,109 @@
+import Base
+import Core
+import Glibc
+import TestSupport
+import Testing
+import TransferEngine
+
+@Suite struct DiskQueueTests {
+    private let folder = TemporaryFolder()
+    private let disk: DiskQueue
+
+    init() throws { disk = try DiskQueue(threads: 2) }
+
+    private func failure(_ body: () async throws(DiskError) -> Void) async -> Int32? {
+        do throws(DiskError) {
+            try await body()
+            return nil
+        } catch { return error.errno }
+    }
+
+    @Test func `Files are moved, copied, measured, read, digested and removed`() async throws {
+        let content = Content.bytes(seed: 1, length: 300_000)
+        let first = folder.file("first")
+        try await disk.write(content, to: first)
+        #expect(await failure { () throws(DiskError) in try await disk.write([1], to: first) } == EEXIST)
+        try await disk.copy(first, to: folder.file("second"))
+        try await disk.makeFolder(folder.file("a/b"))
+        try await disk.move(first, to: folder.file("a/b/third"))
+        #expect(try await disk.size(first) == nil)
+        #expect(try await disk.size(folder.file("a/b/third")) == 300_000)
+        #expect(try await disk.list(folder.path).sorted() == ["a", "second"])
+        let (length, digests) = try await disk.digest(folder.file("second"), [.sha256, .md5])
+        #expect(length == 300_000)
+        #expect(digests[.sha256].map(Content.hex) == Content.sha256(seed: 1, length: 300_000))
+        #expect(digests.count == 2)
+        #expect(try await disk.read(folder.file("second"), offset: 299_990, count: 100) == Array(content[299_990...]))
+        try await disk.sync(folder.file("second"))
+        try await disk.remove(folder.file("second"))
+        try await disk.remove(folder.file("second"))
+        #expect(filesBelow(folder.path) == ["a/b/third"])
+        #expect(try await disk.freeSpace(folder.path) > 0)
+    }
+
+    @Test func `A move replaces only when it may`() async throws {
+        let one = folder.write([1], to: "one")
+        let two = folder.write([2], to: "two")
+        #expect(await failure { () throws(DiskError) in try await disk.move(one, to: two) } == EEXIST)
+        try await disk.move(one, to: two, replace: true)
+        #expect(readFile(two) == [1])
+    }
+
+    @Test func `Destinations stay below their root`() async throws {
+        let root = folder.makeFolder("root")
+        folder.makeFolder("root/inner")
+        folder.makeFolder("outside")
+        symlink(folder.file("outside"), folder.file("root/link"))
+        let source = folder.write([1, 2, 3], to: "source")
+        for (path, code) in [
+            ("../x", EXDEV), ("/x", EINVAL), ("/etc/x", EXDEV), ("inner/../../x", EXDEV), ("link/x", ELOOP),
+            ("", EINVAL), ("inner/", EINVAL), ("inner/..", EINVAL), ("missing/x", ENOENT),
+        ] {
+            let result = await failure { () throws(DiskError) in
+                try await disk.moveBeneath(source: source, root: root, path: path, replace: true)
+            }
+            #expect(result == code, "\(path)")
+        }
+        try await disk.moveBeneath(source: source, root: root, path: "inner/y", replace: false)
+        #expect(filesBelow(root) == ["inner/y", "link"])
+        #expect(filesBelow(folder.file("outside")).isEmpty)
+        let again = folder.write([4], to: "again")
+        let taken = await failure { () throws(DiskError) in
+            try await disk.moveBeneath(source: again, root: root, path: "inner/y", replace: false)
+        }
+        #expect(taken == EEXIST)
+        try await disk.moveBeneath(source: again, root: root, path: "inner/y", replace: true)
+        #expect(readFile(folder.file("root/inner/y")) == [4])
+    }
+
+    @Test func `A root on another filesystem gets a copy`() async throws {
+        guard let root = mkdtemp(strdup("/dev/shm/urlsessiond-test-XXXXXX")).map({ String(cString: $0) }) else {
+            return
+        }
+        defer {
+            unlink(root + "/x")
+            rmdir(root)
+        }
+        let source = folder.write([1, 2, 3], to: "source")
+        try await disk.moveBeneath(source: source, root: root, path: "x", replace: false)
+        #expect(readFile(root + "/x") == [1, 2, 3])
+        #expect(filesBelow(folder.path).isEmpty)
+    }
+
+    @Test func `Only regular files below the root are opened`() async throws {
+        folder.write([1, 2, 3], to: "file")
+        folder.makeFolder("folder")
+        mkfifo(folder.file("pipe"), 0o600)
+        symlink("file", folder.file("link"))
+        let file = try await disk.openBeneath(root: folder.path, path: "file")
+        #expect(try await disk.read(file, offset: 1, count: 9) == [2, 3])
+        try await disk.copy(file, to: folder.file("copy"))
+        #expect(readFile(folder.file("copy")) == [1, 2, 3])
+        for (path, code) in [("folder", EINVAL), ("pipe", EINVAL), ("link", ELOOP), ("../x", EXDEV), ("none", ENOENT)] {
+            let result = await failure { () throws(DiskError) in
+                _ = try await disk.openBeneath(root: folder.path, path: path)
+            }
+            #expect(result == code, "\(path)")
+        }
+    }
+}

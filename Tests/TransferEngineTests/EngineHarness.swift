@@ -1,0 +1,86 @@
+import Base
+import Core
+import Glibc
+import TestSupport
+import TransferEngine
+
+/// An engine, an origin and a folder for one test, and what the engine reported.
+final class EngineHarness: Sendable {
+    let engine: TransferEngine
+    let origin: OriginServer
+    let folder = TemporaryFolder()
+    private let reports: Locked<[ExchangeReport]>
+    private let nextID = Locked<UInt64>(0)
+
+    /// Loopback is allowed, as the origin is there.
+    static let loopback = EgressPolicy(allowed: [CIDR(.v4(0x7F00_0000), 8)])
+
+    init(
+        threads: Int = 1, resolve: @escaping @Sendable (String) -> Resolution = TransferEngine.systemResolve
+    ) throws {
+        let reports = Locked<[ExchangeReport]>([])
+        self.reports = reports
+        origin = try OriginServer()
+        engine = try TransferEngine(
+            threads: threads, diskThreads: 2, resolverThreads: 2, log: .none, resolve: resolve,
+            report: { report in reports.withLock { $0.append(report) } })
+    }
+
+    var partial: String { folder.file("partial") }
+
+    /// A request of the origin that keeps content, with some members changed.
+    func request(_ path: String, _ change: (inout ExchangeRequest) -> Void = { _ in }) -> ExchangeRequest {
+        let id = nextID.withLock { id in
+            id += 1
+            return id
+        }
+        var request = ExchangeRequest(
+            id: ExchangeID(rawValue: id), pool: 1, url: origin.url(path), sink: .content(path: "\(partial)-\(id)"),
+            judge: { $0.status == 206 || $0.status == 200 || $0.status == 201 ? .keep(at: 0) : .discard(limit: 4096) },
+            idleTimeout: .seconds(20), egress: Self.loopback)
+        change(&request)
+        return request
+    }
+
+    /// Runs a request to its end.
+    @discardableResult
+    func run(_ request: ExchangeRequest) async throws -> ExchangeResult {
+        engine.start(request)
+        return try await result(of: request)
+    }
+
+    func result(of request: ExchangeRequest) async throws -> ExchangeResult {
+        try await eventually("the end of \(request.url)") {
+            for case .ended(request.id, let result) in reports(of: request) { return result }
+            return nil
+        }
+    }
+
+    func reports(of request: ExchangeRequest) -> [ExchangeReport] {
+        reports.withLock { reports in
+            reports.filter { report in
+                switch report {
+                case .head(request.id, _), .informational(request.id, _), .durable(request.id, _),
+                    .ended(request.id, _):
+                    true
+                default: false
+                }
+            }
+        }
+    }
+}
+
+extension ExchangeResult {
+    var bytes: [UInt8]? {
+        switch received {
+        case .none: nil
+        case .memory(let bytes): bytes
+        case .file(let path, _): readFile(path)
+        }
+    }
+}
+
+enum Pause {
+    /// Gives another thread time, on a thread that may wait.
+    static func short() { usleep(5000) }
+}

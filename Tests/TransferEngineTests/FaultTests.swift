@@ -1,0 +1,162 @@
+import Base
+import Core
+import TestSupport
+import Testing
+import TransferEngine
+
+@Suite struct FaultTests {
+    @Test func `A body that ends early is short, its bytes kept`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/length", .generated(seed: 1, length: 200_000), always: [.cut(after: 100_000)])
+        harness.origin.serve(
+            "/chunked", .generated(seed: 1, length: 200_000), always: [.chunked(size: 10_000), .cut(after: 100_000)])
+        for path in ["/length", "/chunked"] {
+            let result = try await harness.run(harness.request(path))
+            #expect(result.outcome == .failed(.shortBody))
+            #expect(result.length == 100_000)
+            #expect(result.bytes == Content.bytes(seed: 1, length: 100_000))
+            #expect(result.curlCode == 18)
+        }
+    }
+
+    @Test func `A reset is a reset`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .generated(seed: 2, length: 200_000), always: [.cut(after: 100_000, .reset)])
+        let result = try await harness.run(harness.request("/"))
+        #expect(result.outcome == .failed(.reset), "\(result.curlCode) \(result.curlMessage) \(result.length)")
+        #expect(result.length <= 100_000)
+    }
+
+    @Test(arguments: [
+        (["10", "11"], TransferFault.twoLengths), (["10, 11"], .twoLengths), (["+10"], .unparsableResponse),
+        (["-5"], .unparsableResponse), (["abc"], .unparsableResponse),
+        (["12345678901234567890123"], .unparsableResponse),
+    ])
+    func `Lengths that cannot be trusted are refused before the body`(lines: [String], fault: TransferFault)
+        async throws
+    {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .generated(seed: 3, length: 10), always: [.contentLength(lines)])
+        let result = try await harness.run(harness.request("/"))
+        #expect(result.outcome == .failed(fault))
+        #expect(result.length == 0)
+    }
+
+    @Test func `The same length twice is one length`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .generated(seed: 4, length: 10), always: [.contentLength(["10", "10"])])
+        #expect(try await harness.run(harness.request("/")).outcome == .complete)
+    }
+
+    @Test(arguments: [
+        ("HELLO\r\n\r\n", TransferFault.unparsableResponse), ("HTTP/1.1 abc OK\r\n\r\n", .unparsableResponse),
+        ("", .emptyReply), ("HTTP/1.1 200 OK\r\nX: " + String(repeating: "a", count: 200_000), .headersTooLarge),
+        (
+            "HTTP/1.1 200 OK\r\n" + String(repeating: "X: " + String(repeating: "a", count: 1000) + "\r\n", count: 300),
+            .headersTooLarge
+        ),
+    ])
+    func `Answers that are none are told apart`(text: String, fault: TransferFault) async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .text(""), always: [.raw(text)])
+        #expect(try await harness.run(harness.request("/")).outcome == .failed(fault))
+    }
+
+    @Test func `A folded field belongs to the one before`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve(
+            "/", .text(""), always: [.raw("HTTP/1.1 200 OK\r\nX-One: a\r\n  b\r\nContent-Length: 2\r\n\r\nhi")])
+        let result = try await harness.run(harness.request("/"))
+        #expect(result.outcome == .complete)
+        #expect(result.head?.fields["X-One"] == "a b")
+        #expect(result.bytes == Array("hi".utf8))
+    }
+
+    @Test func `Silence ends with the idle timeout`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/body", .generated(seed: 5, length: 200_000), always: [.stall(after: 100_000)])
+        harness.origin.serve("/head", .text(""), always: [.stall(after: 0), .delayHead(.seconds(30))])
+        for (path, length) in [("/body", Int64(100_000)), ("/head", 0)] {
+            let result = try await harness.run(harness.request(path) { $0.idleTimeout = .milliseconds(300) })
+            #expect(result.outcome == .failed(.idleTimeout))
+            #expect(result.length == length)
+        }
+    }
+
+    @Test func `A trickle keeps an exchange alive until the total timeout`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve(
+            "/", .generated(seed: 6, length: 1000), always: [.trickle(size: 1, pause: .milliseconds(50))])
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.idleTimeout = .milliseconds(2000)
+                $0.totalTimeout = .milliseconds(3000)
+            })
+        #expect(result.outcome == .failed(.totalTimeout))
+        #expect(result.length > 0)
+    }
+
+    @Test func `A port that nobody listens on refuses`() async throws {
+        let harness = try EngineHarness()
+        let url = harness.origin.url("/")
+        harness.origin.stop()
+        // The listener is only gone when its last thread is.
+        try await eventually("a refusal") {
+            try await harness.run(
+                harness.request("/") {
+                    $0.url = url; $0.idleTimeout = .milliseconds(200)
+                }
+            ).outcome
+                == .failed(.connectFailed)
+        }
+    }
+
+    @Test func `A full disk is told with its errno, and the bytes that fitted`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .generated(seed: 7, length: 200_000))
+        let missing = try await harness.run(
+            harness.request("/") { $0.sink = .content(path: harness.folder.file("no/such/folder")) })
+        #expect(missing.outcome == .failed(.disk(errno: 2)))
+        let full = try await harness.run(harness.request("/") { $0.sink = .content(path: "/dev/full") })
+        guard case .failed(.disk) = full.outcome else {
+            Issue.record("\(full.outcome)")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        "ftp://127.0.0.1/", "http://user:pw@127.0.0.1/", "http://a b/", "http:///x", "nonsense",
+        "http://127.0.0.1:99999/",
+    ])
+    func `URLs that are none fail without a connection`(url: String) async throws {
+        let harness = try EngineHarness()
+        #expect(try await harness.run(harness.request("/") { $0.url = url }).outcome == .failed(.badRequest))
+    }
+
+    @Test func `Header fields cannot bring lines of their own`() async throws {
+        let harness = try EngineHarness()
+        let result = try await harness.run(
+            harness.request("/") { $0.headers.append("X-One", "a\r\nX-Two: b") })
+        #expect(result.outcome == .failed(.badRequest))
+        #expect(harness.origin.requests.isEmpty)
+    }
+
+    @Test func `Shutting down stops what runs and keeps its bytes`() async throws {
+        let harness = try EngineHarness(threads: 2)
+        let gate = Gate()
+        harness.origin.serve("/", .generated(seed: 8, length: 300_000), always: [.holdBody(after: 200_000, gate)])
+        let requests = (0..<8).map { _ in harness.request("/") }
+        for request in requests { harness.engine.start(request) }
+        for request in requests {
+            try await eventually("bytes") { harness.engine.progress(request.id)?.length == 200_000 }
+        }
+        await harness.engine.shutdown(within: .seconds(10))
+        for request in requests {
+            let result = try await harness.result(of: request)
+            #expect(result.outcome == .stopped)
+            #expect(result.length == 200_000)
+        }
+        let late = harness.request("/")
+        #expect(try await harness.run(late).outcome == .stopped)
+    }
+}

@@ -1,0 +1,166 @@
+import Base
+import Core
+import TestSupport
+import Testing
+import TransferEngine
+
+@Suite struct UploadTests {
+    @Test func `Bytes and files arrive as they are`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .upload())
+        let content = Content.bytes(seed: 1, length: 2_000_000)
+        let path = harness.folder.write([9, 9, 9] + content + [9, 9], to: "body")
+        let bodies: [ExchangeBody] = [.bytes(content), .file(path: path, offset: 3, length: 2_000_000)]
+        for body in bodies {
+            let result = try await harness.run(
+                harness.request("/") {
+                    $0.method = "PUT"
+                    $0.body = body
+                })
+            #expect(result.outcome == .complete)
+            #expect(result.head?.status == 201)
+            #expect(result.bytesSent == 2_000_000)
+        }
+        for request in harness.origin.requests {
+            #expect(request.method == "PUT")
+            #expect(request.bodySHA256 == Content.sha256(seed: 1, length: 2_000_000))
+            #expect(request.fields["Content-Length"] == "2000000")
+        }
+    }
+
+    @Test func `The engine adds no field but what HTTP asks for`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .upload())
+        try await harness.run(harness.request("/") { $0.headers = HTTPFields([HTTPField(name: "X-a", value: "1")]) })
+        try await harness.run(harness.request("/") { $0.method = "POST" })
+        try await harness.run(
+            harness.request("/") {
+                $0.method = "PATCH"
+                $0.body = .bytes([1, 2])
+                $0.headers = HTTPFields([
+                    HTTPField(name: "Content-Length", value: "77"), HTTPField(name: "X-Empty", value: ""),
+                    HTTPField(name: "Expect", value: "100-continue"), HTTPField(name: "Accept", value: "a/b"),
+                ])
+            })
+        let names = harness.origin.requests.map { $0.fields.fields.map(\.name) }
+        #expect(
+            names == [["Host", "X-a"], ["Host", "Content-Length"], ["Host", "X-Empty", "Accept", "Content-Length"]])
+        #expect(harness.origin.requests.map { $0.fields["Content-Length"] } == [nil, "0", "2"])
+    }
+
+    @Test func `An upload keeps its limit of bytes a second`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .upload())
+        let start = ContinuousClock.now
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .bytes(Content.bytes(seed: 2, length: 300_000))
+                $0.bandwidthLimit = 200_000
+            })
+        #expect(result.outcome == .complete)
+        #expect(start.duration(to: .now) > .milliseconds(1000))
+        #expect(harness.origin.requests.first?.bodySHA256 == Content.sha256(seed: 2, length: 300_000))
+    }
+
+    @Test func `An empty body is a body`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .upload())
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .bytes([])
+            })
+        #expect(result.outcome == .complete)
+        #expect(harness.origin.requests.first?.fields["Content-Length"] == "0")
+    }
+
+    @Test func `A file that is missing or too short is the sender's fault`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .upload())
+        let short = harness.folder.write([1, 2, 3], to: "short")
+        let missing = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .file(path: harness.folder.file("missing"), offset: 0, length: 3)
+            })
+        #expect(missing.outcome == .failed(.bodySource(errno: 2)))
+        let cut = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .file(path: short, offset: 0, length: 10)
+            })
+        guard case .failed(.bodySource) = cut.outcome else {
+            Issue.record("\(cut.outcome)")
+            return
+        }
+    }
+
+    @Test func `An early refusal is the answer`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .text("too much", status: 413), always: [.earlyAnswer])
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .bytes(Array(repeating: 1, count: 8_000_000))
+            })
+        #expect(result.head?.status == 413)
+        #expect(result.outcome == .complete)
+    }
+
+    @Test func `An upload that is cut says so`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .upload(), always: [.cutUpload(after: 100_000, .reset)])
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .bytes(Array(repeating: 1, count: 8_000_000))
+            })
+        #expect([.failed(.reset), .failed(.emptyReply)].contains(result.outcome))
+    }
+
+    @Test func `Basic credentials are sent at once, and wrong ones are an answer`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .text("no", status: 401))
+        let result = try await harness.run(
+            harness.request("/") { $0.httpAuthentication = .basic(user: "u", password: "p") })
+        #expect(result.outcome == .complete)
+        #expect(result.head?.status == 401)
+        #expect(harness.origin.requests.map { $0.fields["Authorization"] } == ["Basic dTpw"])
+    }
+
+    @Test func `A digest challenge is answered before the answer is judged`() async throws {
+        let harness = try EngineHarness()
+        let challenge = Misbehaviour.status(
+            401, [("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5")], body: "no")
+        harness.origin.serve("/", .upload(), turns: [[challenge]])
+        let heads = Locked<[Int]>([])
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .bytes([1, 2, 3])
+                $0.httpAuthentication = .digest(user: "u", password: "p")
+                $0.judge = { head in
+                    heads.withLock { $0.append(head.status) }
+                    return .keep(at: 0)
+                }
+            })
+        #expect(result.outcome == .complete)
+        #expect(result.head?.status == 201)
+        #expect(heads.withLock { $0 } == [201])
+        #expect(harness.origin.requests.last?.body == [1, 2, 3])
+        #expect(harness.origin.requests.last?.fields["Authorization"]?.hasPrefix("Digest username=\"u\"") == true)
+    }
+
+    @Test func `A digest challenge that stays is the answer, body included`() async throws {
+        let harness = try EngineHarness()
+        let challenge = Misbehaviour.status(
+            401, [("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5")], body: "no")
+        harness.origin.serve("/", .text(""), always: [challenge])
+        let result = try await harness.run(
+            harness.request("/") { $0.httpAuthentication = .digest(user: "u", password: "p") })
+        #expect(result.outcome == .complete)
+        #expect(result.head?.status == 401)
+        #expect(result.side == Array("no".utf8))
+    }
+}
