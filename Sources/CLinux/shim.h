@@ -41,3 +41,6 @@ static inline long clinux_copy_range(int from, int to, size_t count) {
 
 // O_PATH is only declared under _GNU_SOURCE: 010000000 on all architectures that Swift runs on.
 static const int clinux_O_PATH = 010000000;
+
+// Bytes that wait in a socket to be read.
+static inline int clinux_unread_bytes(int socket, int *count) { return ioctl(socket, FIONREAD, count); }

@@ -1,4 +1,5 @@
 import Base
+import CLinux
 import CMicroHTTPD
 import Glibc
 
@@ -8,6 +9,8 @@ import Glibc
 /// under the lock that "closed" takes too, so never on a number that means another connection.
 final class ClientConnection: Sendable {
     let address: String
+    /// Whether bytes written to the descriptor are what the client reads: no TLS.
+    let isPlain: Bool
     private let descriptor: Int32
     private let state: Locked<State>
 
@@ -18,7 +21,8 @@ final class ClientConnection: Sendable {
         var isClosed = false
     }
 
-    init(_ handle: ConnectionHandle, deadline: Int64) {
+    init(_ handle: ConnectionHandle, isPlain: Bool, deadline: Int64) {
+        self.isPlain = isPlain
         descriptor = mhd_connection_descriptor(handle.pointer)
         address = mhd_connection_address(handle.pointer).map(SocketAddress.text) ?? ""
         state = Locked(State(deadline: deadline))
@@ -54,7 +58,7 @@ final class ClientConnection: Sendable {
         case (nil, true):
             let id = randomRequestID()
             let response = server.refusal(.requestTimeout, id)
-            if !server.isTLS, let bytes = RawAnswer.bytes(response, requestID: id, isHead: false) { write(bytes) }
+            if let bytes = RawAnswer.bytes(response, requestID: id, isHead: false) { write(bytes) }
             shut()
         case (nil, false): break
         }
@@ -63,7 +67,7 @@ final class ClientConnection: Sendable {
     /// Writes past libmicrohttpd, what the socket takes at once. Only while the library writes nothing.
     func write(_ bytes: [UInt8]) {
         state.withLock { state in
-            guard !state.isClosed else { return }
+            guard isPlain, !state.isClosed else { return }
             _ = bytes.withUnsafeBytes {
                 send(descriptor, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
             }
@@ -73,6 +77,14 @@ final class ClientConnection: Sendable {
     /// Ends both directions; libmicrohttpd notices and closes.
     func shut() {
         state.withLock { if !$0.isClosed { _ = shutdown(descriptor, Int32(SHUT_RDWR)) } }
+    }
+
+    /// Whether the socket has bytes that libmicrohttpd has not read.
+    var hasUnread: Bool {
+        state.withLock { state in
+            var count: Int32 = 0
+            return !state.isClosed && clinux_unread_bytes(descriptor, &count) == 0 && count > 0
+        }
     }
 
     /// Another descriptor of the same socket, the caller's to close; `nil` when there is none to have.

@@ -14,6 +14,7 @@ final class Exchange: Sendable {
     /// Where the target stands in libmicrohttpd's buffer, to see whether the head is in one piece.
     private let targetAddress: UInt
     private let began: Int64
+    private let start = ContinuousClock.now
     private let state = Locked(ExchangeState())
     private let facts: Locked<Facts>
     private let gone = ClientGone()
@@ -26,9 +27,12 @@ final class Exchange: Sendable {
         var status = 0
         var sent: Int64 = 0
         var received: Int64 = 0
+        var stream: RequestStream?
         /// The connection closes with bytes of the client unread: it needs a lingering close.
         var lingers = false
         var isWatched = false
+        /// The client closed its side inside a streamed body; what had been received at the last look.
+        var halfClosedAt: Int64?
     }
 
     init(server: HTTPServer, client: ClientConnection, handle: ConnectionHandle, target: String, targetAddress: UInt) {
@@ -137,7 +141,6 @@ final class Exchange: Sendable {
         case .none:
             guard !hasBody else { throw .unexpectedBody }
             pending.withLock { $0 = (request, route) }
-            state.withLock { $0.reading = .whole }
             return whole()
         case .collect(let limit):
             var length: UInt64? = nil
@@ -156,6 +159,7 @@ final class Exchange: Sendable {
                 return whole()
             }
             let stream = RequestStream { [weak self] in self?.demand() }
+            facts.withLock { $0.stream = stream }
             request.body = .stream(stream)
             state.withLock { $0.reading = .offered(stream) }
             start(request, route, yields: false)
@@ -270,7 +274,7 @@ final class Exchange: Sendable {
     /// Answers in the middle of a body, which libmicrohttpd cannot: writes past it and closes.
     private func interrupt(_ response: HTTPResponse) -> Bool {
         let (id, method) = facts.withLock { ($0.requestID, $0.method) }
-        guard !server.isTLS, let bytes = RawAnswer.bytes(response, requestID: id, isHead: method == "HEAD") else {
+        guard client.isPlain, let bytes = RawAnswer.bytes(response, requestID: id, isHead: method == "HEAD") else {
             state.withLock {
                 $0.reading = .dropping
                 $0.answer = .ready(response)
@@ -317,6 +321,7 @@ final class Exchange: Sendable {
     /// Looks after an exchange that takes a while: its rate, and whether its client should be watched.
     func look(at now: Int64) {
         if state.withLock({ $0.isTooSlow(at: now, server.limits) }) { return expire() }
+        lookForCut()
         guard now - began >= 200 else { return }
         let waits = state.withLock { state in
             if case .running = state.answer { return true }
@@ -330,6 +335,7 @@ final class Exchange: Sendable {
             })
         else { return }
         server.watch.add(self)
+        if isOver { server.watch.remove(self) }  // It ended meanwhile, and did not know that it was watched.
     }
 
     /// A deadline has passed: 408 where it can still be written, and the end of the connection.
@@ -355,10 +361,29 @@ final class Exchange: Sendable {
         client.shut()
     }
 
-    /// The client closed its side.
+    /// The client closed its side. Inside a streamed body that may be the end of a body still on its way to us.
     func clientLeft() {
-        gone.fire(.left)
-        _ = state.withLock { $0.writer }?.abort()
+        let (streamed, writer) = state.withLock { ($0.streamed, $0.writer) }
+        if let streamed {
+            facts.withLock { $0.halfClosedAt = streamed.received - 1 }
+        } else {
+            gone.fire(.left)
+            _ = writer?.abort()
+        }
+    }
+
+    /// Ends a connection whose client closed its side in the middle of a body: when, between two looks, nothing came
+    /// and nothing is left to read. libmicrohttpd can miss the end: it takes a short read for an empty socket, and
+    /// with edge-triggered epoll an end that came with the last bytes makes no event of its own.
+    private func lookForCut() {
+        guard let last = facts.withLock({ $0.halfClosedAt }) else { return }
+        let (streamed, isHeld) = state.withLock { ($0.streamed, $0.isHeld) }
+        guard let received = streamed?.received else {
+            facts.withLock { $0.halfClosedAt = nil }
+            return clientLeft()
+        }
+        facts.withLock { $0.halfClosedAt = received }
+        if received == last, !isHeld, !client.hasUnread { client.shut() }
     }
 
     // MARK: The end
@@ -369,17 +394,15 @@ final class Exchange: Sendable {
     /// The server stops and waits no longer: answers in place of the handler, ends streams.
     func force() {
         let response = refusal(.shuttingDown)
-        let (writer, stream) = state.withLock { state -> (ResponseWriter?, RequestStream?) in
-            var stream: RequestStream?
-            switch state.reading {
-            case .offered(let body), .streaming(let body): stream = body
-            default: break
-            }
+        let (writer, streamed) = state.withLock { state -> (ResponseWriter?, RequestStream?) in
+            let streamed = state.streamed
             if state.answered(response), state.release() { handle.resume() }
-            return (state.writer, stream)
+            return (state.writer, streamed)
         }
-        stream?.fail(.cutOff)
         _ = writer?.abort()
+        guard let streamed else { return }
+        streamed.fail(.cutOff)
+        client.shut()
     }
 
     /// Whether a handler runs or an answer is under way.
@@ -390,6 +413,10 @@ final class Exchange: Sendable {
             case .running, .ready, .queued: true
             }
         }
+    }
+
+    private var isOver: Bool {
+        state.withLock { if case .over = $0.answer { true } else { false } }
     }
 
     /// Whether libmicrohttpd must not be stopped yet.
@@ -404,10 +431,7 @@ final class Exchange: Sendable {
             }
             return state
         }
-        switch last.reading {
-        case .offered(let stream), .streaming(let stream): stream.fail(.cutOff)
-        case .head, .collecting, .dropping, .whole: break
-        }
+        last.streamed?.fail(.cutOff)
         var isCutOff = last.writer?.abort() ?? false
         switch last.answer {
         case .running: isCutOff = true
@@ -424,7 +448,7 @@ final class Exchange: Sendable {
         server.observe(
             Observation(
                 method: facts.method, route: facts.route, status: facts.status,
-                duration: .milliseconds(now - began), bytesReceived: facts.received,
+                duration: ContinuousClock.now - start, bytesReceived: facts.stream?.received ?? facts.received,
                 bytesSent: last.writer?.total ?? facts.sent, requestID: facts.requestID))
     }
 }

@@ -122,6 +122,14 @@ struct ExchangeState: Sendable {
         return isHeld
     }
 
+    /// The body that a handler reads and that has not ended.
+    var streamed: RequestStream? {
+        switch reading {
+        case .offered(let stream), .streaming(let stream): stream
+        case .head, .collecting, .dropping, .whole: nil
+        }
+    }
+
     /// Whether a streamed body comes too slowly.
     mutating func isTooSlow(at now: Int64, _ limits: ServerLimits) -> Bool {
         guard case .streaming(let stream) = reading, let window else { return false }

@@ -142,7 +142,8 @@ package final class HTTPServer: Sendable {
 
     /// libmicrohttpd has begun to serve a connection.
     func connected(_ handle: ConnectionHandle) -> ClientConnection {
-        let client = ClientConnection(handle, deadline: clock.monotonic() + limits.headDeadline.milliseconds)
+        let client = ClientConnection(
+            handle, isPlain: !isTLS, deadline: clock.monotonic() + limits.headDeadline.milliseconds)
         let isFirst = state.withLock { state in
             state.clients[ObjectIdentifier(client)] = client
             return state.clients.count == 1
@@ -173,7 +174,7 @@ package final class HTTPServer: Sendable {
         for client in allClients { client.exchange?.wake() }
         await wait(limit) { self.isQuiet }
         for client in allClients { client.exchange?.force() }
-        await wait(.seconds(2)) { !self.allClients.contains { $0.exchange?.isHeld == true } }
+        await wait(.seconds(2)) { !self.allClients.contains { $0.exchange?.isBusy == true } }
         await withCheckedContinuation { continuation in
             watch.end {
                 self.stopDaemon()

@@ -78,13 +78,13 @@ extension HTTPResponseBody {
 
 /// An answer as bytes, for the places where libmicrohttpd takes none.
 enum RawAnswer {
-    /// `nil` for a body that is not at hand.
+    /// `nil` for a body that is not at hand, or more than a fresh socket buffer takes at once.
     static func bytes(_ response: HTTPResponse, requestID: String, isHead: Bool) -> [UInt8]? {
         var body: [UInt8] = []
         switch response.body {
         case .none: break
-        case .bytes(let bytes): body = bytes
-        case .file, .stream: return nil
+        case .bytes(let bytes) where bytes.count <= 16_384: body = bytes
+        case .bytes, .file, .stream: return nil
         }
         let reason = MHD_get_reason_phrase_for(UInt32(response.status)).map { String(cString: $0) } ?? ""
         var head = "HTTP/1.1 \(response.status) \(reason)\r\nConnection: close\r\nContent-Length: \(body.count)\r\n"

@@ -6,8 +6,9 @@ package struct ServerLimits: Sendable {
     package var connections = 4096
     /// Threads of libmicrohttpd that read and write sockets, at least 2.
     package var threads = max(2, min(8, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
-    /// Bytes libmicrohttpd reserves a connection: head, chunk buffers. Touched as needed, so mostly address space.
-    package var connectionMemory = 65_536
+    /// Bytes libmicrohttpd reserves a connection, for heads and what it reads and writes at once. It touches half
+    /// when an answer begins and all after it, so this is what an idle connection costs.
+    package var connectionMemory = 40_960
     package var headBytes = 32_768
     package var targetBytes = 8192
     /// From the connection (or the end of the idle time after an answer) to the end of a request's head.

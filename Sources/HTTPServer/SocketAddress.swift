@@ -1,3 +1,5 @@
+import CLinux
+import CMicroHTTPD
 import Glibc
 
 /// Numeric addresses of sockets.

@@ -1,0 +1,129 @@
+import Base
+import Glibc
+import HTTPServer
+import Testing
+
+struct DeadlineTests {
+    private let routes = [
+        Route("GET", "/x") { _ in text("x") },
+        Route("POST", "/x", body: .collect(limit: 1000)) { _ in text("x") },
+        Route("PUT", "/x", body: .stream) { request in
+            guard case .stream(let stream) = request.body else { return text("") }
+            while (try? await stream.next()) ?? nil != nil {}
+            return text("x")
+        },
+    ]
+
+    private var short: ServerLimits {
+        var limits = ServerLimits()
+        limits.headDeadline = .milliseconds(300)
+        limits.bodyDeadline = .milliseconds(300)
+        limits.streamGrace = .milliseconds(300)
+        return limits
+    }
+
+    /// Sends `head`, then a byte at a time, and says what was answered and when the connection closed.
+    private func trickle(_ head: String, _ server: HTTPServer) async throws -> (status: Int, milliseconds: Int64) {
+        try await blocking {
+            let client = try RawClient(server.port)
+            let start = Clock.system.monotonic()
+            try client.send(head)
+            while Clock.system.monotonic() - start < 8000 {
+                do { try client.send("a") } catch { break }
+                var poller = pollfd(fd: client.descriptor, events: Int16(POLLIN), revents: 0)
+                if poll(&poller, 1, 50) > 0 { break }
+            }
+            let status = (try? client.answer().status) ?? 0
+            #expect(client.isClosed())
+            return (status, Clock.system.monotonic() - start)
+        }
+    }
+
+    @Test func `a slow head, a slow body and a slow stream are cut at their deadlines`() async throws {
+        try await withServer(routes, limits: short) { server in
+            for head in [
+                "GET /x HTTP/1.1\r\nHost: a\r\nA: ", "GE",
+                "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 900\r\n\r\n",
+                "PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n",
+            ] {
+                let (status, time) = try await trickle(head, server)
+                #expect(status == 408, "\(head)")
+                #expect(time >= 250 && time < 4000)
+            }
+        }
+    }
+
+    @Test func `an idle connection is closed, a busy one is not`() async throws {
+        var limits = short
+        limits.inactivity = .seconds(1)
+        try await withServer(routes, limits: limits) { server in
+            try await blocking {
+                let client = try RawClient(server.port)
+                for _ in 0..<10 {
+                    #expect(try client.exchange("GET", "/x").text == "x")
+                    usleep(60_000)
+                }
+                let start = Clock.system.monotonic()
+                #expect(client.isClosed())
+                #expect(Clock.system.monotonic() - start < 5000)
+            }
+        }
+    }
+
+    @Test func `a held request outlives every deadline of heads and bodies`() async throws {
+        var limits = short
+        limits.inactivity = .seconds(1)
+        let slow = Route("POST", "/slow", body: .collect(limit: 10)) { _ in
+            try? await Task.sleep(for: .milliseconds(1800))
+            return text("slow")
+        }
+        try await withServer([slow], limits: limits) { server in
+            let answer = try await blocking { try RawClient(server.port).exchange("POST", "/slow", body: "a").text }
+            #expect(answer == "slow")
+        }
+    }
+
+    @Test func `an answer nobody takes is given up`() async throws {
+        var limits = ServerLimits()
+        limits.inactivity = .seconds(1)
+        let failed = Locked(false)
+        let route = Route("GET", "/x") { _ in
+            HTTPResponse(
+                status: 200,
+                body: .stream { writer in
+                    do { while true { try await writer.write([UInt8](repeating: 1, count: 65_536)) } } catch {
+                        failed.withLock { $0 = true }
+                    }
+                })
+        }
+        try await withServer([route], limits: limits) { server in
+            let client = try await blocking {
+                let client = try RawClient(server.port, receiveBuffer: 65_536)
+                try client.request("GET", "/x")
+                return Locked(client)
+            }
+            #expect(await eventually { failed.read() })
+            _ = client
+        }
+    }
+
+    @Test func `a connection over the limit is closed`() async throws {
+        var limits = ServerLimits()
+        limits.connections = 5
+        try await withServer(routes, limits: limits) { server in
+            try await blocking {
+                let clients = try (0..<5).map { _ in try RawClient(server.port) }
+                for client in clients { #expect(try client.exchange("GET", "/x").text == "x") }
+                #expect(try RawClient(server.port).isClosed())
+                #expect(try clients[0].exchange("GET", "/x", "Connection: close\r\n").text == "x")
+                #expect(clients[0].isClosed())
+                var text = ""
+                for _ in 0..<100 where text != "x" {
+                    text = (try? RawClient(server.port).exchange("GET", "/x").text) ?? ""
+                    usleep(10_000)
+                }
+                #expect(text == "x")
+            }
+        }
+    }
+}

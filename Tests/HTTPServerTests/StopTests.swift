@@ -1,0 +1,119 @@
+import Base
+import Glibc
+import HTTPServer
+import Testing
+
+struct StopTests {
+    private func start(_ routes: [Route]) throws -> HTTPServer {
+        try HTTPServer.start(address: "127.0.0.1", port: 0, router: Router(routes), refusal: plainRefusal, log: .none)
+    }
+
+    @Test func `held requests are woken and answered when the server stops`() async throws {
+        let held = Locked(0)
+        let server = try start([
+            Route("GET", "/wait") { request in
+                held.withLock { $0 += 1 }
+                await withCheckedContinuation { continuation in request.clientGone.onGone { continuation.resume() } }
+                return text("\(request.clientGone.reason == .serverStops)")
+            }
+        ])
+        async let answers = blocking {
+            let clients = try (0..<20).map { _ in try RawClient(server.port) }
+            for client in clients { try client.request("GET", "/wait") }
+            return try clients.map { try $0.answer().text }
+        }
+        #expect(await eventually { held.read() == 20 })
+        await server.stop(within: .seconds(5))
+        #expect(try await answers == [String](repeating: "true", count: 20))
+    }
+
+    @Test func `a running handler is awaited, a new request refused`() async throws {
+        let started = Locked(false)
+        let server = try start([
+            Route("GET", "/slow") { _ in
+                started.withLock { $0 = true }
+                try? await Task.sleep(for: .milliseconds(300))
+                return text("done")
+            },
+            Route("GET", "/x") { _ in text("x") },
+        ])
+        async let answers = blocking {
+            let slow = try RawClient(server.port)
+            let other = try RawClient(server.port)
+            #expect(try other.exchange("GET", "/x").text == "x")
+            try slow.request("GET", "/slow")
+            while !started.read() { usleep(1000) }
+            usleep(100_000)
+            let refused = try other.exchange("GET", "/x").status
+            #expect((try? RawClient(server.port).exchange("GET", "/x")) == nil)
+            return (try slow.answer().text, refused)
+        }
+        #expect(await eventually { started.read() })
+        await server.stop(within: .seconds(5))
+        let (slow, refused) = try await answers
+        #expect(slow == "done")
+        #expect(refused == 503)
+    }
+
+    @Test func `a handler that does not end is answered in its place, a stream cut`() async throws {
+        let gate = Locked(false)
+        let count = Locked(0)
+        let server = try start([
+            Route("GET", "/stuck") { _ in
+                count.withLock { $0 += 1 }
+                _ = await eventually { gate.read() }
+                return text("late")
+            },
+            Route("GET", "/stream") { _ in
+                HTTPResponse(
+                    status: 200,
+                    body: .stream { writer in
+                        try? await writer.write([0x61])
+                        count.withLock { $0 += 1 }
+                        _ = await eventually { gate.read() }
+                        await #expect(throws: (any Error).self) { try await writer.write([0x62]) }
+                    })
+            },
+            Route("PUT", "/upload", body: .stream) { request in
+                guard case .stream(let stream) = request.body else { return text("") }
+                count.withLock { $0 += 1 }
+                while (try? await stream.next()) ?? nil != nil {}
+                return text("")
+            },
+        ])
+        async let answers = blocking {
+            let stuck = try RawClient(server.port)
+            let stream = try RawClient(server.port)
+            let upload = try RawClient(server.port)
+            try stuck.request("GET", "/stuck")
+            try stream.request("GET", "/stream")
+            try upload.request("PUT", "/upload", "Content-Length: 1000\r\n")
+            let status = try stuck.answer().status
+            #expect(stream.isClosed())
+            #expect(upload.isClosed())
+            return status
+        }
+        #expect(await eventually { count.read() == 3 })
+        await server.stop(within: .milliseconds(100))
+        #expect(try await answers == 503)
+        gate.withLock { $0 = true }
+    }
+
+    @Test func `a taken port is an error that says so`() async throws {
+        let server = try start([])
+        #expect(throws: ServerStartError.self) {
+            try HTTPServer.start(
+                address: "127.0.0.1", port: server.port, router: Router([]), refusal: plainRefusal, log: .none)
+        }
+        #expect(throws: ServerStartError.self) {
+            try HTTPServer.start(
+                address: "localhost", port: 0, router: Router([]), refusal: plainRefusal, log: .none)
+        }
+        #expect(throws: ServerStartError.self) {
+            try HTTPServer.start(
+                address: "127.0.0.1", port: 0, tls: ("no", "pem"), router: Router([]), refusal: plainRefusal,
+                log: .none)
+        }
+        await server.stop(within: .seconds(1))
+    }
+}
