@@ -31,6 +31,7 @@ package actor Scheduler {
     private var lanes: [Int64: FairShare.Lane] = [:]
     private var configurations: [SessionID: SessionConfiguration] = [:]
     private var webhooks: [AppID: Bool] = [:]
+    private var appsWithCredentials: [AppID: Bool] = [:]
     private var nextExchange: UInt64 = 1
     private var cursor: Int64 = 0
     private var mayHaveQueued = true
@@ -110,7 +111,9 @@ package actor Scheduler {
         case .sessionChanged(let session):
             configurations[session] = nil
             await applyBandwidth(to: session)
-        case .appChanged(let app): webhooks[app] = nil
+        case .appChanged(let app):
+            webhooks[app] = nil
+            appsWithCredentials[app] = nil
         case .drain:
             isDraining = true
             for task in transfers.keys { stop(task, reason: .interrupted) }
@@ -141,8 +144,10 @@ package actor Scheduler {
             } else if let cause = transfer.restartCause {
                 tellResumption(of: &transfer, offset: 0, cause: cause)
             }
+            let fetchedTwice = transfer.progress.resume?.bytesFetchedTwice ?? 0
             transfer.progress.resume = ResumePoint.make(
                 from: head, method: transfer.method, url: transfer.url.url, receivedAt: clock.now)
+            transfer.progress.resume?.bytesFetchedTwice = fetchedTwice
             transfer.progress.durableOffset = 0
         default: break
         }
@@ -402,6 +407,12 @@ package actor Scheduler {
                 return refuse(
                     transfer, TaskError(.appTransportSecurityRequiresSecureConnection, failingURL: transfer.url.url))
             }
+            if let file = transfer.progress.adoptedFile {
+                // Missing where an attempt before a crash has taken it over already.
+                try? await engine.disk.move(
+                    folder.absolute(file), to: folder.absolute(folder.partial(task.id)), replace: true)
+                transfer.progress.adoptedFile = nil
+            }
             transfer.credential = try await credential(for: transfer)
             start(transfer)
         } catch {
@@ -456,9 +467,17 @@ package actor Scheduler {
         if let step = transfer.progress.authentication.last, step.disposition == .useCredential {
             return try await store.answerGiven(to: step.questionId)?.credential
         }
+        let app = transfer.task.app
+        if appsWithCredentials[app] == nil { appsWithCredentials[app] = try await store.hasCredentials(app) }
+        guard appsWithCredentials[app] == true else { return nil }
         return try await store.credential(
             host: transfer.url.host, port: Int(transfer.url.port), app: transfer.task.app,
             session: transfer.task.session)
+    }
+
+    /// Whether a task's transfer, or what it left to store, is still under way.
+    func isTransferring(_ task: TaskID) -> Bool {
+        transfers[task] != nil || settlements.contains { $0.task == task } || !inbox.isEmpty
     }
 
     /// Whether nothing is under way and everything is stored.

@@ -13,7 +13,16 @@ extension Service {
         var tasks: [NewTask] = []
         tasks.reserveCapacity(orders.count)
         for (index, order) in orders.enumerated() {
-            tasks.append(try await prepare(order, index: index, in: session))
+            var order = order
+            var progress: TaskProgress?
+            if let resumeData = order.resumeData {
+                let redeemed = try await redeem(resumeData, app: session.app, index: index)
+                order.specification.request = redeemed.request
+                progress = redeemed.progress
+            }
+            var task = try await prepare(order, index: index, in: session)
+            task.progress = progress
+            tasks.append(task)
         }
         let (created, aftermath) = try await store.createTasks(
             tasks, in: session.id, limit: limit, at: clock.now, recording: recording)
@@ -277,6 +286,7 @@ extension Service {
                 credential, for: space, app: app,
                 session: credential.persistence == .forSession ? record.session : nil,
                 credentialId: Identifier.make(prefix: "cred_"), at: clock.now)
+            inbox.tell(.appChanged(app))
         }
         outlet.handle(aftermath)
         hub.tasks.signal(record.task)
@@ -293,6 +303,7 @@ extension Service {
         credential.usesDigest = space.authenticationMethod == .digest
         try await store.keep(
             credential, for: space, app: app, session: nil, credentialId: credentialId, at: clock.now)
+        inbox.tell(.appChanged(app))
         return credentialId
     }
 

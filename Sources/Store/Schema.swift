@@ -282,10 +282,15 @@ enum Schema {
         ) STRICT;
         CREATE INDEX refresh_next ON refresh (next_at) WHERE next_at IS NOT NULL;
 
-        CREATE TABLE spent_resume_data (
+        CREATE TABLE resume_data (
             nonce BLOB PRIMARY KEY,
+            app INTEGER NOT NULL,
+            file TEXT NOT NULL,
+            spent INTEGER NOT NULL DEFAULT 0,
             expires_at INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+        CREATE INDEX resume_data_expiry ON resume_data (expires_at);
+        CREATE INDEX resume_data_file ON resume_data (file);
 
         CREATE TABLE idempotency (
             principal TEXT NOT NULL,

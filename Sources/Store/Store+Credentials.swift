@@ -36,6 +36,13 @@ extension Store {
         }
     }
 
+    /// Whether the app has stored any credential, for itself or for a session.
+    package func hasCredentials(_ app: AppID) async throws -> Bool {
+        try await database.read { db in
+            try db.first("SELECT 1 FROM credential WHERE app = ?1 LIMIT 1", app.rawValue) { _ in true } ?? false
+        }
+    }
+
     package func credentials(of app: AppID, after cursor: Int64, limit: Int) async throws
         -> [(cursor: Int64, credential: CredentialRecord)]
     {

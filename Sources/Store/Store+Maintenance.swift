@@ -20,7 +20,7 @@ extension Store {
                 (SELECT principal, idempotency_key FROM idempotency WHERE created_at <= ?1 LIMIT ?2)
                 """, (now - Self.idempotencyPeriod).milliseconds, limit)
             removed += db.changes
-            try db.execute("DELETE FROM spent_resume_data WHERE expires_at <= ?1", now.milliseconds)
+            try self.sweepResumeData(transaction)
             return removed >= limit
         }
     }
@@ -143,7 +143,8 @@ extension Store {
             return try db.first(
                 """
                 SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE file = ?1) \
-                OR EXISTS (SELECT 1 FROM body WHERE file = ?1)
+                OR EXISTS (SELECT 1 FROM body WHERE file = ?1) \
+                OR EXISTS (SELECT 1 FROM resume_data WHERE file = ?1)
                 """, path
             ) { _ in true } ?? false
         }

@@ -123,7 +123,8 @@ extension Store {
         transaction.addUnfinished(-(entry.suspended + entry.running), app: entry.app)
         entry.state = .invalid
         entry.isForgotten = true
-        entry.isChanged = true
+        // At once: the identifier may be given to a new session in this transaction.
+        try entry.write(db)
     }
 
     private func insertSession(

@@ -1,0 +1,79 @@
+import Base
+package import Core
+import FoundationEssentials
+import Store
+import TransferEngine
+
+/// What a cancel left to go on with, or why there is nothing.
+package enum ResumeOutcome: Sendable {
+    case data(String)
+    case notResumable(reason: String)
+}
+
+/// The content of a resume data token. Sealed, so that clients can keep it but not make it.
+private struct ResumeToken: Codable {
+    var version = 1
+    var nonce: [UInt8]
+    var request: TransferRequest
+    var point: ResumePoint
+}
+
+extension Service {
+    private static let tokenContext = "resume-data/1"
+
+    /// Cancels a download and hands out what another task needs to go on where it was.
+    ///
+    /// - Throws: ``DomainError/taskCompleted``.
+    package func cancelProducingResumeData(_ task: TaskRecord) async throws -> ResumeOutcome {
+        guard task.state != .completed else { throw DomainError.taskCompleted }
+        guard task.specification.kind == .download else {
+            _ = try await command(.cancel(reason: nil), task: task.id)
+            return .notResumable(reason: "Only downloads can be resumed.")
+        }
+        if task.state == .running { _ = try await command(.suspend, task: task.id) }
+        await waitUntilStopped(task.id)
+        let stopped = try await store.task(task.id)
+        guard let point = stopped.progress?.resume, point.offset > 0 else {
+            _ = try await command(.cancel(reason: nil), task: task.id)
+            return .notResumable(
+                reason:
+                    "No bytes are on disk that could be continued: the origin gave no strong validator, or none came.")
+        }
+        let nonce = RandomBytes.make(16)
+        let file = "partial/resume-\(nonce.hexadecimal)"
+        try await engine.disk.move(folder.absolute(folder.partial(task.id)), to: folder.absolute(file))
+        outlet.handle(try await store.cancel(task.id, keeping: file, nonce: nonce, at: clock.now))
+        hub.tasks.signal(task.id)
+        let token = ResumeToken(nonce: nonce, request: task.specification.request, point: point)
+        let bytes = Array(try JSONEncoder().encode(token))
+        return .data(sealer.seal(bytes, boundTo: Self.tokenContext + "/\(task.app.rawValue)").base64URL)
+    }
+
+    /// Waits until the engine has let go of the partial file and what it held is stored.
+    private func waitUntilStopped(_ task: TaskID) async {
+        let deadline = clock.monotonic() + 10_000
+        while await scheduler.isTransferring(task), clock.monotonic() < deadline {
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    /// What resume data says: the request it belongs to, and the bytes to go on with.
+    ///
+    /// - Throws: ``ServiceError/resumeDataInvalid(index:)``, ``DomainError/resumeDataSpent``.
+    func redeem(
+        _ text: String, app: AppID, index: Int
+    ) async throws -> (request: TransferRequest, progress: TaskProgress) {
+        guard let sealed = [UInt8](base64URL: text),
+            let plain = try? sealer.open(sealed, boundTo: Self.tokenContext + "/\(app.rawValue)"),
+            let token = try? JSONDecoder().decode(ResumeToken.self, from: Data(plain)), token.version == 1
+        else { throw ServiceError.resumeDataInvalid(index: index) }
+        let file = try await store.spendResumeData(token.nonce, app: app, at: clock.now)
+        var progress = TaskProgress()
+        if let file, let size = try await engine.disk.size(folder.absolute(file)), size >= token.point.offset {
+            progress.resume = token.point
+            progress.durableOffset = token.point.offset
+            progress.adoptedFile = file
+        }
+        return (token.request, progress)
+    }
+}

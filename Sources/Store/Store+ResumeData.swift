@@ -1,0 +1,51 @@
+package import Core
+import SQLite
+
+extension Store {
+    /// What a cancelled download left can be continued for this long.
+    package static let resumeDataPeriod = Duration.seconds(24 * 3600)
+
+    /// Cancels a task whose partial file was moved to `file`, so that a new task can go on with it.
+    ///
+    /// - Throws: ``DomainError/taskCompleted``.
+    package func cancel(
+        _ id: TaskID, keeping file: String, nonce: [UInt8], at now: Timestamp
+    ) async throws -> Aftermath {
+        try await transact(at: now) { transaction in
+            guard let live = try LiveTask.read(id, transaction.db) else { throw DomainError.taskCompleted }
+            let app = try transaction.session(live.session).app
+            try transaction.db.execute(
+                "INSERT INTO resume_data (nonce, app, file, expires_at) VALUES (?1, ?2, ?3, ?4)", nonce, app.rawValue,
+                file, (now + Self.resumeDataPeriod).milliseconds)
+            _ = try self.carryOut(.cancel(reason: nil), live, transaction)
+        }.1
+    }
+
+    /// Spends resume data: it can be used once.
+    ///
+    /// - Returns: The file to go on with, nil where it is gone: the download begins anew then.
+    /// - Throws: ``DomainError/resumeDataSpent``.
+    package func spendResumeData(_ nonce: [UInt8], app: AppID, at now: Timestamp) async throws -> String? {
+        try await database.write { db in
+            let found = try db.first(
+                "SELECT file, spent, expires_at FROM resume_data WHERE nonce = ?1 AND app = ?2", nonce, app.rawValue
+            ) { ($0.text(0), $0.bool(1), $0.integer(2)) }
+            guard let (file, isSpent, expiresAt) = found else { return nil }
+            guard !isSpent else { throw DomainError.resumeDataSpent }
+            try db.execute("UPDATE resume_data SET spent = 1 WHERE nonce = ?1", nonce)
+            return expiresAt > now.milliseconds ? file : nil
+        }
+    }
+
+    /// Drops resume data that nobody used in time. What was spent is remembered as long.
+    func sweepResumeData(_ transaction: Transaction) throws {
+        let due = try transaction.db.all(
+            "SELECT nonce, file, spent FROM resume_data WHERE expires_at <= ?1 LIMIT 100",
+            transaction.now.milliseconds
+        ) { ($0.blob(0), $0.text(1), $0.bool(2)) }
+        for (nonce, file, isSpent) in due {
+            if !isSpent { try discard(file, transaction) }
+            try transaction.db.execute("DELETE FROM resume_data WHERE nonce = ?1", nonce)
+        }
+    }
+}
