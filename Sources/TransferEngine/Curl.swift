@@ -88,6 +88,9 @@ final class Easy {
         check(ccurl_easy_set_long(raw, option, value), option)
     }
 
+    /// Sets a size that libcurl keeps as it was where the handle still has its last exchange's buffer.
+    func prefer(_ option: CURLoption, _ value: Int) { _ = ccurl_easy_set_long(raw, option, value) }
+
     func set(_ option: CURLoption, offset: Int64) {
         check(ccurl_easy_set_offset(raw, option, curl_off_t(offset)), option)
     }

@@ -59,14 +59,14 @@ extension TransferFault {
         return .tlsHandshake(interrupted: facts.errno == ECONNRESET || broken.contains { facts.message.contains($0) })
     }
 
-    /// The reasons of OpenSSL (`x509_vfy.h`); libcurl checks the host's name itself and leaves the result at 0 then.
+    /// The reasons of OpenSSL (`x509_vfy.h`). libcurl checks the host's name itself, which the result does not show.
     private static func certificate(_ facts: Facts) -> TransferFault {
         switch facts.verifyResult {
+        case _ where facts.message.contains("subject name") || facts.message.contains("subjectAltName"):
+            .certificateWrongHost
         case 9: .certificateNotYetValid
         case 10: .certificateExpired
         case 62: .certificateWrongHost
-        case 0 where facts.message.contains("subject name") || facts.message.contains("subjectAltName"):
-            .certificateWrongHost
         default: .certificateUntrusted
         }
     }

@@ -1,5 +1,6 @@
 package import Base
-package import Glibc
+import CLinux
+import Glibc
 
 /// A call to the system that failed, with its name and `errno`.
 package struct DiskError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -28,15 +29,15 @@ package final class OpenFile: Sendable {
     deinit { close(descriptor) }
 
     /// Opens a path without following a symbolic link at its end.
-    package static func open(_ path: String, _ flags: Int32, mode: mode_t = 0o600) throws(DiskError) -> OpenFile {
-        let descriptor = Glibc.open(path, flags | O_CLOEXEC | O_NOFOLLOW, mode)
+    package static func open(_ path: String, _ flags: Int32, mode: UInt32 = 0o600) throws(DiskError) -> OpenFile {
+        let descriptor = Glibc.open(path, flags | O_CLOEXEC | O_NOFOLLOW, mode_t(mode))
         guard descriptor >= 0 else { throw DiskError("open", errno: errno) }
         return OpenFile(descriptor: descriptor)
     }
 
     package func size() throws(DiskError) -> Int64 { Int64(try status().st_size) }
 
-    package func status() throws(DiskError) -> stat {
+    func status() throws(DiskError) -> stat {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw DiskError("fstat", errno: errno) }
         return status

@@ -1,0 +1,66 @@
+import Base
+import Glibc
+
+/// A program of the machine that a test needs, killed when the last reference goes.
+package final class ChildProcess: Sendable {
+    package struct Failed: Error, CustomStringConvertible {
+        package let arguments: [String]
+        package let status: Int32
+        package let errors: String
+        package var description: String { "\(arguments.joined(separator: " ")): \(status) \(errors)" }
+    }
+
+    private let pid: pid_t
+    private let output: Int32
+    private let errors: Int32
+    /// What `waitpid` said, once it ended.
+    private let status = Locked<Int32?>(nil)
+
+    /// Starts a program, named by its absolute path. What it writes must fit into a pipe (64 KiB).
+    package init(_ arguments: [String]) async throws {
+        (pid, output, errors) = try await Spawner.start(arguments, environment: ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"])
+    }
+
+    deinit {
+        if poll() == nil {
+            kill(-pid, SIGKILL)
+            var code: Int32 = 0
+            waitpid(pid, &code, 0)
+        }
+        close(output)
+        close(errors)
+    }
+
+    /// Runs a program to its end. Throws where it does not end with 0; returns what it wrote.
+    @discardableResult
+    package static func run(_ arguments: [String], within limit: Duration = .seconds(30)) async throws -> [UInt8] {
+        let process = try await ChildProcess(arguments)
+        let status = try await eventually("the end of \(arguments[0])", within: limit) { process.poll() }
+        guard status == 0 else {
+            throw Failed(
+                arguments: arguments, status: status,
+                errors: String(decoding: Self.readAll(process.errors), as: UTF8.self))
+        }
+        return Self.readAll(process.output)
+    }
+
+    /// The wait status once it ended.
+    private func poll() -> Int32? {
+        status.withLock { status in
+            var code: Int32 = 0
+            if status == nil, waitpid(pid, &code, WNOHANG) == pid { status = code }
+            return status
+        }
+    }
+
+    private static func readAll(_ descriptor: Int32) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while true {
+            let piece = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
+                count = max(0, read(descriptor, buffer.baseAddress, buffer.count))
+            }
+            guard !piece.isEmpty else { return bytes }
+            bytes += piece
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Base
+import Glibc
+import HTTPServer
+import Testing
+
+struct TLSTests {
+    /// Valid until 2126 for `localhost`; its key stands below, so it proves nothing to anybody.
+    private let certificate = """
+        -----BEGIN CERTIFICATE-----
+        MIIBmzCCAUGgAwIBAgIUFAcv/5LOWtGydiJwREgRoxY9VTIwCgYIKoZIzj0EAwIw
+        FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTA5NTU0N1oYDzIxMjYxMDI4
+        MDk1NTQ3WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+        PQMBBwNCAAQQ1nxOKTYo2BK520rBoFjmgnsHE8HBqhCfHa8Oqmho9AFi2YpxkcgU
+        GGv/S/8dYHRqQAQkEX7D2nUKlrv1dUWvo28wbTAdBgNVHQ4EFgQUIMyLvnyphOpy
+        Ok3GJ9iuPQutTW8wHwYDVR0jBBgwFoAUIMyLvnyphOpyOk3GJ9iuPQutTW8wDwYD
+        VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+        zj0EAwIDSAAwRQIhAOMvwYtMsCxTBBCGstc6ID/61UK5cd6/JU1Bk0Shvg5IAiBg
+        tadwrcwimk5MJDphDvpBnOrjvh2e3M6pAT+vAVAiig==
+        -----END CERTIFICATE-----
+
+        """
+    private let key = """
+        -----BEGIN PRIVATE KEY-----
+        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgrJWQed4Swlut5ewj
+        xy5BXDFybwQJDv0xtsBw0R3gMnWhRANCAAQQ1nxOKTYo2BK520rBoFjmgnsHE8HB
+        qhCfHa8Oqmho9AFi2YpxkcgUGGv/S/8dYHRqQAQkEX7D2nUKlrv1dUWv
+        -----END PRIVATE KEY-----
+
+        """
+
+    /// What OpenSSL sends first for `localhost`.
+    private let clientHello = """
+        1603010200010001fc030370c53185f4b0156ac1bac336016a26e1b7ce714baa9d1d0cab75bc7b014c835b2028e471eafa74
+        9b89619c26b70f6350462413069273af78df6179eba499e9f0e30024130213031301c02cc030c02bc02fcca9cca8c024c028
+        c023c027009f009e006b006700ff0100018f0000000e000c0000096c6f63616c686f7374000b000403000102000a00160014
+        001d0017001e0019001801000101010201030104002300000016000000170000000d002a0028040305030603080708080809
+        080a080b080408050806040105010601030303010302040205020602002b00050403040303002d0002010100330026002400
+        1d0020a2dbba23a51f528eef9bef226fe8212f62eeae92a176e5a8413a838952a50357001500e40000000000000000000000
+        0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
+        0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
+        0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
+        0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
+        0000000000000000000000000000000000
+        """
+
+    @Test func `a TLS server greets a TLS client and tells a plain one nothing`() async throws {
+        let server = try HTTPServer.start(
+            address: "127.0.0.1", port: 0, tls: (certificate, key),
+            router: Router([Route("GET", "/x") { _ in text("x") }]),
+            refusal: plainRefusal, log: .none)
+        let digits = Array(clientHello.utf8.filter { $0 != 0x0A })
+        let hello = stride(from: 0, to: digits.count, by: 2).compactMap {
+            UInt8(String(decoding: digits[$0..<($0 + 2)], as: UTF8.self), radix: 16)
+        }
+        try await blocking {
+            let client = try RawClient(server.port)
+            try client.send(hello)
+            let record = try client.take(6)
+            #expect(record[0] == 22)  // Handshake (RFC 8446, section 5.1),
+            #expect(record[5] == 2)  // ServerHello.
+            let plain = try RawClient(server.port)
+            try plain.request("GET", "/x")
+            #expect(throws: (any Error).self) { try plain.answer() }
+        }
+        await server.stop(within: .seconds(5))
+    }
+}

@@ -1,0 +1,146 @@
+import Base
+import Core
+import TestSupport
+import Testing
+import TransferEngine
+
+@Suite(.enabled(if: TLSOrigin.isAvailable, "nginx and openssl are installed")) struct TLSTests {
+    @Test func `A trusted server speaks HTTP2, and its connection is shared by many`() async throws {
+        let harness = try EngineHarness()
+        // More requests than a connection takes: GOAWAY in the middle is nobody's failure.
+        let origin = try await TLSOrigin(settings: "keepalive_requests 50;")
+        for number in 0..<200 {
+            origin.folder.write(Content.bytes(seed: UInt64(number), length: number * 2000), to: "www/\(number)")
+        }
+        let requests = (0..<200).map { number in
+            harness.request("/") {
+                $0.url = origin.url("/\(number)")
+                $0.tls.caFile = origin.caFile
+            }
+        }
+        for request in requests { harness.engine.start(request) }
+        var shared = 0
+        for (number, request) in requests.enumerated() {
+            let result = try await harness.result(of: request)
+            #expect(result.outcome == .complete)
+            #expect(result.length == Int64(number * 2000))
+            #expect(
+                result.digests[.sha256].map(Content.hex) == Content.sha256(seed: UInt64(number), length: number * 2000))
+            #expect(result.metrics.networkProtocolName == "h2")
+            #expect(result.metrics.tlsVersion == "TLSv1.3")
+            #expect(result.metrics.tlsCipher?.hasPrefix("TLS_") == true)
+            if result.metrics.isReusedConnection { shared += 1 }
+        }
+        #expect(shared > 20)
+    }
+
+    @Test func `HTTP1 is spoken where it is asked for`() async throws {
+        let harness = try EngineHarness()
+        let origin = try await TLSOrigin()
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.url = origin.url("/client")
+                $0.tls.caFile = origin.caFile
+                $0.httpVersion = .http1
+            })
+        #expect(result.metrics.networkProtocolName == "http/1.1")
+        #expect(result.metrics.secureConnectionEnd != nil)
+    }
+
+    @Test func `A server that is not trusted is told with its key, and the key can be trusted`() async throws {
+        let harness = try EngineHarness()
+        let origin = try await TLSOrigin(name: "DNS:elsewhere.test")
+        let pin = try await origin.pin()
+        let untrusted = try await harness.run(harness.request("/") { $0.url = origin.url("/client") })
+        #expect(untrusted.outcome == .failed(.certificateUntrusted))
+        #expect(untrusted.serverPublicKey == pin)
+        #expect(untrusted.head == nil)
+        let trusted = try await harness.run(
+            harness.request("/") {
+                $0.url = origin.url("/client")
+                $0.tls.trustedServerKey = pin
+            })
+        #expect(trusted.outcome == .complete)
+        // Without that trust its connection is of no use to the same pool.
+        let again = try await harness.run(harness.request("/") { $0.url = origin.url("/client") })
+        #expect(again.outcome == .failed(.certificateUntrusted))
+    }
+
+    @Test func `Pins hold beside the certificate and beside trust in a key`() async throws {
+        let harness = try EngineHarness()
+        let origin = try await TLSOrigin()
+        let pin = try await origin.pin()
+        let other = "sha256/" + String(repeating: "A", count: 43) + "="
+        func outcome(pins: [String], trusting key: String? = nil) async throws -> ExchangeOutcome {
+            try await harness.run(
+                harness.request("/") {
+                    $0.url = origin.url("/client")
+                    $0.tls = TLSSettings(pinnedPublicKeys: pins, trustedServerKey: key, caFile: origin.caFile)
+                }
+            ).outcome
+        }
+        #expect(try await outcome(pins: [other, pin]) == .complete)
+        #expect(try await outcome(pins: [other]) == .failed(.pinMismatch))
+        #expect(try await outcome(pins: [], trusting: other) == .failed(.pinMismatch))
+        #expect(try await outcome(pins: [other], trusting: pin) == .failed(.pinMismatch))
+        #expect(try await outcome(pins: [pin], trusting: pin) == .complete)
+    }
+
+    @Test func `Why a certificate is refused is told apart`() async throws {
+        let harness = try EngineHarness()
+        let elsewhere = try await TLSOrigin(name: "DNS:elsewhere.test")
+        let expired = try await TLSOrigin(validity: ("20200101000000Z", "20200102000000Z"))
+        let early = try await TLSOrigin(validity: ("20900101000000Z", "20910101000000Z"))
+        for (origin, fault) in [
+            (elsewhere, TransferFault.certificateWrongHost), (expired, .certificateExpired),
+            (early, .certificateNotYetValid),
+        ] {
+            let result = try await harness.run(
+                harness.request("/") {
+                    $0.url = origin.url("/client")
+                    $0.tls.caFile = origin.caFile
+                })
+            #expect(result.outcome == .failed(fault), "\(result.curlMessage)")
+            #expect(result.serverPublicKey != nil)
+        }
+    }
+
+    @Test func `A client shows its certificate`() async throws {
+        let harness = try EngineHarness()
+        let origin = try await TLSOrigin()
+        var certificate = ClientCertificate(certificates: origin.file("client.pem"), key: origin.file("client.key"))
+        func run(pool: Int64) async throws -> ExchangeResult {
+            let certificate = certificate
+            return try await harness.run(
+                harness.request("/") {
+                    $0.pool = pool
+                    $0.url = origin.url("/client")
+                    $0.tls.caFile = origin.caFile
+                    $0.tls.clientCertificate = certificate
+                })
+        }
+        #expect(try await run(pool: 1).bytes == Array("SUCCESS".utf8))
+        certificate.key = Array("no key".utf8)
+        #expect(try await run(pool: 2).outcome == .failed(.clientCertificateInvalid))
+    }
+
+    @Test func `A server that is too old is refused`() async throws {
+        let harness = try EngineHarness()
+        let origin = try await TLSOrigin(protocols: "TLSv1.2")
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.url = origin.url("/client")
+                $0.tls.caFile = origin.caFile
+                $0.tls.minimumVersion = .v13
+            })
+        #expect(result.outcome == .failed(.tlsHandshake(interrupted: false)), "\(result.curlMessage)")
+    }
+
+    @Test func `A handshake that breaks is interrupted`() async throws {
+        let harness = try EngineHarness()
+        // An origin that hangs up on what it does not understand.
+        let result = try await harness.run(
+            harness.request("/") { $0.url = "https://127.0.0.1:\(harness.origin.port)/" })
+        #expect(result.outcome == .failed(.tlsHandshake(interrupted: true)), "\(result.curlMessage)")
+    }
+}
