@@ -70,7 +70,7 @@ let package = Package(
         tests("StoreTests", ["Store", "Base", "Core", "TestSupport"]),
         tests("ServiceTests", ["Service", "Store", "TransferEngine", "Base", "Core", "TestSupport"]),
         tests("LaunchesTests", ["Launches", "Store", "TransferEngine", "Base", "Core", "TestSupport"]),
-        tests("APITests", ["API", "Wire", "HTTPServer", "Base", "Core"]),
+        tests("APITests", ["API", "Wire", "HTTPServer", "Service", "Launches", "Base", "Core", "TestSupport"]),
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
         tests("SystemTests", ["TestSupport", "Base", "Core", "Wire", "urlsessiond"]),
     ]

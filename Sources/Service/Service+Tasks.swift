@@ -45,7 +45,12 @@ extension Service {
 
     /// Fetches what an order's body names, so that the task keeps its bytes whatever happens to their source.
     private func prepare(_ order: TaskOrder, index: Int, in session: SessionRecord) async throws -> NewTask {
-        let url = try URLParts.parse(order.specification.request.url)
+        let url: ParsedURL
+        do {
+            url = try URLParts.parse(order.specification.request.url)
+        } catch {
+            throw ServiceError.invalidURL(index: index, detail: error.explanation)
+        }
         var task = NewTask(
             specification: order.specification, origin: url.origin, isSuspended: order.isSuspended)
         switch order.body {

@@ -10,6 +10,8 @@ package enum ServiceError: Error, Hashable, Sendable {
     /// The task whose content should be sent has none.
     case contentUnavailable(index: Int)
     case resumeDataInvalid(index: Int)
+    /// Not a URL that a transfer can be made to. The index is that of the order, nil where there is only one.
+    case invalidURL(index: Int?, detail: String)
     /// Below the floor of free bytes.
     case insufficientStorage
     case shuttingDown

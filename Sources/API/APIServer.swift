@@ -1,0 +1,82 @@
+package import Base
+import Core
+package import HTTPServer
+package import Service
+import Wire
+
+/// The API: makes requests of HTTP into calls of the service, and what comes of them into answers.
+package final class APIServer: Sendable {
+    package let settings: APISettings
+    package let service: Service
+    package let metrics: Metrics
+    package let log: Log
+    let authenticator: Authenticator
+    let idempotencyKeys: IdempotencyKeys
+    let cursors: CursorSeal
+    let held: HeldRequests
+    let limiter: RateLimiter?
+
+    package init(settings: APISettings, service: Service, metrics: Metrics, log: Log) {
+        self.settings = settings
+        self.service = service
+        self.metrics = metrics
+        self.log = log
+        authenticator = Authenticator(service: service, settings: settings)
+        idempotencyKeys = IdempotencyKeys(service: service)
+        cursors = CursorSeal(key: settings.cursorKey)
+        held = HeldRequests(limit: settings.heldRequestsPerKey)
+        limiter = settings.rateLimit.map { RateLimiter(perSecond: $0, clock: service.clock) }
+    }
+
+    /// Every route of the API.
+    package var routes: [Route] {
+        let groups: [[Route]] = []
+        return groups.flatMap { $0 }
+    }
+
+    package var router: Router { Router(routes, options: options) }
+
+    /// What the server answers in place of a handler.
+    package func refuse(_ reason: RefusalReason, _ requestID: String) -> HTTPResponse { Problem(reason).response() }
+
+    /// Adds what belongs on every answer.
+    package func adorn(_ request: HTTPRequest, _ response: inout HTTPResponse) {
+        response.headers.append(("X-Content-Type-Options", "nosniff"))
+        if !response.headers.contains(where: { $0.0 == "Cache-Control" }) {
+            response.headers.append(("Cache-Control", "no-cache"))
+        }
+        guard !settings.corsOrigins.isEmpty else { return }
+        response.headers.append(("Vary", "Origin"))
+        guard let origin = allowedOrigin(of: request) else { return }
+        response.headers.append(("Access-Control-Allow-Origin", origin))
+        response.headers.append(
+            (
+                "Access-Control-Expose-Headers",
+                "ETag, Link, Location, Retry-After, X-Request-Id, Content-Range, Repr-Digest, Upload-Offset, "
+                    + "Upload-Complete"
+            ))
+    }
+
+    /// Answers `OPTIONS`, a browser's preflight among them.
+    private func options(_ request: HTTPRequest, _ allow: [String]) -> HTTPResponse {
+        var headers = [("Allow", allow.joined(separator: ", "))]
+        if allowedOrigin(of: request) != nil, request.headers["Access-Control-Request-Method"] != nil {
+            headers.append(("Access-Control-Allow-Methods", allow.joined(separator: ", ")))
+            headers.append(
+                (
+                    "Access-Control-Allow-Headers",
+                    "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Range, "
+                        + "If-Range, Content-Digest, Repr-Digest, Upload-Complete, Upload-Length, Upload-Offset, "
+                        + "X-Request-Id, traceparent"
+                ))
+            headers.append(("Access-Control-Max-Age", "600"))
+        }
+        return HTTPResponse(status: 204, headers: headers)
+    }
+
+    private func allowedOrigin(of request: HTTPRequest) -> String? {
+        guard let origin = request.headers["Origin"] else { return nil }
+        let isAllowed = settings.corsOrigins.contains { $0 == "*" || $0.utf8.elementsEqual(origin.utf8) }
+        return isAllowed ? origin : nil
+    }
+}

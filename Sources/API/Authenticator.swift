@@ -1,0 +1,120 @@
+import Base
+import Core
+import Service
+import Wire
+
+/// Finds out who makes a request.
+///
+/// Only hashes are compared, in constant time. A key that names an unknown identifier costs a comparison and, the first
+/// time, a look into the store, as one with a wrong secret does.
+final class Authenticator: Sendable {
+    /// Key records as the store has them; `.some(nil)` for identifiers it does not know.
+    private struct Cache {
+        var records: [String: KeyRecord?] = [:]
+        /// Rises when something is dropped, so that a read that began before does not bring it back.
+        var generation: UInt64 = 0
+    }
+
+    private static let cacheLimit = 10_000
+    private static let nothing = [UInt8](repeating: 0, count: 32)
+
+    private let service: Service
+    private let adminKeyHash: [UInt8]
+    private let literalKeys: [APISettings.LiteralKey]
+    private let cache = Locked(Cache())
+
+    init(service: Service, settings: APISettings) {
+        self.service = service
+        adminKeyHash = settings.adminKeyHash
+        literalKeys = settings.literalKeys
+    }
+
+    /// Who has this `Authorization` field.
+    ///
+    /// - Throws: ``Problem`` `unauthorized`; what the store throws.
+    func caller(authorization: String?) async throws -> Caller {
+        guard let authorization else { throw Problem(.unauthorized, "Send a key as: Authorization: Bearer KEY.") }
+        guard let token = Self.bearerToken(authorization) else {
+            throw Problem(.unauthorized, "Authorization must be Bearer and a key.")
+        }
+        let hash = Digest.of(Array(token.utf8))
+        if ConstantTime.equal(hash, adminKeyHash) { return .operator }
+        for key in literalKeys where ConstantTime.equal(hash, key.hash) {
+            return .app(key.app, keyIdentifier: key.keyIdentifier, scopes: Set(Core.Scope.allCases))
+        }
+        let record = try await record(APIKey.identifier(in: token) ?? "")
+        let isRight = ConstantTime.equal(hash, record?.hash ?? Self.nothing)
+        guard isRight, let record else { throw Problem(.unauthorized, "There is no such key.") }
+        if let end = record.expiresAt, end <= service.clock.now {
+            throw Problem(.unauthorized, "The key has expired.")
+        }
+        return .app(record.app, keyIdentifier: record.keyIdentifier, scopes: Set(record.scopes))
+    }
+
+    /// Whether a caller who was let in earlier still would be: its key is neither revoked nor expired.
+    func stillAdmits(_ caller: Caller) async -> Bool {
+        guard case .app(let app, let keyIdentifier, _) = caller,
+            !literalKeys.contains(where: { $0.keyIdentifier == keyIdentifier })
+        else { return true }
+        guard let record = try? await record(keyIdentifier), record.app == app else { return false }
+        return record.expiresAt.map { $0 > service.clock.now } ?? true
+    }
+
+    /// Forgets a key, because it was made or revoked.
+    func keyChanged(_ keyIdentifier: String) {
+        cache.withLock { cache in
+            cache.generation += 1
+            cache.records[keyIdentifier] = nil
+        }
+    }
+
+    /// Forgets all keys, because an app is gone.
+    func allKeysChanged() {
+        cache.withLock { cache in
+            cache.generation += 1
+            cache.records = [:]
+        }
+    }
+
+    private func record(_ keyIdentifier: String) async throws -> KeyRecord? {
+        let (known, generation) = cache.withLock { ($0.records[keyIdentifier], $0.generation) }
+        if let known { return known }
+        let record = try await service.key(keyIdentifier)
+        cache.withLock { cache in
+            guard cache.generation == generation else { return }
+            if cache.records.count >= Self.cacheLimit { cache.records = [:] }
+            cache.records[keyIdentifier] = .some(record)
+        }
+        return record
+    }
+
+    private static func bearerToken(_ authorization: String) -> String? {
+        let parts = authorization.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
+        guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
+        let token = parts[1].drop { $0 == " " }
+        guard !token.isEmpty, token.utf8.count <= 512 else { return nil }
+        return String(token)
+    }
+}
+
+/// Keys of apps: `usd_`, the identifier, `_`, and 256 random bits in base 62.
+enum APIKey {
+    private static let prefix = "usd_"
+    private static let secretLength = 43
+
+    static func make() -> (keyIdentifier: String, key: String, hash: [UInt8]) {
+        let keyIdentifier = RandomBytes.make(12).base62
+        let key = "\(prefix)\(keyIdentifier)_\(RandomBytes.make(32).base62)"
+        return (keyIdentifier, key, Digest.of(Array(key.utf8)))
+    }
+
+    /// The identifier that a key names, or nil for what is not made like a key.
+    static func identifier(in key: String) -> String? {
+        let bytes = Array(key.utf8)
+        let head = Array(prefix.utf8)
+        guard bytes.starts(with: head), bytes.count > head.count + 1 + secretLength else { return nil }
+        let end = bytes.count - secretLength - 1
+        guard bytes[end] == UInt8(ascii: "_") else { return nil }
+        return String(decoding: bytes[head.count..<end], as: UTF8.self)
+    }
+}

@@ -1,0 +1,124 @@
+import Core
+import HTTPServer
+import Wire
+
+extension Call {
+    /// The value of a query parameter.
+    func query(_ name: String) -> String? {
+        request.query.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
+    }
+
+    /// A whole number.
+    func queryInteger(_ name: String, in range: ClosedRange<Int64>) throws -> Int64? {
+        guard let text = query(name) else { return nil }
+        let isNumber = (1...19).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        guard isNumber, let number = Int64(text), range.contains(number) else {
+            let top = range.upperBound == .max ? "on" : "to \(range.upperBound)"
+            throw Problem.query(name, "This must be a whole number from \(range.lowerBound) \(top).")
+        }
+        return number
+    }
+
+    /// A number, possibly with a fraction.
+    func queryNumber(_ name: String, in range: ClosedRange<Double>) throws -> Double? {
+        guard let text = query(name) else { return nil }
+        let isNumber = text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
+        guard isNumber, let number = Double(text), range.contains(number) else {
+            throw Problem.query(
+                name, "This must be a number from \(Int(range.lowerBound)) to \(Int(range.upperBound)).")
+        }
+        return number
+    }
+
+    /// One of the words that `value` knows.
+    func queryWord<Word>(_ name: String, _ words: [(String, Word)]) throws -> Word? {
+        guard let text = query(name) else { return nil }
+        guard let word = words.first(where: { $0.0.utf8.elementsEqual(text.utf8) }) else {
+            throw Problem.query(name, "This must be one of: \(words.map(\.0).joined(separator: ", ")).")
+        }
+        return word.1
+    }
+
+    /// A text of 1 to 256 bytes.
+    func queryText(_ name: String) throws -> String? {
+        guard let text = query(name) else { return nil }
+        guard (1...256).contains(text.utf8.count) else {
+            throw Problem.query(name, "This must be 1 to 256 bytes long in UTF-8.")
+        }
+        return text
+    }
+
+    /// Refuses parameters that the route does not know, and those that stand twice.
+    func checkQuery(_ known: [String]) throws {
+        var seen: Set<String> = []
+        for (name, _) in request.query {
+            guard known.contains(where: { $0.utf8.elementsEqual(name.utf8) }) else {
+                let choice = known.isEmpty ? "There are none here." : "There are: \(known.joined(separator: ", "))."
+                throw Problem.query(name, "There is no such query parameter. \(choice)")
+            }
+            guard seen.insert(name).inserted else { throw Problem.query(name, "This parameter stands twice.") }
+        }
+    }
+
+    // MARK: Pages
+
+    /// How many items a page may have.
+    func limit() throws -> Int { Int(try queryInteger("limit", in: 1...1000) ?? 100) }
+
+    /// Where the page begins: the position of the last item of the page before, 0 for the first page.
+    func cursor() throws -> Int64 {
+        guard let cursor = query("cursor") else { return 0 }
+        guard let position = server.cursors.position(in: cursor, of: listName) else {
+            throw Problem.query("cursor", "This is not the nextCursor of a page of this list.")
+        }
+        return position
+    }
+
+    /// A page of a list.
+    ///
+    /// - Parameters:
+    ///   - fetch: Reads up to so many records after a position.
+    ///   - position: Where a record stands in the list.
+    ///   - write: What a record is to the client.
+    func page<Record, Item: JSONWritable>(
+        fetch: (_ after: Int64, _ limit: Int) async throws -> [Record], position: (Record) -> Int64,
+        write: (Record) async throws -> Item
+    ) async throws -> HTTPResponse {
+        let limit = try limit()
+        let records = try await fetch(cursor(), limit + 1)
+        var items: [Item] = []
+        items.reserveCapacity(min(limit, records.count))
+        for record in records.prefix(limit) { items.append(try await write(record)) }
+        let last = records.count > limit ? position(records[limit - 1]) : nil
+        let next = last.map { server.cursors.cursor(at: $0, of: listName) }
+        var response = HTTPResponse.json(Page(items: items, nextCursor: next))
+        if let next { response.headers.append(("Link", "<\(target(cursor: next))>; rel=\"next\"")) }
+        return response
+    }
+
+    /// What a cursor is bound to: whose list it is, which, and how it is filtered.
+    private var listName: String {
+        let filters = request.query.filter { $0.name != "limit" && $0.name != "cursor" }
+            .map { "\($0.name)=\($0.value)" }.sorted()
+        return ([caller.principal] + request.segments + ["?"] + filters).joined(separator: "\u{0}")
+    }
+
+    /// The request's target with another cursor.
+    private func target(cursor: String) -> String {
+        let parts = request.rawTarget.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let kept = (parts.count > 1 ? parts[1].split(separator: "&") : []).filter { !$0.hasPrefix("cursor=") }
+        return "\(parts[0])?" + (kept.map(String.init) + ["cursor=\(cursor)"]).joined(separator: "&")
+    }
+}
+
+extension Problem {
+    /// A fault of a query parameter.
+    static func query(_ name: String, _ detail: String) -> Problem {
+        Problem(.invalidValue, "\(name): \(detail)", errors: [Entry(pointer: name, detail: detail)])
+    }
+
+    /// A fault of a header field.
+    static func header(_ name: String, _ detail: String) -> Problem {
+        Problem(.invalidValue, "\(name): \(detail)")
+    }
+}

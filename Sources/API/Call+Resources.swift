@@ -1,0 +1,79 @@
+import Base
+import Core
+import HTTPServer
+import Wire
+
+extension HTTPResponse {
+    /// An answer in JSON.
+    static func json(
+        _ value: some JSONWritable, status: Int = 200, headers: [(String, String)] = []
+    ) -> HTTPResponse {
+        HTTPResponse(
+            status: status, headers: [("Content-Type", MediaTypes.json)] + headers, body: .bytes(value.jsonBytes))
+    }
+
+    /// 204.
+    static let nothing = HTTPResponse(status: 204)
+}
+
+extension Call {
+    /// A resource with its `ETag`, or 304 where the client has it already.
+    ///
+    /// The tag begins with the revision, which is what `If-Match` looks at, and goes on with a digest of what else is in
+    /// the answer, such as counters, so that equal tags mean equal bytes.
+    ///
+    /// - Parameter isLive: The answer tells of progress, so it is never 304.
+    func resource(
+        _ value: some JSONWritable, revision: Int64, status: Int = 200, location: String? = nil, isLive: Bool = false
+    ) -> HTTPResponse {
+        let bytes = value.jsonBytes
+        let tag = "\"r\(revision)-\(Array(Digest.of(bytes).prefix(6)).hexadecimal)\""
+        if !isLive, request.method == "GET" || request.method == "HEAD", has(tag, in: "If-None-Match") {
+            return HTTPResponse(status: 304, headers: [("ETag", tag)])
+        }
+        var headers = [("Content-Type", MediaTypes.json), ("ETag", tag)]
+        if let location { headers.append(("Location", location)) }
+        return HTTPResponse(status: status, headers: headers, body: .bytes(bytes))
+    }
+
+    /// Whether a field of entity tags names `tag`. `If-None-Match` compares weakly (RFC 9110 section 13.1.2).
+    func has(_ tag: String, in field: String) -> Bool {
+        entityTags(field).contains { $0 == "*" || $0 == tag || $0 == "W/\(tag)" }
+    }
+
+    /// Checks `If-Match` against the revision that is there.
+    ///
+    /// - Returns: The revision that the change must find, nil where the client does not care.
+    /// - Throws: ``Problem`` `precondition-failed`.
+    func expectedRevision(of revision: Int64?) throws -> Int64? {
+        guard request.headers["If-Match"] != nil else { return nil }
+        let tags = entityTags("If-Match")
+        guard let revision else {
+            throw Problem(.preconditionFailed, "There is nothing here yet that could match If-Match.")
+        }
+        if tags.contains("*") { return nil }
+        guard tags.contains(where: { $0 == "\"r\(revision)\"" || $0.hasPrefix("\"r\(revision)-") }) else {
+            throw Problem(.preconditionFailed, "The resource has changed since; its revision is \(revision).")
+        }
+        return revision
+    }
+
+    private func entityTags(_ field: String) -> [String] {
+        request.headers.all(field).flatMap { $0.split(separator: ",") }
+            .map { String($0.drop { $0 == " " || $0 == "\t" }) }
+            .map { tag in
+                var tag = tag
+                while tag.last == " " || tag.last == "\t" { tag.removeLast() }
+                return tag
+            }
+    }
+
+    /// Keeps the answer to a request with an `Idempotency-Key` in the commit that does what the request asks for.
+    ///
+    /// - Parameter render: Makes the answer of the result; runs on the writer's thread.
+    func recording<Result>(
+        holdsSecrets: Bool = false, _ render: @escaping @Sendable (Result) -> HTTPResponse
+    ) -> Recording<Result>? {
+        idempotency?.recording(holdsSecrets: holdsSecrets, render)
+    }
+}

@@ -1,0 +1,85 @@
+import Base
+import Core
+import HTTPServer
+import Service
+import Wire
+
+/// One request on its way to an answer: who makes it, what it says, and what the service has.
+struct Call: Sendable {
+    let server: APIServer
+    let caller: Caller
+    var request: HTTPRequest
+    /// The representation that the client likes best of those the route has.
+    var accepted: String
+    /// Set where the request has an `Idempotency-Key`.
+    var idempotency: IdempotencyKeys.Entry?
+
+    var service: Service { server.service }
+    var log: Log { server.log.with("request", request.requestID) }
+
+    /// The app behind the key.
+    var app: AppID {
+        get throws {
+            guard case .app(let app, _, _) = caller else {
+                throw Problem(.insufficientScope, "This is for the keys of apps.")
+            }
+            return app
+        }
+    }
+
+    // MARK: The path
+
+    /// A segment of the path that stands where the route has `{name}`.
+    func parameter(_ name: String) -> String { request.parameters[name] ?? "" }
+
+    /// A segment that must be a positive whole number; anything else names nothing.
+    func number(_ name: String) throws -> Int64 {
+        let text = parameter(name)
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), text.utf8.first != 0x30, let number = Int64(text)
+        else { throw DomainError.notFound }
+        return number
+    }
+
+    /// The session that the path names.
+    func session() async throws -> SessionRecord {
+        try await service.session(parameter("identifier"), app: app)
+    }
+
+    // MARK: The body
+
+    /// The bytes of a body that was collected.
+    var bodyBytes: [UInt8] {
+        guard case .bytes(let bytes) = request.body else { return [] }
+        return bytes
+    }
+
+    /// Reads the body as JSON; all its faults are told at once.
+    func read<Body: JSONReadable>(_ type: Body.Type = Body.self) throws -> Body { try Body(parsing: bodyBytes) }
+
+    /// Reads the body as JSON, or an empty object where there is none.
+    func readIfPresent<Body: JSONReadable>(_ type: Body.Type = Body.self) throws -> Body {
+        try Body(parsing: bodyBytes.isEmpty ? Array("{}".utf8) : bodyBytes)
+    }
+
+    // MARK: Waiting
+
+    /// Runs something that waits, counted against what one key may have waiting.
+    func holding<Result>(_ body: () async throws -> Result) async throws -> Result {
+        guard server.held.begin(caller.key) else {
+            throw Problem(.rateLimited, "This key has too many requests waiting already.")
+        }
+        defer { server.held.end(caller.key) }
+        return try await body()
+    }
+
+    /// Until when the client wants to wait, on the monotonic clock in milliseconds; nil where it does not.
+    func waitDeadline() throws -> Int64? {
+        guard let seconds = try queryNumber("wait", in: 0...60), seconds > 0 else { return nil }
+        return service.clock.monotonic() + Int64(seconds * 1000)
+    }
+}
+
+/// The body of a request that says nothing.
+struct NoMembers: JSONReadable {
+    init(reading reader: inout ObjectReader) {}
+}

@@ -1,0 +1,43 @@
+import Core
+
+/// Who makes a request.
+enum Caller: Hashable, Sendable {
+    /// Nobody was asked for a key.
+    case anyone
+    /// Whoever has the admin key.
+    case `operator`
+    case app(AppID, keyIdentifier: String, scopes: Set<Scope>)
+
+    /// Whose idempotency keys and cursors they are: all keys of an app share them.
+    var principal: String {
+        switch self {
+        case .anyone: "anyone"
+        case .operator: "operator"
+        case .app(let app, _, _): "app/\(app.rawValue)"
+        }
+    }
+
+    /// By which requests are counted.
+    var key: String {
+        switch self {
+        case .anyone: "anyone"
+        case .operator: "operator"
+        case .app(_, let keyIdentifier, _): "key/\(keyIdentifier)"
+        }
+    }
+}
+
+/// Who may use a route.
+enum Access: Sendable {
+    /// Everybody, without a key.
+    case open
+    case `operator`
+    /// A key of an app that has one of these scopes.
+    case app(Set<Scope>)
+
+    static let read = Access.app([.sessionsRead])
+    static let write = Access.app([.sessionsWrite])
+    static let events = Access.app([.events])
+    static let readOrEvents = Access.app([.sessionsRead, .events])
+    static let ownApp = Access.app([.app])
+}

@@ -1,0 +1,62 @@
+import Core
+
+/// Content negotiation (RFC 9110 sections 8.3.1 and 12.5.1).
+enum MediaTypes {
+    static let json = "application/json"
+    static let lines = "application/x-ndjson"
+    static let problem = "application/problem+json"
+    static let eventStream = "text/event-stream"
+
+    /// The type and subtype of a `Content-Type`, in lower case, where its parameters are ones we understand.
+    static func ofBody(_ contentType: String) -> String? {
+        let parts = contentType.split(separator: ";", omittingEmptySubsequences: false).map(trimmed)
+        for parameter in parts.dropFirst() {
+            guard let equals = parameter.firstIndex(of: "=") else { continue }
+            let name = parameter[..<equals].lowercased()
+            let value = parameter[parameter.index(after: equals)...].lowercased().filter { $0 != "\"" }
+            if name == "charset", value != "utf-8" { return nil }
+        }
+        return parts.first?.lowercased()
+    }
+
+    /// The first of `offered` that the `Accept` fields like best; nil when they exclude all.
+    static func choose(_ offered: [String], accept: [String]) -> String? {
+        guard !accept.isEmpty else { return offered.first }
+        let ranges = accept.flatMap { $0.split(separator: ",") }.map { Range(String($0)) }
+        var best: (type: String, quality: Double)?
+        for type in offered {
+            let matching = ranges.filter { $0.matches(type) }.max { $0.precision < $1.precision }
+            guard let quality = matching?.quality, quality > 0 else { continue }
+            if quality > best?.quality ?? 0 { best = (type, quality) }
+        }
+        return best?.type
+    }
+
+    /// One media range of an `Accept` field.
+    private struct Range {
+        let type: String
+        let quality: Double
+
+        init(_ text: String) {
+            let parts = text.split(separator: ";").map(MediaTypes.trimmed)
+            type = parts.first?.lowercased() ?? ""
+            quality =
+                parts.dropFirst().first { $0.lowercased().hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
+        }
+
+        /// How exactly it says what it means.
+        var precision: Int { type == "*/*" ? 0 : type.hasSuffix("/*") ? 1 : 2 }
+
+        func matches(_ offered: String) -> Bool {
+            type == "*/*" || type == offered || (type.hasSuffix("/*") && offered.hasPrefix(type.dropLast()))
+        }
+    }
+
+    private static func trimmed(_ text: some StringProtocol) -> String {
+        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+        var bytes = Array(text.utf8)[...]
+        while let first = bytes.first, isSpace(first) { bytes.removeFirst() }
+        while let last = bytes.last, isSpace(last) { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

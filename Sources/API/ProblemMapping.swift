@@ -1,0 +1,176 @@
+import Base
+import Core
+import HTTPServer
+import Service
+import Wire
+
+/// Where in the request's body the parts of an order stand, for errors that name an order by its index.
+struct OrderPlaces: Sendable {
+    /// A JSON Pointer to the order.
+    var order: @Sendable (Int) -> String = { _ in "" }
+    /// A JSON Pointer to the order's body.
+    var body: @Sendable (Int) -> String = { _ in "/body" }
+}
+
+extension Problem {
+    /// The one mapping of errors to what clients are told. Total; nil for an error that is nobody's business.
+    init?(_ failure: Failure, _ places: OrderPlaces) {
+        switch failure {
+        case .domain(let error): self.init(error, places)
+        case .service(let error): self.init(error, places)
+        case .refused(let refused): self.init(refused)
+        case .cancelled: self.init(.shuttingDown, "The service stopped before it was done.")
+        case .unexpected: return nil
+        }
+    }
+
+    private init(_ refused: Refused) {
+        switch (refused.event, refused.state) {
+        case ("retry", _):
+            self.init(.invalidValue, "Only a completed task can be retried; this one is \(refused.state).")
+        case ("take", _): self.init(DomainError.sessionInUse, OrderPlaces())
+        case ("renew", _), ("release", _): self.init(DomainError.attachmentFenced, OrderPlaces())
+        default: self.init(.taskCompleted, "This is not possible any more: it is \(refused.state).")
+        }
+    }
+
+    private init(_ error: DomainError, _ places: OrderPlaces) {
+        func at(_ pointer: String, _ code: ProblemCode, _ detail: String) -> Problem {
+            Problem(code, detail, errors: [Entry(pointer: pointer, detail: detail)])
+        }
+        self =
+            switch error {
+            case .notFound: Problem(.notFound, "There is no such resource.")
+            case .appExists: Problem(.appExists, "There is an app of this identifier.")
+            case .sessionExists: Problem(.sessionExists, "There is a session of this identifier.")
+            case .sessionInvalidated: Problem(.sessionInvalidated, "The session has been invalidated.")
+            case .configurationMismatch(let names):
+                Problem(
+                    .configurationMismatch,
+                    "The session was created with another configuration: \(names.joined(separator: ", ")).",
+                    errors: names.map {
+                        Entry(pointer: "/configuration/\($0)", detail: "The session has another value.")
+                    })
+            case .clientTaskConflict(let index):
+                at(
+                    places.order(index) + "/clientTaskId", .clientTaskConflict,
+                    "Another task of the session has this clientTaskId.")
+            case .tooManyTasks(let limit):
+                Problem(.tooManyTasks, "The app may have \(limit) tasks that are not completed.")
+            case .taskCompleted: Problem(.taskCompleted, "The task is completed.")
+            case .acknowledgementOutOfRange(let lastSeq):
+                Problem(.ackOutOfRange, "The last event of the session is \(lastSeq).")
+            case .eventsExpired(let oldestSeq):
+                Problem(
+                    .eventsExpired, "Events behind this place have been dropped; the oldest left is \(oldestSeq).",
+                    oldestSeq: oldestSeq)
+            case .attachmentFenced:
+                Problem(.attachmentFenced, "Another client is or was attached; this needs the current epoch.")
+            case .sessionInUse: Problem(.sessionInUse, "Another client holds the session (-996).")
+            case .questionAnswered: Problem(.questionAnswered, "The question is not open any more.")
+            case .resumeDataSpent: Problem(.resumeDataSpent, "The resume data has been used or has expired.")
+            case .launchNotOpen: Problem(.launchNotOpen, "The launch is completed or superseded.")
+            case .fetchLate: Problem(.fetchLate, "The deadline of the fetch has passed.")
+            case .refreshUnavailable:
+                Problem(.refreshUnavailable, "Background refresh is denied, or a fetch is open already.")
+            case .bodyNotFound(let index): at(places.body(index) + "/id", .invalidValue, "There is no such body.")
+            case .contentNotFound(let index):
+                at(places.body(index) + "/task", .invalidValue, "That task has no content.")
+            case .revisionMismatch: Problem(.preconditionFailed, "The resource has changed.")
+            case .storedBytesExceeded:
+                Problem(.insufficientStorage, "The app's limit of stored bytes is reached.")
+            case .contentExpired: Problem(.contentExpired, "The content is not kept any more.")
+            }
+    }
+
+    private init(_ error: ServiceError, _ places: OrderPlaces) {
+        func at(_ pointer: String, _ detail: String) -> Problem {
+            Problem(.invalidValue, detail, errors: [Entry(pointer: pointer, detail: detail)])
+        }
+        self =
+            switch error {
+            case .fileUnavailable(let index, let detail): at(places.body(index), detail)
+            case .contentUnavailable(let index): at(places.body(index) + "/task", "That task has no content to send.")
+            case .resumeDataInvalid(let index): at(places.order(index) + "/resumeData", "This is not resume data.")
+            case .invalidURL(let index, let detail): at(places.order(index ?? 0) + "/request/url", detail)
+            case .insufficientStorage: Problem(.insufficientStorage, "There is no room for more.")
+            case .shuttingDown: Problem(.shuttingDown, "The service is shutting down.")
+            case .bodyTooLong(let limit): Problem(.payloadTooLarge, "A body may have \(limit) bytes.")
+            case .digestMismatch: Problem(.digestMismatch, "The bytes do not have the digest that was sent with them.")
+            case .uploadOffsetMismatch(let offset): Problem(.uploadOffsetMismatch, "The draft has \(offset) bytes.")
+            }
+    }
+
+    /// The problem of a request that the server answers in place of a handler.
+    init(_ reason: RefusalReason) {
+        switch reason {
+        case .badFraming(let detail), .badTarget(let detail):
+            self.init(.invalidValue, "The request is malformed: \(detail).", status: 400)
+        case .unexpectedBody: self.init(.invalidValue, "This route takes no body.", status: 400)
+        case .notFound: self.init(.notFound, "There is no such resource.")
+        case .methodNotAllowed(let allow):
+            self.init(.methodNotAllowed, "The resource knows \(allow.joined(separator: ", ")).")
+        case .requestTimeout: self.init(.requestTimeout, "The request did not arrive in time.")
+        case .payloadTooLarge(let limit): self.init(.payloadTooLarge, "The body may have \(limit) bytes.")
+        case .targetTooLong: self.init(.uriTooLong, "The URL may have 8192 bytes.")
+        case .headTooLarge: self.init(.invalidValue, "The header fields may have 32768 bytes together.", status: 431)
+        case .expectationFailed:
+            self.init(.invalidValue, "The only expectation that is met is 100-continue.", status: 417)
+        case .overloaded:
+            self.init(.rateLimited, "Too many large requests are being read; try again soon.", status: 503)
+        case .shuttingDown: self.init(.shuttingDown, "The service is shutting down.")
+        }
+    }
+
+    /// The header fields that belong to a problem.
+    private var headers: [(String, String)] {
+        switch code {
+        case .unauthorized: [("WWW-Authenticate", "Bearer")]
+        case .rateLimited, .idempotencyInProgress: [("Retry-After", "1")]
+        case .shuttingDown: [("Retry-After", "5")]
+        case .tooManyTasks, .insufficientStorage: [("Retry-After", "30")]
+        default: []
+        }
+    }
+
+    /// The answer that tells it.
+    func response(headers more: [(String, String)] = []) -> HTTPResponse {
+        HTTPResponse(
+            status: status, headers: [("Content-Type", MediaTypes.problem)] + headers + more, body: .bytes(jsonBytes))
+    }
+}
+
+extension APIServer {
+    /// What a client is told about an error. Ours are logged, here and nowhere else.
+    func problem(
+        for error: any Error, of request: HTTPRequest, _ places: OrderPlaces = OrderPlaces()
+    ) -> Problem {
+        var problem: Problem
+        switch error {
+        case let error as Problem: problem = error
+        case let error as JSONError: problem = Problem(error)
+        case let error as RefusalReason: problem = Problem(error)
+        case is RequestStream.Failure:
+            problem = Problem(.requestTimeout, "The body ended before its end, or came too slowly.")
+        default:
+            let failure = Failure(error)
+            if let told = Problem(failure, places) {
+                problem = told
+            } else {
+                if case .unexpected(let description) = failure {
+                    log.error(
+                        "a request failed", ("request", request.requestID), ("method", request.method),
+                        ("path", request.path), ("error", description))
+                }
+                problem = Problem(.internalError, "Something went wrong; the operator's log has the details.")
+            }
+        }
+        problem.instance = request.path
+        return problem
+    }
+}
+
+extension HTTPRequest {
+    /// The target without its query, which may hold secrets.
+    var path: String { String(rawTarget.prefix { $0 != "?" }) }
+}
