@@ -9,12 +9,22 @@ package final class LiveTransfers: Sendable {
         var exchange: ExchangeID
         var isFinalizing = false
         var offset: Int64
+        /// When and at which count of bytes the speed was measured last.
+        var measured: (at: Int64, bytes: Int64)
+        var throughput: Double?
     }
+
+    /// Milliseconds between two measurements of a transfer's speed, however often it is asked for.
+    private static let measuringPeriod: Int64 = 500
 
     private let entries = Locked<[TaskID: Entry]>([:])
     private let engine: TransferEngine
+    private let clock: Clock
 
-    init(engine: TransferEngine) { self.engine = engine }
+    init(engine: TransferEngine, clock: Clock) {
+        self.engine = engine
+        self.clock = clock
+    }
 
     /// What a task is doing now.
     package struct Sample: Hashable, Sendable {
@@ -28,7 +38,10 @@ package final class LiveTransfers: Sendable {
     package enum LivePhase: String, Sendable { case connecting, sending, receiving, finalizing }
 
     func began(_ task: TaskID, session: SessionID, exchange: ExchangeID, offset: Int64) {
-        entries.withLock { $0[task] = Entry(session: session, exchange: exchange, offset: offset) }
+        let now = clock.monotonic()
+        entries.withLock {
+            $0[task] = Entry(session: session, exchange: exchange, offset: offset, measured: (now, offset))
+        }
     }
 
     func finalizing(_ task: TaskID) { entries.withLock { $0[task]?.isFinalizing = true } }
@@ -39,6 +52,32 @@ package final class LiveTransfers: Sendable {
     package func sample(_ task: TaskID) -> Sample? {
         guard let entry = entries.withLock({ $0[task] }) else { return nil }
         return sample(entry)
+    }
+
+    /// The speed of a transfer in bytes per second, both ways together: smoothed over the times it was asked for, at
+    /// first over all since it began. Nil while nothing can be said.
+    package func throughput(_ task: TaskID) -> Double? {
+        guard let entry = entries.withLock({ $0[task] }), let progress = engine.progress(entry.exchange) else {
+            return nil
+        }
+        let bytes = progress.length + progress.bytesSent
+        let now = clock.monotonic()
+        return entries.withLock { entries in
+            guard let entry = entries[task] else { return nil }
+            let elapsed = now - entry.measured.at
+            guard elapsed >= Self.measuringPeriod else {
+                return entry.throughput ?? (elapsed > 0 ? Self.speed(bytes - entry.measured.bytes, elapsed) : nil)
+            }
+            let current = Self.speed(bytes - entry.measured.bytes, elapsed)
+            let smoothed = entry.throughput.map { ($0 + current) / 2 } ?? current
+            entries[task]?.measured = (now, bytes)
+            entries[task]?.throughput = smoothed
+            return smoothed
+        }
+    }
+
+    private static func speed(_ bytes: Int64, _ milliseconds: Int64) -> Double {
+        Double(max(0, bytes)) * 1000 / Double(milliseconds)
     }
 
     /// Samples of all transfers of a session.

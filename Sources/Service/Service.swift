@@ -69,7 +69,7 @@ package final class Service: Sendable {
         self.attendance = attendance
         self.inbox = inbox
         hub = EventHub(clock: clock)
-        live = LiveTransfers(engine: engine)
+        live = LiveTransfers(engine: engine, clock: clock)
         conditions = CurrentConditions(clock: clock)
         relauncher = RelaunchTimes(clock: clock)
         janitorInbox = JanitorInbox(clock: clock)

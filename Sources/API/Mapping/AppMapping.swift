@@ -1,0 +1,99 @@
+import Core
+import Wire
+
+extension App {
+    /// An app as it is shown. Its key and its webhook's secret are added where it is created, and only there.
+    ///
+    /// - Parameter systemStatus: What the operator says for all apps; the stricter of the two is shown.
+    init(_ record: AppRecord, systemStatus: Core.BackgroundRefreshStatus) {
+        self.init(
+            identifier: record.identifier, state: record.isForceQuit ? "forceQuit" : "active",
+            webhook: Webhook(record.webhook),
+            backgroundRefreshStatus: Wire.BackgroundRefreshStatus(
+                record.backgroundRefreshStatus.stricter(systemStatus)),
+            limits: Wire.AppLimits(record.limits),
+            usage: AppUsage(tasks: record.unfinishedTasks, storedBytes: record.storedBytes),
+            createdAt: record.createdAt.rfc3339, revision: record.revision)
+    }
+}
+
+extension Webhook {
+    init(_ core: WebhookSettings) {
+        self.init(
+            url: core.url, state: WebhookState(rawValue: core.state.rawValue), disabledReason: core.disabledReason,
+            includeEvents: Int64(core.includeEvents), launchDeadline: Double(core.launchDeadline))
+    }
+}
+
+extension WebhookSettings {
+    /// The settings with what a request says changed.
+    func applying(_ change: WebhookChange?) -> WebhookSettings {
+        guard let change else { return self }
+        var settings = self
+        settings.url = change.url.applied(to: url)
+        if let state = change.state, let value = State(rawValue: state.rawValue) {
+            settings.state = value
+            if value != .disabled { settings.disabledReason = nil }
+        }
+        if let count = change.includeEvents { settings.includeEvents = Int(clamping: count) }
+        // Whole seconds; a part of one is given in full.
+        if let seconds = change.launchDeadline { settings.launchDeadline = Int(seconds.rounded(.up)) }
+        return settings
+    }
+}
+
+extension Wire.AppLimits {
+    init(_ core: Core.AppLimits) {
+        self.init(
+            tasks: core.maximumUnfinishedTasks,
+            storedBytes: core.maximumStoredBytes == .max ? nil : core.maximumStoredBytes)
+    }
+}
+
+extension Core.AppLimits {
+    /// The limits with what a request says changed; null stands for no limit.
+    func applying(_ change: AppLimitsChange?) -> Core.AppLimits {
+        guard let change else { return self }
+        var limits = self
+        if let tasks = change.tasks { limits.maximumUnfinishedTasks = tasks }
+        if change.storedBytes.isPresent { limits.maximumStoredBytes = change.storedBytes.newValue ?? .max }
+        return limits
+    }
+}
+
+extension AppChanges {
+    /// What the operator changes about an app.
+    init(_ wire: AppChange, of app: AppRecord) {
+        self.init()
+        if let change = wire.webhook { webhook = app.webhook.applying(change) }
+        backgroundRefreshStatus = wire.backgroundRefreshStatus.flatMap { Core.BackgroundRefreshStatus($0) }
+        if let change = wire.limits { limits = app.limits.applying(change) }
+    }
+
+    /// What an app changes about itself.
+    init(_ wire: OwnAppChange, of app: AppRecord) {
+        self.init()
+        if let change = wire.webhook { webhook = app.webhook.applying(change) }
+    }
+}
+
+extension Core.BackgroundRefreshStatus {
+    init?(_ word: Wire.BackgroundRefreshStatus) { self.init(rawValue: word.rawValue) }
+}
+
+extension Wire.BackgroundRefreshStatus {
+    init(_ core: Core.BackgroundRefreshStatus) { self.init(rawValue: core.rawValue) }
+}
+
+extension AppKey {
+    /// - Parameter secret: The key itself, in the one answer that shows it.
+    init(_ record: KeyRecord, secret: String? = nil) {
+        self.init(
+            keyIdentifier: record.keyIdentifier, apiKey: secret,
+            scopes: record.scopes.map { Wire.Scope(rawValue: $0.rawValue) }, expiresAt: record.expiresAt?.rfc3339)
+    }
+}
+
+extension Core.Scope {
+    init?(_ word: Wire.Scope) { self.init(rawValue: word.rawValue) }
+}

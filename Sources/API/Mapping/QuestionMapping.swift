@@ -1,0 +1,126 @@
+import Core
+import Service
+import Wire
+
+extension Wire.Question {
+    init(_ record: QuestionRecord) {
+        let question = record.question
+        let isChallenge = question.kind == .challenge
+        self.init(
+            questionId: record.questionId, type: isChallenge ? .taskDidReceiveChallenge : .taskWillBeginDelayedRequest,
+            state: Wire.QuestionState(rawValue: record.state.name), sessionIdentifier: record.sessionIdentifier,
+            taskIdentifier: record.taskIdentifier,
+            protectionSpace: question.protectionSpace.map(Wire.ProtectionSpace.init),
+            previousFailureCount: isChallenge ? Int64(question.previousFailureCount) : nil,
+            proposedCredential: question.proposedUser.map { ProposedCredential(user: $0) },
+            failureResponse: question.failureResponse.map(Wire.TaskResponse.init),
+            request: question.request.map { Wire.TransferRequest($0) },
+            disposition: record.disposition.map { Disposition(rawValue: $0.rawValue) },
+            deadline: record.deadline.rfc3339, createdAt: record.createdAt.rfc3339,
+            answeredAt: record.answeredAt?.rfc3339)
+    }
+}
+
+extension QuestionRecord {
+    /// The `data` of the event that asks it.
+    var eventData: JSONText {
+        if question.kind == .challenge, let space = question.protectionSpace {
+            return JSONText(
+                AuthenticationChallenge(
+                    questionId: questionId, protectionSpace: Wire.ProtectionSpace(space),
+                    previousFailureCount: Int64(question.previousFailureCount),
+                    proposedCredential: question.proposedUser.map { ProposedCredential(user: $0) },
+                    failureResponse: question.failureResponse.map(Wire.TaskResponse.init), deadline: deadline.rfc3339))
+        }
+        let request = question.request ?? Core.TransferRequest(url: "", method: "GET")
+        return JSONText(
+            DelayedRequest(
+                questionId: questionId, request: Wire.TransferRequest(request), deadline: deadline.rfc3339))
+    }
+}
+
+extension QuestionRecord.State {
+    init?(_ word: Wire.QuestionState) {
+        guard let state = Self.allCases.first(where: { $0.name == word.rawValue }) else { return nil }
+        self = state
+    }
+}
+
+extension Core.Answer {
+    /// What an app answers.
+    ///
+    /// - Parameter record: The question, which decides which answers make sense.
+    /// - Throws: A fault for a disposition of the other kind of question, and for a credential that does not fit.
+    init(_ wire: Wire.Answer, to record: QuestionRecord, kind: Core.TaskKind) throws(JSONError) {
+        guard let disposition = Disposition(rawValue: wire.disposition.rawValue) else {
+            throw Self.fault("/disposition", "There is no such disposition.")
+        }
+        guard disposition.fits(record.question.kind) else {
+            throw Self.fault("/disposition", "This disposition does not answer a question of this kind.")
+        }
+        if let credential = wire.credential, let space = record.question.protectionSpace {
+            guard credential.fits(Wire.AuthenticationMethod(rawValue: space.authenticationMethod.rawValue)) else {
+                throw Self.fault("/credential", "\(space.authenticationMethod.rawValue) needs another credential.")
+            }
+        }
+        if let url = wire.request?.url { try Service.check(url: url, at: "/request/url") }
+        self.init(
+            disposition: disposition, credential: wire.credential.map(Core.Credential.init),
+            request: wire.request.map { Core.TransferRequest($0, kind: kind) })
+    }
+
+    private static func fault(_ pointer: String, _ detail: String) -> JSONError {
+        .invalid([Fault(pointer: pointer, code: .invalidValue, detail: detail)])
+    }
+}
+
+extension Core.Answer.Disposition {
+    func fits(_ kind: Core.Question.Kind) -> Bool {
+        switch self {
+        case .useCredential, .performDefaultHandling, .cancelAuthenticationChallenge, .rejectProtectionSpace:
+            kind == .challenge
+        case .continueLoading, .useNewRequest, .cancel: kind == .delayedRequest
+        }
+    }
+}
+
+extension Core.Credential {
+    init(_ wire: Wire.Credential) {
+        let persistence = Persistence(rawValue: wire.persistence.rawValue) ?? .none
+        switch wire.secret {
+        case .password(let user, let password):
+            self.init(user: user, password: password, persistence: persistence)
+        case .token(let token): self.init(token: token, persistence: persistence)
+        case .certificate(let certificate, let key):
+            self.init(certificate: certificate, key: key, persistence: persistence)
+        case .trustPublicKey(let key): self.init(trustPublicKey: key, persistence: persistence)
+        }
+    }
+}
+
+extension Core.ProtectionSpace {
+    /// Hosts are compared as the URL parser writes them.
+    init?(_ wire: Wire.ProtectionSpace) {
+        guard let method = Method(rawValue: wire.authenticationMethod.rawValue) else { return nil }
+        self.init(
+            host: wire.host.asciiLowercased, port: Int(clamping: wire.port), scheme: wire.protocol, realm: wire.realm,
+            authenticationMethod: method, isProxy: wire.isProxy, serverPublicKey: wire.serverPublicKey)
+    }
+}
+
+extension Wire.ProtectionSpace {
+    init(_ core: Core.ProtectionSpace) {
+        self.init(
+            host: core.host, port: Int64(core.port), protocol: core.scheme, realm: core.realm,
+            authenticationMethod: AuthenticationMethod(rawValue: core.authenticationMethod.rawValue),
+            isProxy: core.isProxy, serverPublicKey: core.serverPublicKey)
+    }
+}
+
+extension StoredCredential {
+    init(_ record: CredentialRecord) {
+        self.init(
+            credentialIdentifier: record.credentialId, protectionSpace: Wire.ProtectionSpace(record.space),
+            user: record.user, createdAt: record.createdAt.rfc3339)
+    }
+}

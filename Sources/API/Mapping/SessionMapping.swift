@@ -1,0 +1,74 @@
+import Core
+import Service
+import Wire
+
+extension Wire.Session {
+    /// A session as it is shown.
+    ///
+    /// - Parameters:
+    ///   - attendance: What holds the session in memory; it is shown before a lease.
+    ///   - launch: The record of ``SessionRecord/openLaunch``.
+    init(_ record: SessionRecord, attendance: Attendance.Kind?, launch: LaunchRecord?, at now: Timestamp) {
+        self.init(
+            identifier: record.identifier, incarnation: record.incarnation, createdAt: record.createdAt.rfc3339,
+            revision: record.revision)
+        sessionDescription = record.sessionDescription
+        state = State(rawValue: record.state.name)
+        configuration = Wire.SessionConfiguration(record.configuration)
+        taskCounts = Wire.TaskCounts(record.counts)
+        countOfBytesReceived = record.countOfBytesReceived
+        countOfBytesSent = record.countOfBytesSent
+        lastEventSeq = record.lastEventSeq
+        acknowledgedSeq = record.acknowledgedSeq
+        if let attendance {
+            attachment = Attached(kind: attendance.rawValue, expiresAt: nil)
+        } else if let held = record.attachment, held.isHeld(at: now), let lease = held.lease {
+            attachment = Attached(kind: "lease", expiresAt: lease.expiresAt.rfc3339)
+        }
+        self.launch = launch.map(Launch.init)
+    }
+}
+
+extension Wire.TaskCounts {
+    init(_ counts: Core.TaskCounts) {
+        self.init()
+        suspended = counts.suspended
+        running = counts.running
+        canceling = counts.canceling
+        completed = counts.completed
+        outcomes = OutcomeCounts(counts)
+    }
+}
+
+extension OutcomeCounts {
+    init(_ counts: Core.TaskCounts) {
+        self.init()
+        succeeded = counts.succeeded
+        httpError = counts.httpError
+        failed = counts.failed
+        cancelled = counts.cancelled
+        notModified = counts.notModified
+    }
+}
+
+extension Wire.Attachment {
+    /// The lease of a session; nil without one.
+    init?(_ session: SessionRecord) {
+        guard let attachment = session.attachment, let lease = attachment.lease else { return nil }
+        self.init(
+            epoch: attachment.epoch, expiresAt: lease.expiresAt.rfc3339, acknowledgedSeq: session.acknowledgedSeq,
+            lastSeq: session.lastEventSeq)
+    }
+}
+
+extension Core.Attachment.Event {
+    /// What a request to attach asks for: renewing where it names an epoch, else taking.
+    init(_ request: AttachmentRequest) {
+        let ttl = Duration.milliseconds(Int64(request.ttl * 1000))
+        if let epoch = request.epoch {
+            self = .renew(epoch: epoch, ttl: ttl)
+        } else {
+            self = .take(ttl: ttl, launchId: request.launchId, takeover: request.takeover)
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import Core
+import Service
+import Wire
+
+/// What is known of a task besides its record while it runs.
+struct LiveState: Sendable {
+    var sample: LiveTransfers.Sample?
+    /// Bytes per second.
+    var throughput: Double?
+    var waiting: [Core.WaitingReason] = []
+}
+
+extension Service {
+    /// What a task is doing now, or waits for.
+    func liveState(of task: TaskRecord, in session: SessionRecord) -> LiveState {
+        guard task.state == .running else { return LiveState() }
+        return LiveState(
+            sample: live.sample(task.id), throughput: live.throughput(task.id),
+            waiting: waitingReasons(of: task, in: session))
+    }
+
+    /// A task as it is shown.
+    func wireTask(_ task: TaskRecord, in session: SessionRecord, isExisting: Bool = false) -> SessionTask {
+        var shown = SessionTask(task, liveState(of: task, in: session))
+        shown.existing = isExisting
+        return shown
+    }
+}
+
+extension SessionTask {
+    init(_ record: TaskRecord, _ live: LiveState = LiveState()) {
+        let specification = record.specification
+        let isDownload = specification.kind == .download
+        self.init(
+            taskIdentifier: record.number, kind: isDownload ? .download : .upload,
+            state: Wire.TaskState(rawValue: record.state.name),
+            originalRequest: Wire.TransferRequest(
+                specification.request, body: isDownload ? specification.body : nil),
+            createdAt: record.createdAt.rfc3339, revision: record.revision)
+        let progress = record.result?.progress ?? record.progress ?? Core.TaskProgress()
+        showStage(record, live)
+        showRequests(record, progress)
+        showCounts(record, progress, live)
+        self.progress = Wire.TaskProgress(self, live.throughput)
+        attempts = TaskAttempts(record, progress)
+        response = record.result?.response.map(Wire.TaskResponse.init)
+        error = record.result?.error.map(Wire.TaskError.init)
+        if let content = record.content, !content.isExpired { self.content = Content(content) }
+        startedAt = record.startedAt?.rfc3339
+        completedAt = record.completedAt?.rfc3339
+        showSpecification(specification)
+    }
+
+    private mutating func showStage(_ record: TaskRecord, _ live: LiveState) {
+        outcome = record.outcome.map { TaskOutcome(rawValue: $0.name) }
+        guard record.state == .running else { return }
+        phase = TaskPhase(record.stage, live)
+        waitingFor = live.waiting.map(Wire.WaitingReason.init)
+    }
+
+    private mutating func showRequests(_ record: TaskRecord, _ progress: Core.TaskProgress) {
+        let original = record.specification.request
+        currentRequest = Wire.TransferRequest(original.current(after: progress))
+        var from = original.url
+        for redirect in progress.redirects {
+            redirects.append(
+                Wire.Redirect(statusCode: Int64(redirect.statusCode), from: from, to: redirect.url))
+            from = redirect.url
+        }
+    }
+
+    private mutating func showCounts(_ record: TaskRecord, _ progress: Core.TaskProgress, _ live: LiveState) {
+        let result = record.result
+        countOfBytesReceived =
+            live.sample?.received ?? result?.contentLength
+            ?? (result == nil ? progress.resume?.offset ?? progress.durableOffset : progress.countOfBytesReceived)
+        countOfBytesSent = live.sample?.sent ?? progress.countOfBytesSent
+        countOfBytesExpectedToReceive =
+            live.sample?.expected ?? result?.response?.expectedContentLength ?? progress.resume?.totalLength
+        countOfBytesExpectedToSend = record.specification.expectedBytesToSend
+    }
+
+    private mutating func showSpecification(_ specification: TaskSpecification) {
+        priority = specification.priority
+        clientTaskId = specification.clientTaskId
+        group = specification.group
+        taskDescription = specification.taskDescription
+        metadata = StringMap(sorted: specification.metadata)
+        if specification.kind == .upload { body = specification.body.map(BodySource.id) }
+        earliestBeginDate = specification.earliestBeginDate?.rfc3339
+        confirmBeforeStart = specification.confirmBeforeStart
+        countOfBytesClientExpectsToSend = specification.countOfBytesClientExpectsToSend
+        countOfBytesClientExpectsToReceive = specification.countOfBytesClientExpectsToReceive
+        expectedDigest = specification.expectedDigest.map(Wire.ContentDigest.init)
+        maximumContentLength = specification.maximumContentLength
+        ifNoneMatch = specification.ifNoneMatch
+        acceptableStatusCodes = specification.acceptableStatusCodes.map(\.text)
+        failOnHTTPError = specification.failOnHTTPError
+        destination = specification.destination.map(Wire.Destination.init)
+        retryOf = specification.retryOf
+    }
+}
+
+extension TaskSpecification {
+    /// What the body weighs, as far as it is known: nothing without a body.
+    var expectedBytesToSend: Int64? { body == nil ? 0 : countOfBytesClientExpectsToSend }
+}
+
+extension TaskPhase {
+    /// What a running task is doing: from its stage and, while a transfer is under way, from that.
+    init?(_ stage: TaskStage?, _ live: LiveState) {
+        switch stage {
+        case nil, .suspended: return nil
+        case .delayed: self = .delayed
+        case .awaitingAnswer: self = .awaitingAnswer
+        case .retryWait: self = .retryWait
+        case .waitingForConnectivity: self = .waitingForConnectivity
+        case .queued: self = live.waiting.contains { $0.kind.isCondition } ? .deferred : .queued
+        case .active:
+            switch live.sample?.phase {
+            case nil, .connecting: self = .connecting
+            case .sending: self = .sending
+            case .receiving: self = .receiving
+            case .finalizing: self = .finalizing
+            }
+        }
+    }
+}
+
+extension Core.WaitingReason.Kind {
+    /// Whether the operator's declared conditions are the reason.
+    var isCondition: Bool {
+        switch self {
+        case .connectivity, .cellularAccess, .expensiveAccess, .constrainedAccess, .power, .cheapNetwork,
+            .unconstrainedNetwork, .load, .window:
+            true
+        case .earliestBeginDate, .answer, .retry, .originPause, .capacity, .diskSpace: false
+        }
+    }
+}
+
+extension Core.TransferRequest {
+    /// The request as it went to where redirects led, without what was left behind on the way.
+    func current(after progress: Core.TaskProgress) -> Core.TransferRequest {
+        var request = self
+        request.url = progress.redirects.last?.url ?? progress.currentURL ?? url
+        request.method = progress.redirects.reduce(method) { method, redirect in
+            Core.Redirect.nextMethod(status: redirect.statusCode, method: method)
+        }
+        request.headers = Core.Redirect.fields(
+            headers, dropBody: request.method != method,
+            dropHeaders: !progress.redirects.allSatisfy { Self.origin(of: $0.url) == Self.origin(of: url) },
+            sensitive: sensitiveHeaders)
+        return request
+    }
+
+    /// Scheme, host and port of a URL that has been taken apart before, the scheme's own port left out.
+    private static func origin(of url: String) -> String {
+        let parts = url.asciiLowercased.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3 else { return url }
+        var authority = parts[2].prefix { !"/?#".contains($0) }
+        let port = parts[0] == "https:" ? ":443" : ":80"
+        if authority.hasSuffix(port) { authority = authority.dropLast(port.count) }
+        return "\(parts[0])//\(authority)"
+    }
+}

@@ -1,0 +1,147 @@
+import Core
+import Service
+import Wire
+
+extension TaskOrder {
+    /// What an app orders.
+    ///
+    /// An address that the egress policy forbids is accepted here and refused when the task runs; a URL that could
+    /// never be asked for is refused now.
+    ///
+    /// - Parameters:
+    ///   - pointer: Where the creation stands in the request's body, for the fault.
+    ///   - traceparent: That of the request, kept with the task.
+    init(_ wire: TaskCreation, at pointer: String = "", traceparent: String? = nil) throws(JSONError) {
+        let kind: Core.TaskKind = wire.kind == .upload ? .upload : .download
+        let request = Core.TransferRequest(wire.request ?? Wire.TransferRequest(url: ""), kind: kind)
+        if wire.resumeData == nil { try Service.check(url: request.url, at: pointer + "/request/url") }
+        var specification = TaskSpecification(kind: kind, request: request)
+        specification.clientTaskId = wire.clientTaskId
+        specification.group = wire.group
+        specification.taskDescription = wire.taskDescription
+        specification.metadata = wire.metadata.dictionary
+        specification.priority = wire.priority
+        specification.earliestBeginDate = wire.earliestBeginDate.flatMap { Timestamp(rfc3339: $0) }
+        specification.confirmBeforeStart = wire.confirmBeforeStart
+        specification.countOfBytesClientExpectsToSend = wire.countOfBytesClientExpectsToSend
+        specification.countOfBytesClientExpectsToReceive = wire.countOfBytesClientExpectsToReceive
+        specification.expectedDigest = wire.expectedDigest.flatMap { Core.ContentDigest($0) }
+        specification.maximumContentLength = wire.maximumContentLength
+        specification.ifNoneMatch = wire.ifNoneMatch
+        specification.acceptableStatusCodes = wire.acceptableStatusCodes.compactMap { StatusRange($0) }
+        specification.failOnHTTPError = wire.failOnHTTPError
+        specification.destination = wire.destination.map(Core.Destination.init)
+        specification.traceparent = traceparent
+        self.init(
+            specification: specification, isSuspended: wire.state == .suspended,
+            body: (wire.body ?? wire.request?.body).map(Body.init), resumeData: wire.resumeData)
+    }
+}
+
+extension Service {
+    /// - Throws: A fault at `pointer` for a URL that libcurl's parser does not take.
+    static func check(url: String, at pointer: String) throws(JSONError) {
+        guard let detail = faultOfURL(url) else { return }
+        throw .invalid([Fault(pointer: pointer, code: .invalidValue, detail: detail)])
+    }
+}
+
+extension TaskOrder.Body {
+    init(_ source: BodySource) {
+        switch source {
+        case .id(let id): self = .stored(id)
+        case .text(let text): self = .bytes(Array(text.utf8), mediaType: "text/plain; charset=utf-8")
+        case .bytes(let bytes): self = .bytes(bytes, mediaType: nil)
+        case .json(let json): self = .bytes(json.serialize(), mediaType: "application/json")
+        case .file(let root, let path): self = .file(root: root, path: path)
+        case .task(let number): self = .content(ofTask: number)
+        }
+    }
+}
+
+extension Core.TransferRequest {
+    /// - Parameter kind: Of the task, whose method stands where the request has none.
+    init(_ wire: Wire.TransferRequest, kind: Core.TaskKind) {
+        self.init(
+            url: wire.url, method: wire.method ?? (kind == .upload ? "PUT" : "GET"), headers: HTTPFields(wire.headers),
+            sensitiveHeaders: wire.sensitiveHeaders)
+    }
+
+    /// The request with what a `PATCH` says changed.
+    func applying(_ change: RequestChange) -> Core.TransferRequest {
+        var request = self
+        if let url = change.url { request.url = url }
+        if let headers = change.headers { request.headers = HTTPFields(headers) }
+        if let names = change.sensitiveHeaders { request.sensitiveHeaders = names }
+        return request
+    }
+}
+
+extension Wire.TransferRequest {
+    /// A request as it is shown, secrets hidden.
+    ///
+    /// - Parameter body: The stored body that travels with a download's request.
+    init(_ core: Core.TransferRequest, body: String? = nil) {
+        self.init(
+            url: core.url, method: core.method, headers: StringMap(core.headers),
+            sensitiveHeaders: core.sensitiveHeaders, body: body.map(BodySource.id))
+        self = redacted()
+    }
+}
+
+extension TaskChanges {
+    /// - Parameter task: As it is, whose request changes in part.
+    init(_ wire: TaskChange, of task: TaskRecord) throws(JSONError) {
+        self.init()
+        priority = wire.priority
+        if wire.taskDescription.isPresent { taskDescription = .some(wire.taskDescription.newValue) }
+        if wire.metadata.isPresent { metadata = wire.metadata.newValue?.dictionary ?? [:] }
+        if wire.earliestBeginDate.isPresent {
+            earliestBeginDate = .some(wire.earliestBeginDate.newValue.flatMap { Timestamp(rfc3339: $0) })
+        }
+        if let change = wire.request {
+            if let url = change.url { try Service.check(url: url, at: "/request/url") }
+            request = task.specification.request.applying(change)
+        }
+    }
+}
+
+extension Core.TaskState {
+    init?(_ word: Wire.TaskState) {
+        guard let state = Self.allCases.first(where: { $0.name == word.rawValue }) else { return nil }
+        self = state
+    }
+}
+
+extension Core.Outcome {
+    init?(_ word: TaskOutcome) {
+        guard let outcome = Self.allCases.first(where: { $0.name == word.rawValue }) else { return nil }
+        self = outcome
+    }
+}
+
+extension TaskFilter {
+    init(_ selection: TaskSelection) {
+        self.init(
+            state: selection.state.flatMap { Core.TaskState($0) },
+            outcome: selection.outcome.flatMap { Core.Outcome($0) }, group: selection.group)
+    }
+}
+
+extension Core.Destination {
+    init(_ wire: Wire.Destination) { self.init(root: wire.root, path: wire.path, replace: wire.replace) }
+}
+
+extension Wire.Destination {
+    init(_ core: Core.Destination) { self.init(root: core.root, path: core.path, replace: core.replace) }
+}
+
+extension StatusRange {
+    /// `404` or `200-299`.
+    init?(_ text: String) {
+        guard let range = StatusCodes.parse(text) else { return nil }
+        self.init(range.lowerBound, range.upperBound)
+    }
+
+    var text: String { first == last ? "\(first)" : "\(first)-\(last)" }
+}
