@@ -12,7 +12,8 @@ enum Spawner {
     }
 
     private static let queue = Queue()
-    private static let lock = Locked(())
+    // Not of `Void`: ThreadSanitizer takes a value without bytes for whatever lies behind it.
+    private static let lock = Locked(false)
 
     /// Runs `body` while no process is started: between getting a descriptor and marking it close-on-exec.
     static func exclusively<Result>(_ body: () -> Result) -> Result {

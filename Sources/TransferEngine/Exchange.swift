@@ -78,7 +78,8 @@ final class Exchange {
     var fault: TransferFault?
     /// Enough was read: the code is no failure.
     private(set) var isEnough = false
-    private(set) var wasDenied = false
+    /// What the egress policy refused: for the operator's log, not for the app.
+    var denied: (address: IPAddress, port: UInt16)?
     private(set) var isRequestSent = false
     /// libcurl waits for the partial file.
     private var waitsForFile = false
@@ -176,14 +177,18 @@ final class Exchange {
     /// We make libcurl wait: silence is not the peer's.
     private var isPaused: Bool { waitsForFile || receivesAgain != nil || sendsAgain != nil }
 
+    /// Asks the egress policy, and remembers what it refused.
+    func mayReach(_ address: IPAddress, _ port: UInt16) -> Bool {
+        guard !request.egress.permits(address, port: port) else { return true }
+        denied = (address, port)
+        return false
+    }
+
     // MARK: What libcurl says
 
     /// The request is about to be written. False where the peer may not be reached.
     func beforeRequest(remote: String, port: UInt16) -> Bool {
-        guard let address = IPAddress(remote), request.egress.permits(address, port: port) else {
-            wasDenied = true
-            return false
-        }
+        guard let address = IPAddress(remote), mayReach(address, port) else { return false }
         isRequestSent = true
         lastActivity = state.now
         meter.enter(.sending)
@@ -193,10 +198,7 @@ final class Exchange {
 
     /// A socket is wanted. False where the address may not be reached.
     func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
-        guard request.egress.permits(address, port: port) else {
-            wasDenied = true
-            return false
-        }
+        guard mayReach(address, port) else { return false }
         if meter.phase.load(ordering: .relaxed) == ExchangeProgress.Phase.resolving.rawValue {
             meter.enter(.connecting)
         }
@@ -441,7 +443,7 @@ final class Exchange {
         if let fault { return .failed(fault) }
         if disposition == .stop { return .stopped }
         if code == CURLE_OK || isEnough { return head == nil ? .failed(.emptyReply) : .complete }
-        if wasDenied { return .failed(.egressDenied) }
+        if denied != nil { return .failed(.egressDenied) }
         if wasAnsweredEarly(code) { return .complete }
         return .failed(TransferFault(code, facts(message)))
     }

@@ -181,13 +181,13 @@ final class TransferLoop {
         case .none, .file: break
         }
         if let address = exchange.url.address {
-            guard request.egress.permits(address, port: exchange.url.port) else { return fail(exchange, .egressDenied) }
+            guard exchange.mayReach(address, exchange.url.port) else { return fail(exchange, .egressDenied) }
         } else if request.proxy == nil || request.proxy?.kind == .socks5 {
             guard lookUp(exchange, .target, exchange.url.host) else { return }
         }
         if let proxy = request.proxy {
             if let address = IPAddress(proxy.host) {
-                guard request.egress.permits(address, port: proxy.port) else { return fail(exchange, .egressDenied) }
+                guard exchange.mayReach(address, proxy.port) else { return fail(exchange, .egressDenied) }
             } else {
                 guard lookUp(exchange, .proxy, proxy.host) else { return }
             }
@@ -222,7 +222,7 @@ final class TransferLoop {
         }
         let host = name == .proxy ? exchange.request.proxy?.host ?? "" : exchange.url.host
         let port = name == .proxy ? exchange.request.proxy?.port ?? 0 : exchange.url.port
-        let isPermitted = addresses.allSatisfy { exchange.request.egress.permits($0, port: port) }
+        let isPermitted = addresses.allSatisfy { exchange.mayReach($0, port) }
         guard isPermitted, !addresses.isEmpty, addresses.count <= Self.maximumAnswers else {
             fail(exchange, .egressDenied)
             return false
@@ -482,6 +482,11 @@ final class TransferLoop {
         var ending = ending
         // The disk has the last word on what seemed well.
         if ending.outcome == .complete, let fault = exchange.fault { ending.outcome = .failed(fault) }
+        if ending.outcome == .failed(.egressDenied), let denied = exchange.denied {
+            surroundings.log.warning(
+                "an exchange was refused an address", ("host", exchange.url.host), ("address", denied.address),
+                ("port", denied.port), ("pool", exchange.request.pool))
+        }
         exchanges[exchange.id] = nil
         surroundings.directory.leave(exchange.id)
         surroundings.report(.ended(exchange.id, exchange.result(ending)))

@@ -77,9 +77,9 @@ import TransferEngine
     }
 
     @Test func `A root on another filesystem gets a copy`() async throws {
-        guard let root = mkdtemp(strdup("/dev/shm/urlsessiond-test-XXXXXX")).map({ String(cString: $0) }) else {
-            return
-        }
+        var template = Array("/dev/shm/urlsessiond-test-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { return }
+        let root = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         defer {
             unlink(root + "/x")
             rmdir(root)
