@@ -27,5 +27,10 @@ static inline size_t mhd_request_header_size(struct MHD_Connection *connection) 
     return info ? info->header_size : 0;
 }
 
+// Ends the body with the connection instead of with a last chunk.
+static inline enum MHD_Result mhd_end_with_connection(struct MHD_Response *response) {
+    return MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+}
+
 static const ssize_t mhd_end_of_stream = MHD_CONTENT_READER_END_OF_STREAM;
 static const ssize_t mhd_end_with_error = MHD_CONTENT_READER_END_WITH_ERROR;

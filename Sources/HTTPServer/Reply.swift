@@ -23,6 +23,11 @@ struct Reply: ~Copyable {
             }
         guard let made else { preconditionFailure("MHD_create_response: out of memory") }
         handle = made
+        guard case .stream = body, writer == nil else { return }
+        // libmicrohttpd 0.9.75 ends the empty body of a chunked HEAD with "0", which the client would take for the
+        // next answer.
+        let code = mhd_end_with_connection(handle)
+        precondition(code == .YES, "MHD_set_response_options")
     }
 
     private static func made(_ descriptor: Int32, _ offset: Int64, _ length: Int64) -> OpaquePointer? {

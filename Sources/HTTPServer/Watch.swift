@@ -49,7 +49,11 @@ final class Watch: Sendable {
         startThread("http watch") {
             while !self.turn(server) {}
             self.closeAll()
-            self.state.withLock { $0.ends }?()
+            let last = self.state.withLock { state in
+                defer { state.ends = nil }  // It holds the server, which holds this.
+                return state.ends
+            }
+            last?()
         }
     }
 

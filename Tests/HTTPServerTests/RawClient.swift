@@ -65,6 +65,12 @@ final class RawClient {
         }
     }
 
+    /// All bytes until the server closes.
+    func rest() throws -> [UInt8] {
+        while try fill() {}
+        return buffer
+    }
+
     /// Reads until `text` has come.
     func read(until text: String) throws {
         while !String(decoding: buffer, as: UTF8.self).contains(text) {
@@ -74,7 +80,9 @@ final class RawClient {
 
     func answer(toHead: Bool = false) throws -> Answer {
         let lines = try head()
-        var answer = Answer(status: Int(lines[0].split(separator: " ")[1]) ?? 0, headers: [], body: [])
+        let words = (lines.first ?? "").split(separator: " ")
+        guard words.count > 1 else { throw Failure(description: "no status line: \(lines)") }
+        var answer = Answer(status: Int(words[1]) ?? 0, headers: [], body: [])
         for line in lines.dropFirst() {
             let colon = line.firstIndex(of: ":") ?? line.endIndex
             answer.headers.append((String(line[..<colon]), String(line[colon...].dropFirst(2))))

@@ -106,6 +106,21 @@ struct RoutingTests {
         }
     }
 
+    @Test func `a line break in a header does not become a header`() async throws {
+        let route = Route("GET", "/x") { _ in
+            HTTPResponse(status: 200, headers: [("A", "b\r\nInjected: c"), ("D", "e"), ("Content-Length", "9")])
+        }
+        try await withServer([route]) { server in
+            try await blocking {
+                let answer = try RawClient(server.port).exchange("GET", "/x")
+                #expect(answer["Injected"] == nil)
+                #expect(answer["A"] == nil)
+                #expect(answer["D"] == "e")
+                #expect(answer["Content-Length"] == "0")
+            }
+        }
+    }
+
     @Test func `what a request came to is observed`() async throws {
         let seen = Locked<[Observation]>([])
         let route = Route("POST", "/x/{a}", body: .collect(limit: 100)) { _ in text("four", status: 201) }
