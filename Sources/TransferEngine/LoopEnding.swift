@@ -1,0 +1,145 @@
+import Base
+import CCurl
+import Glibc
+import Synchronization
+
+/// How exchanges end: taken from libcurl, their files synced, then told.
+extension TransferLoop {
+    /// Takes from libcurl what it is done with, and what its callbacks asked for.
+    func collect(_ pool: ConnectionPool) {
+        while let (raw, code) = pool.nextFinished() {
+            var context: UnsafeMutablePointer<CChar>?
+            guard ccurl_easy_get_string(raw, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { continue }
+            // The exchange set itself as the handle's private pointer and lives as long as the handle is in the pool.
+            let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+            if case .probing(let ending) = exchange.stage {
+                probed(exchange, ending)
+            } else {
+                finish(exchange, exchange.ending(code))
+            }
+        }
+    }
+
+    func finish(_ exchange: Exchange, _ ending: Exchange.Ending) {
+        release(exchange)
+        if case .failed(let fault) = ending.outcome, fault.isTrustFailure, endAt == nil {
+            return probe(exchange, ending)
+        }
+        conclude(exchange, ending)
+    }
+
+    func fail(_ exchange: Exchange, _ fault: TransferFault, _ code: CURLcode = CURLE_OK) {
+        if case .concluding = exchange.stage {
+            exchange.fault = exchange.fault ?? fault
+            return
+        }
+        release(exchange)
+        conclude(exchange, Exchange.Ending(outcome: .failed(fault), code: code, message: ""))
+    }
+
+    func stop(_ exchange: Exchange) {
+        switch exchange.stage {
+        case .concluding: return
+        case .probing(let ending):
+            giveBackHandle(of: exchange)
+            conclude(exchange, ending)
+        case .preparing, .running:
+            release(exchange)
+            conclude(exchange, .stopped)
+        }
+    }
+
+    /// Takes the handle out of its pool, after asking it for its facts.
+    func release(_ exchange: Exchange) {
+        guard let easy = exchange.easy else { return }
+        exchange.noteFacts(of: easy)
+        giveBackHandle(of: exchange)
+    }
+
+    func giveBackHandle(of exchange: Exchange) {
+        guard let easy = exchange.easy, let pool = exchange.pool else { return }
+        pool.remove(easy)
+        easy.reset()
+        if spare.count < Self.maximumSpare { spare.append(easy) }
+        exchange.easy = nil
+        exchange.pool = nil
+        if pool.active == 0, let index = retired.firstIndex(where: { $0 === pool }) {
+            retired.remove(at: index)
+            pool.close()
+        }
+    }
+
+    /// Asks a server that was not trusted for its key, so that somebody can decide about it.
+    func probe(_ exchange: Exchange, _ ending: Exchange.Ending) {
+        guard let easy = spare.popLast() ?? Easy() else { return conclude(exchange, ending) }
+        do throws(CurlError) {
+            try exchange.configureProbe(easy)
+        } catch { return conclude(exchange, ending) }
+        easy.set(CURLOPT_PRIVATE, Unmanaged.passUnretained(exchange).toOpaque())
+        exchange.stage = .probing(ending)
+        exchange.easy = easy
+        let pool = pool(exchange.request.pool)
+        exchange.pool = pool
+        pool.add(easy)
+    }
+
+    func probed(_ exchange: Exchange, _ ending: Exchange.Ending) {
+        var ending = ending
+        if let lines = exchange.easy?.serverCertificate, let pem = lines.first(where: { $0.hasPrefix("Cert:") }) {
+            ending.serverPublicKey = ServerKey.pin(ofPEM: pem)
+        }
+        giveBackHandle(of: exchange)
+        conclude(exchange, ending)
+    }
+
+    func conclude(_ exchange: Exchange, _ outcome: ExchangeOutcome) {
+        conclude(exchange, Exchange.Ending(outcome: outcome, code: CURLE_OK, message: ""))
+    }
+
+    /// Waits for the disk, syncs what is new, then tells.
+    func conclude(_ exchange: Exchange, _ ending: Exchange.Ending) {
+        exchange.stage = .concluding(ending)
+        if exchange.isOpening { return exchange.meter.isAbandoned.store(true, ordering: .relaxed) }
+        // What begins anew must not leave the old bytes behind, even where no new one came.
+        if exchange.wantedPrefix != nil, exchange.resumeOffset > 0 { return serve(exchange) }
+        guard exchange.sink.unsynced > 0 || exchange.isSyncing, let file = exchange.sink.file else {
+            return deliver(exchange, ending)
+        }
+        let (id, mailbox) = (exchange.id, mailbox)
+        let isTaken = surroundings.disk.post {
+            do throws(DiskError) {
+                try file.sync()
+                mailbox.post(.closed(id, nil))
+            } catch { mailbox.post(.closed(id, error)) }
+        }
+        if !isTaken { closed(exchange, DiskError("fdatasync", errno: ESHUTDOWN)) }
+    }
+
+    func closed(_ exchange: Exchange, _ error: DiskError?) {
+        guard case .concluding(let ending) = exchange.stage else { return }
+        if let error { exchange.fault = exchange.fault ?? .disk(errno: error.errno) }
+        deliver(exchange, ending)
+    }
+
+    func deliver(_ exchange: Exchange, _ ending: Exchange.Ending) {
+        var ending = ending
+        // The disk has the last word on what seemed well.
+        if ending.outcome == .complete, let fault = exchange.fault { ending.outcome = .failed(fault) }
+        if ending.outcome == .failed(.egressDenied), let denied = exchange.denied {
+            surroundings.log.warning(
+                "an exchange was refused an address", ("host", exchange.url.host), ("address", denied.address),
+                ("port", denied.port), ("pool", exchange.request.pool))
+        }
+        exchanges[exchange.id] = nil
+        surroundings.directory.leave(exchange.id)
+        surroundings.report(.ended(exchange.id, exchange.result(ending)))
+    }
+
+    /// At the very end, for exchanges that the disk kept waiting too long.
+    func abandon(_ exchange: Exchange) {
+        release(exchange)
+        surroundings.directory.leave(exchange.id)
+        let ending = Exchange.Ending(outcome: .stopped, code: CURLE_OK, message: "")
+        surroundings.report(.ended(exchange.id, exchange.result(ending)))
+    }
+}
