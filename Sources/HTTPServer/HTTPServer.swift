@@ -51,11 +51,24 @@ package final class HTTPServer: Sendable {
         tls: (certificatePEM: String, keyPEM: String)? = nil, router: Router, refusal: @escaping Refusal,
         adorn: Adornment? = nil, log: Log, observe: @escaping @Sendable (Observation) -> Void = { _ in }
     ) throws(ServerStartError) -> HTTPServer {
+        try start(
+            on: Listener(address: address, port: port), limits: limits, tls: tls, router: router, refusal: refusal,
+            adorn: adorn, log: log, observe: observe)
+    }
+
+    /// Serves on a socket that listens already, until ``stop(within:)``.
+    ///
+    /// - Throws: ``ServerStartError``: the listener was used before, the key does not fit.
+    package static func start(
+        on listener: Listener, limits: ServerLimits = ServerLimits(),
+        tls: (certificatePEM: String, keyPEM: String)? = nil, router: Router, refusal: @escaping Refusal,
+        adorn: Adornment? = nil, log: Log, observe: @escaping @Sendable (Observation) -> Void = { _ in }
+    ) throws(ServerStartError) -> HTTPServer {
         signal(SIGPIPE, SIG_IGN)
-        let listener = try SocketAddress.listen(address, port: port)
+        guard let descriptor = listener.take() else { throw ServerStartError(message: "the listener serves already") }
         let watch: Watch
-        do { watch = try Watch(listener: listener.descriptor, limits: limits) } catch {
-            close(listener.descriptor)
+        do { watch = try Watch(listener: descriptor, limits: limits) } catch {
+            close(descriptor)
             throw error
         }
         let server = HTTPServer(

@@ -1,0 +1,31 @@
+import Base
+import Glibc
+
+/// A bound socket that nobody serves yet, so that its port is known before the parts that need it are made.
+///
+/// Clients that connect meanwhile wait in the kernel's queue.
+package final class Listener: Sendable {
+    package let port: UInt16
+    private let descriptor: Locked<Int32?>
+
+    /// - Parameters:
+    ///   - address: numeric, IPv4 or IPv6.
+    ///   - port: 0 for one that is free.
+    package init(address: String, port: UInt16) throws(ServerStartError) {
+        let socket = try SocketAddress.listen(address, port: port)
+        self.port = socket.port
+        descriptor = Locked(socket.descriptor)
+    }
+
+    deinit {
+        if let descriptor = take() { close(descriptor) }
+    }
+
+    /// Hands the socket to who will close it.
+    func take() -> Int32? {
+        descriptor.withLock { descriptor in
+            defer { descriptor = nil }
+            return descriptor
+        }
+    }
+}
