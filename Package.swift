@@ -37,6 +37,8 @@ let package = Package(
         system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
         system("CCrypto", pkgConfig: "gnutls", apt: "libmicrohttpd-dev"),
         .systemLibrary(name: "CLinux"),
+        // The bytes of openapi.yaml.
+        .target(name: "COpenAPI", exclude: ["openapi.json"]),
 
         library("Core", []),
         library("Base", ["CCrypto"]),
@@ -49,7 +51,7 @@ let package = Package(
         library("Store", ["Base", "Core", "SQLite"]),
         library("Service", ["Base", "Core", "Store", "TransferEngine"]),
         library("Launches", ["Base", "Core", "Store", "TransferEngine"]),
-        library("API", ["Base", "Core", "Wire", "HTTPServer", "Service", "Launches"]),
+        library("API", ["Base", "Core", "Wire", "HTTPServer", "Service", "Launches", "COpenAPI"]),
 
         .executableTarget(
             name: "urlsessiond",

@@ -30,7 +30,9 @@ package final class APIServer: Sendable {
 
     /// Every route of the API.
     package var routes: [Route] {
-        let groups: [[Route]] = []
+        let groups: [[Route]] = [
+            systemRoutes, bodyRoutes, contentRoutes, questionRoutes, credentialRoutes,
+        ]
         return groups.flatMap { $0 }
     }
 

@@ -19,9 +19,12 @@ enum MediaTypes {
         return parts.first?.lowercased()
     }
 
+    /// What is offered where the bytes may be of any type, known only when they are read: no `Accept` excludes it.
+    static let any = "*/*"
+
     /// The first of `offered` that the `Accept` fields like best; nil when they exclude all.
     static func choose(_ offered: [String], accept: [String]) -> String? {
-        guard !accept.isEmpty else { return offered.first }
+        guard !accept.isEmpty, offered != [any] else { return offered.first }
         let ranges = accept.flatMap { $0.split(separator: ",") }.map { Range(String($0)) }
         var best: (type: String, quality: Double)?
         for type in offered {

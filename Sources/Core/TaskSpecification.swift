@@ -73,6 +73,8 @@ package struct TaskSpecification: Hashable, Sendable, Codable {
     package var request: TransferRequest
     /// The stored body sent with the request, by its public identifier.
     package var body: String?
+    /// The length of that body.
+    package var bodyLength: Int64?
     package var clientTaskId: String?
     package var group: String?
     package var taskDescription: String?

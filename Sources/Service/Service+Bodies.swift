@@ -43,7 +43,7 @@ extension Service {
         let partial = folder.absolute("partial/\(publicId)")
         let digests = Self.digests(for: order)
         do {
-            let received = try await receive(into: partial, at: 0, order, digests, next)
+            let received = try await receive(into: partial, order, digests, next)
             let place: BodyLocation.Place
             if order.isComplete {
                 let found = Dictionary(uniqueKeysWithValues: digests.map { ($0.algorithm, $0.finish()) })
@@ -76,37 +76,61 @@ extension Service {
 
     /// Appends to a draft, and completes it with its last bytes.
     ///
-    /// - Throws: ``ServiceError/uploadOffsetMismatch(offset:)`` when the client goes on elsewhere.
+    /// What arrived before the client broke off counts; bytes with another digest than they came with do not.
+    ///
+    /// - Throws: ``ServiceError/uploadOffsetMismatch(offset:)`` when the client goes on elsewhere, or while another
+    ///   append is under way; ``ServiceError/digestMismatch``, after which the whole draft is gone if it was complete.
     package func appendBody(
         _ publicId: String, app: AppID, at offset: Int64, _ order: BodyOrder, next: () async throws -> [UInt8]?
     ) async throws -> BodyRecord {
         try requireRoom()
         let draft = try await store.body(publicId, app: app)
-        guard !draft.isComplete, case .file(let file)? = draft.place else { throw DomainError.notFound }
-        guard draft.length == offset else { throw ServiceError.uploadOffsetMismatch(offset: draft.length) }
-        let limits = try await store.app(app).limits
-        let path = folder.absolute(file)
-        var failure: (any Error)?
-        var length = offset
-        do {
-            length = try await receive(into: path, at: offset, order, [], next).length
-        } catch {
-            // What arrived counts: the client asks for the offset and goes on from there.
-            failure = error
-            length = min(try await engine.disk.size(path) ?? offset, settings.maximumBodyLength)
+        guard !draft.isComplete, case .file(let relative)? = draft.place else { throw DomainError.notFound }
+        guard draft.length == offset, appending.withLock({ $0.insert(publicId).inserted }) else {
+            throw ServiceError.uploadOffsetMismatch(offset: draft.length)
         }
-        try await engine.disk.sync(path)
+        defer { _ = appending.withLock { $0.remove(publicId) } }
+        let limits = try await store.app(app).limits
+        let file = try await engine.disk.open(folder.absolute(relative), O_WRONLY)
+        // Bytes of an append that was never stored may follow.
+        try await engine.disk.run { () throws(DiskError) in try file.truncate(to: offset) }
+        let (length, failure) = await append(to: file, at: offset, order, next)
+        if let failure, failure as? ServiceError == .digestMismatch { throw failure }
+        try await engine.disk.run { () throws(DiskError) in try file.sync() }
         var digest: String?
         if failure == nil, order.isComplete {
             let wanted = Array(Set([Digest.Algorithm.sha256] + order.digests.keys.map(\.engine)))
-            let found = try await engine.disk.digest(path, wanted).digests
-            try check(order, found)
+            let found = try await engine.disk.digest(folder.absolute(relative), wanted).digests
+            do {
+                try check(order, found)
+            } catch {
+                try await deleteBody(publicId, app: app)
+                throw error
+            }
             digest = (found[.sha256] ?? []).hexadecimal
         }
         let body = try await store.advanceBody(
             publicId, app: app, length: length, digest: digest, limit: limits.maximumStoredBytes, at: clock.now)
         if let failure { throw failure }
         return body
+    }
+
+    /// Writes what comes until it ends or breaks off.
+    private func append(
+        to file: OpenFile, at offset: Int64, _ order: BodyOrder, _ next: () async throws -> [UInt8]?
+    ) async -> (length: Int64, failure: (any Error)?) {
+        let limit = min(settings.maximumBodyLength, order.expectedLength ?? .max)
+        var length = offset
+        do {
+            while let bytes = try await next() {
+                guard length + Int64(bytes.count) <= limit else { throw ServiceError.bodyTooLong(limit: limit) }
+                try await engine.disk.write(bytes, to: file, at: length)
+                length += Int64(bytes.count)
+            }
+            return (length, nil)
+        } catch {
+            return (length, error)
+        }
     }
 
     package func body(_ publicId: String, app: AppID) async throws -> BodyRecord {
@@ -136,14 +160,13 @@ extension Service {
 
     /// Reads to the end: into memory while it is short, into the file when it grows.
     private func receive(
-        into path: String, at offset: Int64, _ order: BodyOrder, _ digests: [Digest],
-        _ next: () async throws -> [UInt8]?
+        into path: String, _ order: BodyOrder, _ digests: [Digest], _ next: () async throws -> [UInt8]?
     ) async throws -> (length: Int64, bytes: [UInt8]?) {
-        let limit = min(settings.maximumBodyLength, order.expectedLength ?? .max)
+        let limit = settings.maximumBodyLength
+        if let expected = order.expectedLength, expected > limit { throw ServiceError.bodyTooLong(limit: limit) }
         var memory: [UInt8] = []
         var file: OpenFile?
-        var length = offset
-        if offset > 0 { file = try await engine.disk.open(path, O_WRONLY) }
+        var length: Int64 = 0
         while let bytes = try await next() {
             guard length + Int64(bytes.count) <= limit else { throw ServiceError.bodyTooLong(limit: limit) }
             for digest in digests { digest.update(bytes) }

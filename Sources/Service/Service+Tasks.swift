@@ -318,6 +318,10 @@ extension Service {
         try await store.credentials(of: app, after: cursor, limit: limit)
     }
 
+    package func credential(_ credentialId: String, app: AppID) async throws -> CredentialRecord {
+        try await store.credential(credentialId, app: app)
+    }
+
     package func deleteCredential(_ credentialId: String, app: AppID) async throws {
         try await store.deleteCredential(credentialId, app: app)
     }

@@ -45,6 +45,8 @@ package final class Service: Sendable {
     package let live: LiveTransfers
     package let conditions: CurrentConditions
     let draining = Locked(false)
+    /// Drafts of bodies that are being appended to.
+    let appending = Locked<Set<String>>([])
 
     /// - Parameter transferThreads: Event loops that perform transfers.
     package init(

@@ -105,19 +105,19 @@ extension Store {
     /// - Throws: ``DomainError/bodyNotFound(index:)``.
     func attach(
         _ source: NewTask.Body, index: Int, app: AppID, _ transaction: Transaction
-    ) throws -> (row: Int64, publicId: String) {
+    ) throws -> (row: Int64, publicId: String, length: Int64) {
         let db = transaction.db
         let now = transaction.now
         switch source {
         case .stored(let publicId):
-            let row = try db.first(
+            let found = try db.first(
                 """
                 UPDATE body SET uses = uses + 1, expires_at = NULL WHERE public_id = ?1 AND app = ?2 AND complete = 1 \
-                AND ifnull(expires_at, 1) <> 0 RETURNING id
+                AND ifnull(expires_at, 1) <> 0 RETURNING id, length
                 """, publicId, app.rawValue
-            ) { $0.integer(0) }
-            guard let row else { throw DomainError.bodyNotFound(index: index) }
-            return (row, publicId)
+            ) { ($0.integer(0), $0.integer(1)) }
+            guard let (row, length) = found else { throw DomainError.bodyNotFound(index: index) }
+            return (row, publicId, length)
         case .bytes(let bytes, let mediaType, let publicId):
             try db.execute(
                 """
@@ -125,7 +125,7 @@ extension Store {
                 VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, 1, ?7)
                 """,
                 publicId, app.rawValue, bytes.count, documents.digest(bytes), mediaType, bytes, now.milliseconds)
-            return (db.lastInsertRowID, publicId)
+            return (db.lastInsertRowID, publicId, Int64(bytes.count))
         case .file(let path, let length, let digest, let publicId):
             try db.execute(
                 """
@@ -134,7 +134,7 @@ extension Store {
                 """,
                 publicId, app.rawValue, length, digest, path, now.milliseconds)
             try charge(length, to: app, limit: .max, db)
-            return (db.lastInsertRowID, publicId)
+            return (db.lastInsertRowID, publicId, length)
         }
     }
 

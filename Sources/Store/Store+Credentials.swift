@@ -46,25 +46,36 @@ extension Store {
     package func credentials(of app: AppID, after cursor: Int64, limit: Int) async throws
         -> [(cursor: Int64, credential: CredentialRecord)]
     {
-        try await database.read { [documents] db in
+        try await database.read { db in
             try db.all(
                 """
                 SELECT id, public_id, space_document, session, created_at, secret FROM credential \
                 WHERE app = ?1 AND id > ?2 ORDER BY id LIMIT ?3
                 """, app.rawValue, cursor, limit
-            ) { row in
-                let publicId = row.text(1)
-                let secret = try documents.decode(
-                    Credential.self, row.blob(5), sealedAs: "credential/\(publicId)")
-                return (
-                    row.integer(0),
-                    CredentialRecord(
-                        credentialId: publicId, space: try documents.decode(ProtectionSpace.self, row.blob(2)),
-                        user: secret.user, session: row.integerOrNil(3).map(SessionID.init),
-                        createdAt: Timestamp(milliseconds: row.integer(4)))
-                )
-            }
+            ) { row in (row.integer(0), try self.credential(row)) }
         }
+    }
+
+    /// - Throws: ``DomainError/notFound``.
+    package func credential(_ credentialId: String, app: AppID) async throws -> CredentialRecord {
+        let found = try await database.read { db in
+            try db.first(
+                """
+                SELECT id, public_id, space_document, session, created_at, secret FROM credential \
+                WHERE public_id = ?1 AND app = ?2
+                """, credentialId, app.rawValue
+            ) { row in try self.credential(row) }
+        }
+        guard let found else { throw DomainError.notFound }
+        return found
+    }
+
+    private func credential(_ row: borrowing Row) throws -> CredentialRecord {
+        let publicId = row.text(1)
+        let secret = try documents.decode(Credential.self, row.blob(5), sealedAs: "credential/\(publicId)")
+        return CredentialRecord(
+            credentialId: publicId, space: try documents.decode(ProtectionSpace.self, row.blob(2)), user: secret.user,
+            session: row.integerOrNil(3).map(SessionID.init), createdAt: Timestamp(milliseconds: row.integer(4)))
     }
 
     /// - Throws: ``DomainError/notFound``.

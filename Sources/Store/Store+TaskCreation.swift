@@ -49,7 +49,8 @@ extension Store {
         }
         var body: Int64?
         if let source = new.body {
-            (body, specification.body) = try attach(source, index: index, app: session.app, transaction)
+            let attached = try attach(source, index: index, app: session.app, transaction)
+            (body, specification.body, specification.bodyLength) = (attached.row, attached.publicId, attached.length)
         }
         let number = session.nextTask
         session.nextTask += 1

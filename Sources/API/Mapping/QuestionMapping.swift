@@ -51,7 +51,7 @@ extension Core.Answer {
     ///
     /// - Parameter record: The question, which decides which answers make sense.
     /// - Throws: A fault for a disposition of the other kind of question, and for a credential that does not fit.
-    init(_ wire: Wire.Answer, to record: QuestionRecord, kind: Core.TaskKind) throws(JSONError) {
+    init(_ wire: Wire.Answer, to record: QuestionRecord) throws(JSONError) {
         guard let disposition = Disposition(rawValue: wire.disposition.rawValue) else {
             throw Self.fault("/disposition", "There is no such disposition.")
         }
@@ -64,9 +64,15 @@ extension Core.Answer {
             }
         }
         if let url = wire.request?.url { try Service.check(url: url, at: "/request/url") }
+        let method = record.question.request?.method
         self.init(
             disposition: disposition, credential: wire.credential.map(Core.Credential.init),
-            request: wire.request.map { Core.TransferRequest($0, kind: kind) })
+            request: wire.request.map { request in
+                var core = Core.TransferRequest(request, kind: .download)
+                // Without a method the new request keeps the one that was about to start.
+                if request.method == nil, let method { core.method = method }
+                return core
+            })
     }
 
     private static func fault(_ pointer: String, _ detail: String) -> JSONError {

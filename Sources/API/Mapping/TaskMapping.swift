@@ -103,7 +103,7 @@ extension SessionTask {
 
 extension TaskSpecification {
     /// What the body weighs, as far as it is known: nothing without a body.
-    var expectedBytesToSend: Int64? { body == nil ? 0 : countOfBytesClientExpectsToSend }
+    var expectedBytesToSend: Int64? { body == nil ? 0 : bodyLength ?? countOfBytesClientExpectsToSend }
 }
 
 extension TaskPhase {

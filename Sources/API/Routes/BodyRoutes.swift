@@ -1,0 +1,218 @@
+import Base
+import Core
+import HTTPServer
+import Service
+import Wire
+
+extension APIServer {
+    /// Bodies of uploads: stored at once, or as a draft that is appended to (IETF draft "Resumable Uploads for HTTP").
+    var bodyRoutes: [Route] {
+        [
+            // The key is looked at here, because the body is not at hand when it is.
+            route("POST", "/v1/bodies", .write, body: .stream, isIdempotent: false) { call in
+                try await call.createBody()
+            },
+            route("GET", "/v1/bodies/{bodyId}", .read) { call in
+                .json(StoredBody(try await call.storedBody()))
+            },
+            route("HEAD", "/v1/bodies/{bodyId}", .read) { call in
+                let body = try await call.storedBody()
+                return HTTPResponse(
+                    status: 200, headers: [("Content-Type", MediaTypes.json)] + body.uploadFields(withLength: true))
+            },
+            route("PATCH", "/v1/bodies/{bodyId}", .write, body: .stream) { call in try await call.appendBody() },
+            route("DELETE", "/v1/bodies/{bodyId}", .write, body: .empty) { call in
+                try await call.service.deleteBody(call.parameter("bodyId"), app: call.app)
+                return .nothing
+            },
+        ]
+    }
+}
+
+extension Call {
+    fileprivate func storedBody() async throws -> BodyRecord {
+        try await service.body(parameter("bodyId"), app: app)
+    }
+
+    // MARK: Creating
+
+    fileprivate func createBody() async throws -> HTTPResponse {
+        let order = try BodyOrder(self)
+        var reading = try BodyReading(self, at: 0, order)
+        guard let key = try IdempotencyKeys.key(of: request) else { return try await create(order, &reading, nil) }
+        let entry = IdempotencyKeys.Entry(
+            principal: caller.principal, key: key, fingerprint: IdempotencyKeys.fingerprint(of: request, body: []))
+        if let answer = try await repeatedAnswer(entry, &reading) { return answer }
+        return try await server.idempotencyKeys.answer(entry) { entry in try await create(order, &reading, entry) }
+    }
+
+    private func create(
+        _ order: BodyOrder, _ reading: inout BodyReading, _ entry: IdempotencyKeys.Entry?
+    ) async throws -> HTTPResponse {
+        let recording: Recording<BodyRecord>? = entry?.recording(holdsSecrets: false) { $0.creationAnswer }
+        let body = try await service.receiveBody(order, app: app, recording: recording) { try await reading.next() }
+        return body.creationAnswer
+    }
+
+    /// The answer kept for a repeated request, whose bytes must be those of the first.
+    private func repeatedAnswer(
+        _ entry: IdempotencyKeys.Entry, _ reading: inout BodyReading
+    ) async throws -> HTTPResponse? {
+        guard let kept = try await service.storedAnswer(principal: entry.principal, key: entry.key),
+            kept.fingerprint == entry.fingerprint
+        else { return nil }
+        let digest = Digest(.sha256)
+        while let bytes = try await reading.next() { digest.update(bytes) }
+        let first = try StoredBody(parsing: kept.answer.body, .tolerant).digest?.value
+        guard first == nil || first == digest.finish().hexadecimal else {
+            throw Problem(.idempotencyMismatch, "This Idempotency-Key was used for other bytes.")
+        }
+        return HTTPResponse(kept.answer)
+    }
+
+    // MARK: Appending
+
+    fileprivate func appendBody() async throws -> HTTPResponse {
+        guard MediaTypes.ofBody(request.headers["Content-Type"] ?? "") == "application/partial-upload" else {
+            throw Problem(.unsupportedMediaType, "What is appended must be application/partial-upload, and say so.")
+        }
+        guard let offset = try fieldNumber("Upload-Offset") else {
+            throw Problem.header("Upload-Offset", "This must say where the bytes go.")
+        }
+        let draft = try await storedBody()
+        var order = try BodyOrder(self)
+        if let length = order.expectedLength, let known = draft.expectedLength, length != known {
+            throw BodyReading.inconsistentLength(known)
+        }
+        order.expectedLength = order.expectedLength ?? draft.expectedLength
+        do throws(ServiceError) {
+            guard !draft.isComplete else { throw .uploadOffsetMismatch(offset: draft.length) }
+            guard draft.length == offset else { throw .uploadOffsetMismatch(offset: draft.length) }
+        } catch {
+            return mismatch(error, draft)
+        }
+        var reading = try BodyReading(self, at: offset, order)
+        do {
+            let body = try await service.appendBody(draft.publicId, app: app, at: offset, order) {
+                try await reading.next()
+            }
+            guard body.isComplete else { return HTTPResponse(status: 204, headers: body.uploadFields()) }
+            return .json(StoredBody(body), headers: body.uploadFields())
+        } catch let error as ServiceError {
+            guard case .uploadOffsetMismatch = error else { throw error }
+            return mismatch(error, draft)
+        }
+    }
+
+    /// 409 with the offset at which the client has to go on.
+    private func mismatch(_ error: ServiceError, _ draft: BodyRecord) -> HTTPResponse {
+        var now = draft
+        if case .uploadOffsetMismatch(let offset) = error { now.length = offset }
+        return server.problem(for: error, of: request).response(headers: now.uploadFields())
+    }
+
+    /// A whole number in a header field, as the resumable uploads have them.
+    fileprivate func fieldNumber(_ name: String) throws -> Int64? {
+        let values = request.headers.all(name)
+        guard let text = values.first else { return nil }
+        let isNumber = (1...15).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        guard values.count == 1, isNumber, let number = Int64(text) else {
+            throw Problem.header(name, "This must be a whole number of bytes.")
+        }
+        return number
+    }
+}
+
+extension BodyRecord {
+    /// Where an upload stands.
+    fileprivate func uploadFields(withLength: Bool = false) -> [(String, String)] {
+        var fields = [
+            ("Upload-Complete", isComplete ? "?1" : "?0"), ("Upload-Offset", "\(length)"),
+            ("Cache-Control", "no-store"),
+        ]
+        let whole = isComplete ? length : expectedLength
+        if withLength, let whole { fields.append(("Upload-Length", "\(whole)")) }
+        return fields
+    }
+
+    fileprivate var creationAnswer: HTTPResponse {
+        .json(
+            StoredBody(self), status: 201, headers: [("Location", "/v1/bodies/\(publicId)")] + uploadFields())
+    }
+}
+
+extension BodyOrder {
+    /// What the header fields say about the bytes that come.
+    fileprivate init(_ call: Call) throws {
+        let request = call.request
+        guard request.framing != .none else {
+            throw Problem(.lengthRequired, "Send the bytes with Content-Length or in chunks.")
+        }
+        let complete = request.headers.all("Upload-Complete")
+        guard complete.count <= 1, ["?0", "?1"].contains(complete.first ?? "?1") else {
+            throw Problem.header("Upload-Complete", "This must be ?0 or ?1.")
+        }
+        let isAppending = request.method == "PATCH"
+        // Without the field an append is a part, and anything else the whole (section 4 of the draft).
+        let isComplete = complete.first.map { $0 == "?1" } ?? !isAppending
+        self.init(
+            mediaType: isAppending ? nil : request.headers["Content-Type"],
+            expectedLength: try call.fieldNumber("Upload-Length"), isComplete: isComplete)
+        if !isAppending, isComplete, expectedLength == nil, case .length(let length) = request.framing {
+            expectedLength = Int64(clamping: length)
+        }
+        guard isComplete else { return }
+        for (algorithm, digest) in try BodyReading.digests(request, "Repr-Digest") { digests[algorithm] = digest }
+    }
+}
+
+/// Reads a body and checks what the message says about its own bytes.
+struct BodyReading {
+    private let stream: RequestStream?
+    private let expected: [DigestAlgorithm: [UInt8]]
+    private let running: [(DigestAlgorithm, Digest)]
+    /// What has to be there at the end, where that is known and these bytes are the last.
+    private let wholeLength: Int64?
+    private var length: Int64
+
+    /// - Parameter offset: Where the first byte goes.
+    /// - Throws: ``Problem`` for a digest that cannot be read, and for lengths that contradict each other.
+    init(_ call: Call, at offset: Int64, _ order: BodyOrder) throws {
+        if case .stream(let stream) = call.request.body { self.stream = stream } else { stream = nil }
+        expected = try Self.digests(call.request, "Content-Digest")
+        running = expected.keys.map { ($0, Digest($0 == .sha512 ? .sha512 : .sha256)) }
+        wholeLength = order.isComplete ? order.expectedLength : nil
+        length = offset
+        guard case .length(let count) = call.request.framing, let expected = order.expectedLength else { return }
+        let end = offset + Int64(clamping: min(count, 1 << 62))
+        guard end <= expected, wholeLength == nil || end == expected else { throw Self.inconsistentLength(expected) }
+    }
+
+    /// The next bytes, nil at the end.
+    mutating func next() async throws -> [UInt8]? {
+        guard let bytes = try await stream?.next() else {
+            if let wholeLength, length != wholeLength { throw Self.inconsistentLength(wholeLength) }
+            for (algorithm, digest) in running where digest.finish() != expected[algorithm] {
+                throw ServiceError.digestMismatch
+            }
+            return nil
+        }
+        for (_, digest) in running { digest.update(bytes) }
+        length += Int64(bytes.count)
+        return bytes
+    }
+
+    static func inconsistentLength(_ length: Int64) -> Problem {
+        Problem(.invalidValue, "Upload-Length: The bytes do not make \(length) together.", status: 400)
+    }
+
+    /// The digests in a field of RFC 9530.
+    static func digests(_ request: HTTPRequest, _ name: String) throws -> [DigestAlgorithm: [UInt8]] {
+        let values = request.headers.all(name)
+        guard !values.isEmpty else { return [:] }
+        guard let digests = DigestField.parse(values) else {
+            throw Problem.header(name, "This must be digests such as sha-256=:BASE64:.")
+        }
+        return Dictionary(uniqueKeysWithValues: digests.map { ($0.key == .sha512 ? .sha512 : .sha256, $0.value) })
+    }
+}

@@ -1,0 +1,15 @@
+#include "COpenAPI.h"
+
+// #embed is of C23; the compiler takes it in older dialects too, and knows that this file depends on those two.
+#pragma clang diagnostic ignored "-Wc23-extensions"
+
+const unsigned char openapi_yaml[] = {
+#embed "../../openapi.yaml"
+};
+const size_t openapi_yaml_length = sizeof openapi_yaml;
+
+// Made of openapi.yaml by scripts/embed-openapi; a test compares the two.
+const unsigned char openapi_json[] = {
+#embed "openapi.json"
+};
+const size_t openapi_json_length = sizeof openapi_json;
