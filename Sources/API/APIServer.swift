@@ -31,6 +31,9 @@ package final class APIServer: Sendable {
     /// Every route of the API.
     package var routes: [Route] {
         let groups: [[Route]] = [
+            AppRoutes(server: self).routes, OwnAppRoutes(server: self).routes, SessionRoutes(server: self).routes,
+            TaskRoutes(server: self).routes, BatchRoutes(server: self).routes, EventRoutes(server: self).routes,
+            AttachmentRoutes(server: self).routes,
             systemRoutes, bodyRoutes, contentRoutes, questionRoutes, credentialRoutes,
         ]
         return groups.flatMap { $0 }

@@ -31,9 +31,11 @@ extension APIServer {
     ///   - query: The parameters that the route knows.
     ///   - produces: The media types that it answers with, the standard one first.
     ///   - isIdempotent: Whether a `POST` takes an `Idempotency-Key`.
+    ///   - replay: Makes the answer to a repeated request of what is kept, where that is not the answer itself.
     func route(
         _ method: String, _ pattern: String, _ access: Access, query: [String] = [], body: BodyForm = .none,
         produces: [String] = ["application/json"], isIdempotent: Bool = true,
+        replay: (@Sendable (Call, StoredAnswer) async throws -> HTTPResponse)? = nil,
         _ handler: @escaping @Sendable (Call) async throws -> HTTPResponse
     ) -> Route {
         let takesKeys = method == "POST" && isIdempotent
@@ -53,7 +55,9 @@ extension APIServer {
                 let entry = IdempotencyKeys.Entry(
                     principal: caller.principal, key: key,
                     fingerprint: IdempotencyKeys.fingerprint(of: request, body: call.bodyBytes))
-                return try await idempotencyKeys.answer(entry) { [call] entry in
+                return try await idempotencyKeys.answer(entry) { [call] kept in
+                    try await replay?(call, kept) ?? HTTPResponse(kept)
+                } _: { [call] entry in
                     var call = call
                     call.idempotency = entry
                     return try await handler(call)

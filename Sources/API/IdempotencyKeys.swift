@@ -33,7 +33,12 @@ final class IdempotencyKeys: Sendable {
     init(service: Service) { self.service = service }
 
     /// Answers a request with a key: from the store where it has been answered, else with `body`, whose success is kept.
-    func answer(_ entry: Entry, _ body: (Entry) async throws -> HTTPResponse) async throws -> HTTPResponse {
+    ///
+    /// - Parameter replay: Makes the answer of what is kept.
+    func answer(
+        _ entry: Entry, replay: (StoredAnswer) async throws -> HTTPResponse,
+        _ body: (Entry) async throws -> HTTPResponse
+    ) async throws -> HTTPResponse {
         let name = "\(entry.principal) \(entry.key)"
         let other = running.withLock { running -> [UInt8]? in
             if let other = running[name] { return other }
@@ -47,11 +52,12 @@ final class IdempotencyKeys: Sendable {
         defer { _ = running.withLock { $0.removeValue(forKey: name) } }
         if let kept = try await service.storedAnswer(principal: entry.principal, key: entry.key) {
             guard kept.fingerprint == entry.fingerprint else { throw Self.mismatch }
-            return HTTPResponse(kept.answer)
+            return try await replay(kept.answer)
         }
         let response = try await body(entry)
         if response.status < 400, !entry.isRecorded.withLock({ $0 }) {
-            try await service.record(entry.recording(holdsSecrets: false) { _ in response })
+            // Sealed, since only the handler knows whether it holds a secret.
+            try await service.record(entry.recording(holdsSecrets: true) { _ in response })
         }
         return response
     }

@@ -33,12 +33,28 @@ extension BadURL {
     /// What is wrong with the URL and what would be right, for a person.
     var explanation: String {
         switch self {
-        case .malformed: "This is not an absolute URL."
-        case .unsupportedScheme: "Only http and https are supported."
-        case .credentials: "A URL must not hold a user name or a password; answer the challenge instead."
-        case .forbiddenCharacter: "The URL holds a character that must be percent-encoded or does not belong there."
-        case .badHost: "The host of the URL is not a valid name or address."
-        case .tooLong: "A URL may have at most \(URLParts.maximumLength) bytes."
+        case .malformed: "This is no absolute URL."
+        case .unsupportedScheme: "A URL must begin with http:// or https://."
+        case .credentials: "A URL must not contain a user or password: use a header or a credential."
+        case .forbiddenCharacter: "A URL has a character here that must be percent-encoded, or may not stand here."
+        case .badHost: "The host is not valid."
+        case .tooLong: "A URL has at most \(URLParts.maximumLength) bytes."
+        }
+    }
+}
+
+extension Failure {
+    /// Which of many orders is at fault, where that is known.
+    package var orderIndex: Int? {
+        switch self {
+        case .domain(.clientTaskConflict(let index)), .domain(.bodyNotFound(let index)),
+            .domain(.contentNotFound(let index)):
+            index
+        case .service(.fileUnavailable(let index, _)), .service(.contentUnavailable(let index)),
+            .service(.resumeDataInvalid(let index)):
+            index
+        case .service(.invalidURL(let index, _)): index
+        case .domain, .service, .refused, .cancelled, .unexpected: nil
         }
     }
 }

@@ -6,6 +6,9 @@ public struct TextRule: Sendable {
     /// Makes a rule of a check that says what is wrong.
     public init(_ fault: @escaping @Sendable (String) -> String?) { self.fault = fault }
 
+    /// What is wrong with the text and what would be right, or `nil`.
+    public func violation(in text: String) -> String? { fault(text) }
+
     /// Any text.
     public static let any = TextRule { _ in nil }
 

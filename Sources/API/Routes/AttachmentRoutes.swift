@@ -1,0 +1,35 @@
+import Core
+import HTTPServer
+import Service
+import Wire
+
+/// The lease by which a client holds a session.
+struct AttachmentRoutes {
+    let server: APIServer
+
+    private static let path = "/v1/sessions/{identifier}/attachment"
+
+    var routes: [Route] {
+        [
+            server.route("POST", Self.path, .events, body: .json, attach),
+            server.route("DELETE", Self.path, .events, query: ["epoch"], detach),
+        ]
+    }
+
+    @Sendable private func attach(_ call: Call) async throws -> HTTPResponse {
+        let request = try call.read(AttachmentRequest.self)
+        let session = try await call.session()
+        let attached = try await call.service.attach(Core.Attachment.Event(request), to: session.id)
+        guard let lease = Wire.Attachment(attached) else { throw DomainError.attachmentFenced }
+        return .json(lease, status: request.epoch == nil ? 201 : 200)
+    }
+
+    @Sendable private func detach(_ call: Call) async throws -> HTTPResponse {
+        guard let epoch = try call.queryInteger("epoch", in: 1 ... .max) else {
+            throw Problem.query("epoch", "This parameter is missing; it is the epoch of the lease.")
+        }
+        let session = try await call.session()
+        _ = try await call.service.attach(.release(epoch: epoch), to: session.id)
+        return .nothing
+    }
+}

@@ -1,0 +1,79 @@
+import Base
+import Core
+import HTTPServer
+import Service
+import Wire
+
+/// One stream of server-sent events: kept events in order with their numbers, live ones between them without.
+struct EventStream: Sendable {
+    let call: Call
+    let session: SessionRecord
+    /// Counts the stream while it is open.
+    let place: HeldPlace
+
+    /// Kept events read at a time.
+    private static let pageSize = 200
+    /// Tasks remembered as completed, so that no live message follows their end.
+    private static let memory = 1024
+
+    /// Sends until the client leaves, the session is gone, the key is revoked or the service stops.
+    func run(after: Int64?, _ writer: ResponseWriter) async {
+        do {
+            try await call.service.attached(to: session.id, .stream) {
+                let feed = call.service.openFeed(of: session.id)
+                call.request.clientGone.onGone { feed.wake() }
+                try await send(feed, after: after, writer)
+            }
+        } catch let error as DomainError {
+            // The session was forgotten, or the client read so slowly that events are gone: it asks again and is told.
+            call.log.debug("an event stream ends", ("reason", "\(error)"))
+        } catch is ResponseWriter.ClientIsGone {
+        } catch is CancellationError {
+        } catch {
+            call.log.error("an event stream failed", ("error", "\(error)"))
+        }
+    }
+
+    private func send(_ feed: EventFeed, after: Int64?, _ writer: ResponseWriter) async throws {
+        let envelope = call.envelope(of: session)
+        let clock = call.service.clock
+        let heartbeat = call.server.settings.heartbeat.milliseconds
+        var last = after
+        var completed: [Int64] = []
+        try await writer.write(Self.comment)
+        var lastWrite = clock.monotonic()
+        while !call.request.clientGone.isGone, !call.service.isDraining {
+            guard await call.server.authenticator.stillAdmits(call.caller) else { return }
+            var frames: [UInt8] = []
+            let page = try await feed.kept(after: last, limit: Self.pageSize)
+            for event in page.events {
+                Self.append(envelope.event(event), to: &frames)
+                if event.kind == .didComplete, let number = event.taskIdentifier { completed.append(number) }
+            }
+            last = page.events.last?.seq ?? last ?? page.acknowledgedSeq
+            if completed.count > Self.memory { completed.removeFirst(completed.count - Self.memory) }
+            let isAtEnd = page.events.count < Self.pageSize
+            if isAtEnd {
+                for event in await feed.live() where !completed.contains(event.taskIdentifier) {
+                    Self.append(envelope.event(event), to: &frames)
+                }
+            }
+            if frames.isEmpty, clock.monotonic() - lastWrite >= heartbeat { frames = Self.comment }
+            if !frames.isEmpty {
+                try await writer.write(frames)
+                lastWrite = clock.monotonic()
+            }
+            if isAtEnd { await feed.wait(until: lastWrite + heartbeat) }
+        }
+    }
+
+    /// A line that clients skip (WHATWG HTML, section 9.2.5).
+    private static let comment = Array(":\n\n".utf8)
+
+    private static func append(_ event: Event, to frames: inout [UInt8]) {
+        if let seq = event.seq { frames += "id: \(seq)\n".utf8 }
+        frames += "event: \(event.type.rawValue)\ndata: ".utf8
+        frames += event.jsonBytes
+        frames += "\n\n".utf8
+    }
+}
