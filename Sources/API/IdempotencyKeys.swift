@@ -36,7 +36,7 @@ final class IdempotencyKeys: Sendable {
     ///
     /// - Parameter replay: Makes the answer of what is kept.
     func answer(
-        _ entry: Entry, replay: (StoredAnswer) async throws -> HTTPResponse,
+        _ entry: Entry, replay: (StoredAnswer) async throws -> HTTPResponse = { HTTPResponse($0) },
         _ body: (Entry) async throws -> HTTPResponse
     ) async throws -> HTTPResponse {
         let name = "\(entry.principal) \(entry.key)"
