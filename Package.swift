@@ -50,7 +50,7 @@ let package = Package(
 
         library("Store", ["Base", "Core", "SQLite"]),
         library("Service", ["Base", "Core", "Store", "TransferEngine"]),
-        library("Launches", ["Base", "Core", "Store", "TransferEngine"]),
+        library("Launches", ["Base", "Core", "Wire", "Store", "TransferEngine"]),
         library("API", ["Base", "Core", "Wire", "HTTPServer", "Service", "Launches", "COpenAPI"]),
 
         .executableTarget(
@@ -71,7 +71,7 @@ let package = Package(
         tests("HTTPServerTests", ["HTTPServer", "Base", "TestSupport"]),
         tests("StoreTests", ["Store", "Base", "Core", "TestSupport"]),
         tests("ServiceTests", ["Service", "Store", "TransferEngine", "Base", "Core", "TestSupport"]),
-        tests("LaunchesTests", ["Launches", "Store", "TransferEngine", "Base", "Core", "TestSupport"]),
+        tests("LaunchesTests", ["Launches", "Store", "TransferEngine", "Base", "Core", "Wire", "TestSupport"]),
         tests("APITests", ["API", "Wire", "HTTPServer", "Service", "Launches", "Base", "Core", "TestSupport"]),
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
         tests("SystemTests", ["TestSupport", "Base", "Core", "Wire", "urlsessiond"]),

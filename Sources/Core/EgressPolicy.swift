@@ -11,6 +11,8 @@ package struct EgressPolicy: Sendable {
     /// Where this service listens. An unspecified address stands for the loopback addresses; the caller adds the
     /// machine's own others.
     package var ownListeners: [(IPAddress, UInt16)]
+    /// Whether the public internet may be reached; if not, only what the operator allows.
+    package var allowsPublic = true
 
     package init(allowed: [CIDR] = [], ownListeners: [(IPAddress, UInt16)] = []) {
         self.allowed = allowed
@@ -30,7 +32,7 @@ package struct EgressPolicy: Sendable {
             guard Self.translated.contains(address), case .v6(let value) = address else { return true }
             return permits(.v4(UInt32(truncatingIfNeeded: value)), port: port)
         }
-        return Self.isPublic(address)
+        return allowsPublic && Self.isPublic(address)
     }
 
     private func isOwnListener(_ address: IPAddress, _ port: UInt16) -> Bool {

@@ -29,7 +29,11 @@ package enum LaunchState: Hashable, Sendable, Codable {
     case superseded(at: Timestamp)
     case exhausted(attempts: Int, at: Timestamp)
 
-    package enum ParkReason: String, Hashable, Sendable, Codable, CaseIterable { case noURL, paused, disabled }
+    package enum ParkReason: String, Hashable, Sendable, Codable, CaseIterable {
+        case noURL, paused, disabled
+        /// The app was force-quit and has not been activated.
+        case forceQuit
+    }
 
     package enum Event: Hashable, Sendable {
         /// The sender takes it, with a lease that outlasts its request.
@@ -194,6 +198,21 @@ extension LaunchState {
         case .superseded: "superseded"
         case .exhausted: "exhausted"
         }
+    }
+
+    /// Attempts made so far, the one under way included; nil where nobody counts any more.
+    package var attempts: Int? {
+        switch self {
+        case .pending(let attempts, _), .delivering(let attempts, _), .launched(let attempts, _),
+            .parked(let attempts, _), .exhausted(let attempts, _):
+            attempts
+        case .completed, .superseded: nil
+        }
+    }
+
+    /// The number of the state that clients call by that name.
+    package static func code(named name: String) -> Int? {
+        ["pending", "delivering", "launched", "parked", "completed", "superseded", "exhausted"].firstIndex(of: name)
     }
 
     /// The state's number in the store.

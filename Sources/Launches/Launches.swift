@@ -1,1 +1,163 @@
-// Nothing here yet.
+package import Base
+package import Core
+package import Store
+
+/// Launches apps with signed webhooks, and runs background refresh.
+///
+/// It has a transfer engine of its own, so that webhooks never wait behind transfers.
+package final class Launches: Sendable {
+    package let urls: PublicURLs
+    private let store: Store
+    private let exchanges: Exchanges
+    private let client: WebhookClient
+    private let payload: Payload
+    private let meters: LaunchMeters
+    private let sender: LaunchSender
+    private let refresh: RefreshLoop
+    private let clock: Clock
+    private let log: Log
+    private let carryOut: @Sendable (Aftermath) -> Void
+    private let pings = Locked<[AppID: Int]>([:])
+    /// Tells the refresh loop that intervals, webhooks or conditions may have changed.
+    private let refreshBell: Doorbell
+
+    /// - Parameters:
+    ///   - bell: Rung by whoever stored a due launch.
+    ///   - carryOut: Does what commits leave to do, such as waking readers of events.
+    package init(
+        store: Store, settings: LaunchSettings, bell: Doorbell, clock: Clock, log: Log, metrics: Metrics,
+        carryOut: @escaping @Sendable (Aftermath) -> Void
+    ) throws {
+        self.store = store
+        self.clock = clock
+        self.log = log
+        urls = PublicURLs(base: settings.publicURL)
+        payload = Payload(urls: urls)
+        exchanges = try Exchanges(log: log)
+        meters = LaunchMeters(metrics)
+        client = WebhookClient(store: store, settings: settings, exchanges: exchanges, clock: clock, log: log)
+        let refreshBell = Doorbell(clock: clock)
+        self.refreshBell = refreshBell
+        let carryOutAndRing: @Sendable (Aftermath) -> Void = { aftermath in
+            carryOut(aftermath)
+            if aftermath.hasDueLaunches {
+                bell.ring()
+                refreshBell.ring()
+            }
+        }
+        self.carryOut = carryOutAndRing
+        sender = LaunchSender(
+            store: store, settings: settings, client: client, payload: payload, meters: meters, bell: bell,
+            clock: clock, log: log, carryOut: carryOutAndRing)
+        refresh = RefreshLoop(
+            store: store, bell: refreshBell, clock: clock, log: log, carryOut: carryOutAndRing)
+    }
+
+    /// Runs until it is cancelled: puts in order what the last run left, then sends and fetches.
+    package func run() async throws {
+        carryOut(try await store.recoverLaunches(at: clock.time))
+        carryOut(try await store.recoverRefresh(at: clock.time))
+        try await withThrowingDiscardingTaskGroup { group in
+            group.addTask { try await self.sender.run() }
+            group.addTask { try await self.refresh.run() }
+            group.addTask { try await self.sweep() }
+        }
+        await exchanges.shutdown()
+    }
+
+    /// Has the loops look at intervals and conditions again. For who changed them.
+    package func refreshChanged() { refreshBell.ring() }
+
+    private static let sweepInterval: Int64 = 3_600_000
+
+    private func sweep() async throws {
+        let pause = Doorbell(clock: clock)
+        while !Task.isCancelled {
+            do {
+                while try await store.sweepLaunches(at: clock.time, limit: 500), !Task.isCancelled {}
+            } catch {
+                log.error("finished launches could not be dropped", ("error", "\(error)"))
+            }
+            await pause.wait(until: clock.monotonic() + Self.sweepInterval)
+        }
+    }
+
+    // MARK: Ping
+
+    /// Pings of one app under way at once.
+    private static let pingsAtOnce = 4
+
+    /// Sends a `webhook.ping` now and tells how it went. It is no launch: nothing is stored, nothing repeated.
+    ///
+    /// - Throws: ``DomainError/notFound``.
+    package func ping(_ app: AppID) async throws -> LaunchAttempt {
+        let record = try await store.app(app)
+        let now = clock.time
+        func refused(_ reason: String) -> LaunchAttempt {
+            LaunchAttempt(number: 1, startedAt: now, duration: .zero, statusCode: nil, error: reason, excerpt: nil)
+        }
+        guard let url = record.webhook.url else { return refused("The app has no webhook.") }
+        if record.isForceQuit { return refused("The app was force-quit and has not been activated.") }
+        let mayGo = pings.withLock { pings in
+            guard pings[app, default: 0] < Self.pingsAtOnce else { return false }
+            pings[app, default: 0] += 1
+            return true
+        }
+        guard mayGo else { return refused("Other pings are under way.") }
+        defer { pings.withLock { $0[app] = $0[app].flatMap { $0 > 1 ? $0 - 1 : nil } } }
+        let outcome = try await client.post(
+            WebhookClient.Message(
+                id: Identifier.make(prefix: "ping_"), app: app, url: url,
+                body: payload.ping(record.identifier, at: now),
+                traceparent: nil, timeout: .seconds(15)))
+        meters.count(.ping, outcome)
+        log.info(
+            "webhook pinged", ("app", record.identifier), ("result", outcome.attempt.result),
+            ("status", outcome.attempt.statusCode ?? 0), ("error", outcome.attempt.error ?? ""),
+            ("milliseconds", outcome.duration.milliseconds))
+        return LaunchAttempt(
+            number: 1, startedAt: outcome.startedAt, duration: outcome.duration,
+            statusCode: outcome.attempt.statusCode,
+            error: outcome.attempt.outcome == .interrupted ? "The service is stopping." : outcome.attempt.error,
+            excerpt: outcome.attempt.excerpt)
+    }
+
+    // MARK: Background refresh
+
+    package func refresh(of app: AppID) async throws -> RefreshOverview { try await store.refresh(of: app) }
+
+    package func setRefreshInterval(
+        _ interval: BackgroundRefresh.Interval, of app: AppID
+    ) async throws -> RefreshOverview {
+        let overview = try await store.setRefreshInterval(interval, of: app, at: clock.time)
+        refreshBell.ring()
+        return overview
+    }
+
+    /// Fetches now.
+    ///
+    /// - Throws: ``DomainError/refreshUnavailable``.
+    package func simulateFetch(of app: AppID) async throws -> LaunchRecord {
+        let (launch, aftermath) = try await store.simulateFetch(of: app, at: clock.time)
+        carryOut(aftermath)
+        return launch
+    }
+
+    /// Takes what came of a fetch.
+    ///
+    /// - Throws: ``DomainError/fetchLate``, ``DomainError/notFound``.
+    package func completeFetch(_ launchId: String, app: AppID, result: BackgroundRefresh.Result) async throws {
+        carryOut(try await store.completeFetch(launchId, app: app, result: result, at: clock.time))
+    }
+
+    // MARK: Launches
+
+    /// Sends an open or exhausted launch again now.
+    ///
+    /// - Throws: ``DomainError/launchNotOpen``, ``DomainError/notFound``.
+    package func redeliver(_ launchId: String, app: AppID) async throws -> LaunchRecord {
+        let (launch, aftermath) = try await store.redeliver(launchId, app: app, at: clock.time)
+        carryOut(aftermath)
+        return launch
+    }
+}

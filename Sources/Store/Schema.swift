@@ -45,6 +45,7 @@ enum Schema {
             app INTEGER PRIMARY KEY,
             failing_since INTEGER,
             consecutive_failures INTEGER NOT NULL DEFAULT 0,
+            trips INTEGER NOT NULL DEFAULT 0,
             open_until INTEGER
         ) STRICT;
 
@@ -208,6 +209,7 @@ enum Schema {
             public_id TEXT NOT NULL UNIQUE,
             app INTEGER NOT NULL,
             session INTEGER,
+            session_identifier TEXT,
             kind INTEGER NOT NULL,
             state INTEGER NOT NULL,
             state_document BLOB NOT NULL,
@@ -223,7 +225,11 @@ enum Schema {
             completion_document BLOB,
             result TEXT
         ) STRICT;
-        CREATE INDEX launch_due ON launch (state, due_at) WHERE due_at IS NOT NULL;
+        CREATE INDEX launch_due ON launch (state, due_at, app) WHERE due_at IS NOT NULL;
+        CREATE INDEX launch_queue ON launch (app, attempts > 0, due_at) WHERE state = 0;
+        CREATE INDEX launch_open ON launch (app, id) WHERE state < 4;
+        CREATE INDEX launch_parked ON launch (app) WHERE state = 3;
+        CREATE INDEX launch_finished ON launch (completed_at) WHERE completed_at IS NOT NULL;
         CREATE INDEX launch_app ON launch (app, id);
         CREATE INDEX launch_session ON launch (session, id) WHERE session IS NOT NULL;
 

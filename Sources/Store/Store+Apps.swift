@@ -60,28 +60,35 @@ extension Store {
         }
     }
 
-    /// Changes an app.
-    ///
-    /// - Parameter revision: What the caller believes the revision to be, or nil.
-    /// - Throws: ``DomainError/revisionMismatch`` when it is another one.
+    /// Changes an app, and nothing that follows from it: see ``changeApp(_:_:ifRevision:at:)``.
     package func changeApp(_ id: AppID, _ changes: AppChanges, ifRevision revision: Int64?) async throws -> AppRecord {
-        try await database.write { [documents] db in
-            guard var app = try self.readApp(id, db) else { throw DomainError.notFound }
-            if let revision, revision != app.revision { throw DomainError.revisionMismatch }
-            app.webhook = changes.webhook ?? app.webhook
-            app.backgroundRefreshStatus = changes.backgroundRefreshStatus ?? app.backgroundRefreshStatus
-            app.limits = changes.limits ?? app.limits
-            app.isForceQuit = changes.isForceQuit ?? app.isForceQuit
-            app.revision += 1
-            try db.execute(
-                """
-                UPDATE app SET webhook_document = ?2, refresh_status = ?3, limits_document = ?4, force_quit = ?5, \
-                revision = ?6 WHERE id = ?1
-                """,
-                id.rawValue, try documents.encode(app.webhook), app.backgroundRefreshStatus.rawValue,
-                try documents.encode(app.limits), app.isForceQuit, app.revision)
-            return app
+        try await database.write { db in
+            guard let app = try self.readApp(id, db) else { throw DomainError.notFound }
+            return try self.change(app, changes, ifRevision: revision, db)
         }
+    }
+
+    /// Writes what changes about an app, and nothing that follows from it.
+    ///
+    /// - Throws: ``DomainError/revisionMismatch``.
+    func change(
+        _ old: AppRecord, _ changes: AppChanges, ifRevision revision: Int64?, _ db: Connection
+    ) throws -> AppRecord {
+        if let revision, revision != old.revision { throw DomainError.revisionMismatch }
+        var app = old
+        app.webhook = changes.webhook ?? app.webhook
+        app.backgroundRefreshStatus = changes.backgroundRefreshStatus ?? app.backgroundRefreshStatus
+        app.limits = changes.limits ?? app.limits
+        app.isForceQuit = changes.isForceQuit ?? app.isForceQuit
+        app.revision += 1
+        try db.execute(
+            """
+            UPDATE app SET webhook_document = ?2, refresh_status = ?3, limits_document = ?4, force_quit = ?5, \
+            revision = ?6 WHERE id = ?1
+            """,
+            app.id.rawValue, try documents.encode(app.webhook), app.backgroundRefreshStatus.rawValue,
+            try documents.encode(app.limits), app.isForceQuit, app.revision)
+        return app
     }
 
     /// Forgets an app: its keys at once, its sessions marked for the janitor.

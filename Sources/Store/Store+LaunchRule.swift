@@ -77,11 +77,12 @@ extension Transaction {
         try db.execute(
             """
             INSERT INTO launch (public_id, app, session, kind, state, state_document, reasons, last_seq, due_at, \
-            traceparent, created_at, expires_at) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+            traceparent, created_at, expires_at, session_identifier) \
+            VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
             """,
             Identifier.make(prefix: "lnch_"), session.app.rawValue, session.id.rawValue, state.code,
             try documents.encode(state), reasons.rawValue, session.lastSeq, state.dueAt?.milliseconds,
-            traceparent ?? nil, now.milliseconds, (now + LaunchSchedule.lifetime).milliseconds)
+            traceparent ?? nil, now.milliseconds, (now + LaunchSchedule.lifetime).milliseconds, session.identifier)
         session.openLaunch = db.lastInsertRowID
         session.revision += 1
         if state.dueAt != nil { aftermath.hasDueLaunches = true }
@@ -102,9 +103,10 @@ extension Transaction {
         let effects = try state.handle(event, at: now)
         try db.execute(
             """
-            UPDATE launch SET state = ?2, state_document = ?3, due_at = ?4, \
+            UPDATE launch SET state = ?2, state_document = ?3, due_at = ?4, attempts = ifnull(?6, attempts), \
             completed_at = CASE WHEN ?2 >= 4 THEN ifnull(completed_at, ?5) END WHERE id = ?1
-            """, id, state.code, try documents.encode(state), state.dueAt?.milliseconds, now.milliseconds)
+            """, id, state.code, try documents.encode(state), state.dueAt?.milliseconds, now.milliseconds,
+            state.attempts)
         if state.dueAt != nil { aftermath.hasDueLaunches = true }
         return effects
     }
@@ -189,9 +191,9 @@ extension Store {
         _ launchId: String, app: AppID, through: Int64?, epoch: Int64?, isInline: Bool, _ transaction: Transaction
     ) throws {
         let row = try transaction.db.first(
-            "SELECT id, session, last_seq FROM launch WHERE public_id = ?1 AND app = ?2", launchId, app.rawValue
-        ) { ($0.integer(0), $0.integerOrNil(1), $0.integer(2)) }
-        guard let (id, sessionID, lastSeq) = row else { throw DomainError.notFound }
+            "SELECT id, session, last_seq, state FROM launch WHERE public_id = ?1 AND app = ?2", launchId, app.rawValue
+        ) { ($0.integer(0), $0.integerOrNil(1), $0.integer(2), $0.int(3)) }
+        guard let (id, sessionID, lastSeq, state) = row else { throw DomainError.notFound }
         guard let sessionID, let session = try? transaction.session(SessionID(sessionID)) else {
             try transaction.move(launch: id, .complete)
             return
@@ -201,10 +203,11 @@ extension Store {
         guard through <= session.lastSeq else {
             throw DomainError.acknowledgementOutOfRange(lastSeq: session.lastSeq)
         }
+        // The receiver's answer may be late: the launch may wait for its next attempt again.
+        let isUnderWay = state == 1 || state == 3
         let effects = try transaction.move(
             launch: id,
-            isInline
-                ? .succeeded(completedInline: true, deadline: transaction.now) : .complete)
+            isInline && isUnderWay ? .succeeded(completedInline: true, deadline: transaction.now) : .complete)
         let acknowledgedBefore = session.acknowledgedSeq
         if effects.contains(.acknowledge) { try acknowledge(through: through, session, transaction) }
         guard effects.contains(.finishEvents) else { return }

@@ -1,0 +1,155 @@
+import Base
+import Core
+import TransferEngine
+import Wire
+
+/// How one exchange with a receiver is to be read.
+struct Attempt {
+    enum Outcome: Hashable {
+        /// 2xx, with what the body says.
+        case success(Inline)
+        case gone
+        case failure(retryAfter: Duration?, wasAnswered: Bool)
+        /// Stopped by ourselves.
+        case interrupted
+    }
+
+    /// What the body of a 2xx says.
+    enum Inline: Hashable {
+        case nothing
+        case completed(through: Int64?)
+        case result(Core.BackgroundRefresh.Result)
+    }
+
+    var outcome: Outcome
+    var statusCode: Int?
+    /// In words, for the app.
+    var error: String?
+    var excerpt: String?
+
+    /// The longest excerpt, in bytes.
+    static let excerptLength = 1024
+
+    init(_ result: ExchangeResult, at now: Timestamp) {
+        guard result.outcome != .stopped else {
+            outcome = .interrupted
+            return
+        }
+        // The status counts, whatever became of the body behind it.
+        guard let head = result.head else {
+            outcome = .failure(retryAfter: nil, wasAnswered: false)
+            if case .failed(let fault) = result.outcome {
+                error = fault.words
+                outcome = .failure(retryAfter: nil, wasAnswered: fault.isAnswer)
+            }
+            return
+        }
+        var body: [UInt8] = []
+        if case .memory(let bytes) = result.received { body = bytes }
+        statusCode = head.status
+        excerpt = Self.excerpt(body)
+        switch head.status {
+        case 200..<300:
+            let isWhole = result.outcome == .complete && !result.receivedTruncated
+            outcome = .success(isWhole ? Self.inline(body) : .nothing)
+        case 410: outcome = .gone
+        case 429, 503:
+            outcome = .failure(retryAfter: RetryAfter.parse(head.fields, now: now), wasAnswered: true)
+        case 300..<400:
+            error = "Redirects are not followed."
+            outcome = .failure(retryAfter: nil, wasAnswered: true)
+        default: outcome = .failure(retryAfter: nil, wasAnswered: true)
+        }
+    }
+
+    /// Reads `{"completed": true, "through"?}` and `{"result"}`; anything else is nothing.
+    static func inline(_ body: [UInt8]) -> Inline {
+        guard !body.isEmpty, let json = try? JSON.parse(body) else { return .nothing }
+        if let name = json["result"]?.stringValue, let result = Core.BackgroundRefresh.Result(rawValue: name) {
+            return .result(result)
+        }
+        guard json["completed"]?.boolValue == true else { return .nothing }
+        switch json["through"] {
+        case nil, .null?: return .completed(through: nil)
+        case .integer(let through)? where through >= 0: return .completed(through: through)
+        default: return .nothing
+        }
+    }
+
+    /// The beginning of an answer as text, without control characters, keys and tokens hidden.
+    static func excerpt(_ body: [UInt8]) -> String? {
+        guard !body.isEmpty else { return nil }
+        let text = String(decoding: body.prefix(excerptLength), as: UTF8.self)
+        let printable = String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.map { scalar in
+                    let isControl = scalar.value < 0x20 && scalar != "\n" && scalar != "\t" || scalar.value == 0x7F
+                    return isControl ? "\u{FFFD}" : scalar
+                }))
+        return redacted(printable)
+    }
+
+    /// Text with what looks like a key of ours, or a bearer token, cut out.
+    static func redacted(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        let marks = ["whsec_", "usd_", "v1,", "Bearer ", "bearer "].map { Array($0.utf8) }
+        var result: [UInt8] = []
+        var index = 0
+        while index < bytes.count {
+            guard let mark = marks.first(where: { bytes[index...].starts(with: $0) }) else {
+                result.append(bytes[index])
+                index += 1
+                continue
+            }
+            var end = index + mark.count
+            while end < bytes.count, bytes[end].isKeyCharacter { end += 1 }
+            // Short words behind a mark are words.
+            if end - index - mark.count < 16 {
+                result += bytes[index..<end]
+            } else {
+                result += mark + Array("<redacted>".utf8)
+            }
+            index = end
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+}
+
+extension UInt8 {
+    /// A character of base64, base64url or base62.
+    fileprivate var isKeyCharacter: Bool {
+        switch self {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B, 0x2D, 0x2E, 0x2F, 0x3D, 0x5F: true
+        default: false
+        }
+    }
+}
+
+extension TransferFault {
+    /// Whether the receiver sent something, though no answer that can be read.
+    var isAnswer: Bool {
+        switch self {
+        case .unparsableResponse, .headersTooLarge, .twoLengths, .tooLarge, .shortBody: true
+        default: false
+        }
+    }
+
+    /// What the app is told. One text for all that policy refuses: addresses are for the operator's log.
+    var words: String {
+        switch self {
+        case .badRequest: "The webhook's URL cannot be used."
+        case .nameDoesNotExist, .couldNotResolve: "The host name could not be resolved."
+        case .connectFailed, .noConnectivity: "The host could not be reached."
+        case .connectTimedOut, .idleTimeout, .totalTimeout: "The receiver did not answer in time."
+        case .tlsHandshake, .certificateUntrusted, .certificateExpired, .certificateNotYetValid,
+            .certificateWrongHost, .clientCertificateRequired, .clientCertificateInvalid, .pinMismatch:
+            "A secure connection could not be made."
+        case .reset, .shortBody, .emptyReply, .http2Refused, .http2Stream: "The connection was lost."
+        case .unparsableResponse, .headersTooLarge, .twoLengths, .tooLarge: "The answer could not be read."
+        case .egressDenied: "A policy of the service does not allow this connection."
+        case .prefixMissing, .disk, .bodySource, .proxyNotResolved, .proxyFailed, .proxyAuthenticationRequired,
+            .other:
+            "The request could not be made."
+        }
+    }
+}

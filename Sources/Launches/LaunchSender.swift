@@ -1,0 +1,176 @@
+import Base
+import Core
+import Store
+
+/// Sends due launches: claims a few, signs and posts each beside the loop, stores how it went.
+///
+/// It meets the rest of the service only in the store, where launches are rows that the causing commit wrote.
+final class LaunchSender: Sendable {
+    private struct State {
+        var inFlight: [AppID: Int] = [:]
+        var total = 0
+        /// The app that was served last.
+        var cursor = AppID(0)
+    }
+
+    private let store: Store
+    private let settings: LaunchSettings
+    private let client: WebhookClient
+    private let payload: Payload
+    private let meters: LaunchMeters
+    private let bell: Doorbell
+    private let clock: Clock
+    private let log: Log
+    private let carryOut: @Sendable (Aftermath) -> Void
+    private let state = Locked(State())
+
+    init(
+        store: Store, settings: LaunchSettings, client: WebhookClient, payload: Payload, meters: LaunchMeters,
+        bell: Doorbell, clock: Clock, log: Log, carryOut: @escaping @Sendable (Aftermath) -> Void
+    ) {
+        self.store = store
+        self.settings = settings
+        self.client = client
+        self.payload = payload
+        self.meters = meters
+        self.bell = bell
+        self.clock = clock
+        self.log = log
+        self.carryOut = carryOut
+    }
+
+    /// Runs until it is cancelled; what is under way then is interrupted, and not charged.
+    func run() async throws {
+        await withDiscardingTaskGroup { group in
+            while !Task.isCancelled {
+                var next: Timestamp?
+                do {
+                    next = try await turn(&group)
+                } catch {
+                    // The store is full or stops; launches lose nothing by waiting.
+                    log.error("launches could not be read or stored", ("error", "\(error)"))
+                    next = clock.time + .seconds(1)
+                }
+                let pause = next.map { max(0, min(($0 - clock.time).milliseconds, 60_000)) } ?? 60_000
+                await bell.wait(until: clock.monotonic() + pause)
+            }
+            group.cancelAll()
+        }
+    }
+
+    /// Does what is due.
+    ///
+    /// - Returns: When there is something to do next.
+    private func turn(_ group: inout DiscardingTaskGroup) async throws -> Timestamp? {
+        let now = clock.time
+        var agenda = try await store.launchAgenda(at: now)
+        if agenda.hasExpired {
+            carryOut(
+                try await store.expireLaunches(at: now, limit: Self.expiriesInTurn) { Double.random(in: 0..<1) })
+            agenda = try await store.launchAgenda(at: now)
+            if agenda.hasExpired { agenda.next = now }
+        }
+        if agenda.hasDueLaunches, try await claim(&group) { return now }
+        return agenda.next
+    }
+
+    private static let expiriesInTurn = 200
+    /// A lease outlasts the longest request by this much.
+    private static let leaseMargin = Duration.seconds(30)
+
+    /// - Returns: Whether it took anything; then there may be more.
+    private func claim(_ group: inout DiscardingTaskGroup) async throws -> Bool {
+        let (inFlight, total, cursor) = state.withLock { ($0.inFlight, $0.total, $0.cursor) }
+        let free = settings.maximumInFlight - total
+        guard free > 0 else { return false }
+        let now = clock.time
+        let result = try await store.claimDueLaunches(
+            limit: free, perWebhook: settings.maximumInFlightPerWebhook, inFlight: inFlight, after: cursor,
+            leaseUntil: now + max(settings.timeout, settings.fetchTimeout) + Self.leaseMargin, at: now)
+        state.withLock { state in
+            state.cursor = result.cursor
+            for launch in result.claimed { state.inFlight[launch.app, default: 0] += 1 }
+            state.total += result.claimed.count
+        }
+        meters.inFlight.add(Double(result.claimed.count))
+        // The slots are taken now; clock and signature come after.
+        for launch in result.claimed { group.addTask { await self.deliver(launch) } }
+        carryOut(result.aftermath)
+        return !result.claimed.isEmpty
+    }
+
+    private func deliver(_ launch: ClaimedLaunch) async {
+        defer {
+            state.withLock { state in
+                state.total -= 1
+                let left = (state.inFlight[launch.app] ?? 1) - 1
+                state.inFlight[launch.app] = left > 0 ? left : nil
+            }
+            meters.inFlight.add(-1)
+            bell.ring()
+        }
+        do {
+            let report = try await attempt(launch)
+            carryOut(try await store.record(report, jitter: Double.random(in: 0..<1), at: clock.time))
+        } catch {
+            // Its lease ends by itself, without a charge.
+            log.error(
+                "a launch could not be attempted or stored", ("launch", launch.launchId), ("error", "\(error)"))
+        }
+    }
+
+    private func attempt(_ launch: ClaimedLaunch) async throws -> LaunchReport {
+        let body = try await body(of: launch)
+        let outcome = try await client.post(
+            WebhookClient.Message(
+                id: launch.launchId, app: launch.app, url: launch.webhook.url ?? "", body: body,
+                traceparent: launch.traceparent, timeout: timeout(of: launch)))
+        meters.count(launch.kind, outcome)
+        log.info(
+            "launch attempted", ("launch", launch.launchId), ("kind", launch.kind.name),
+            ("app", launch.appIdentifier), ("attempt", launch.attempt), ("result", outcome.attempt.result),
+            ("status", outcome.attempt.statusCode ?? 0), ("error", outcome.attempt.error ?? ""),
+            ("milliseconds", outcome.duration.milliseconds))
+        return LaunchReport(
+            launch: launch,
+            attempt: LaunchAttempt(
+                number: launch.attempt, startedAt: outcome.startedAt, duration: outcome.duration,
+                statusCode: outcome.attempt.statusCode, error: outcome.attempt.error,
+                excerpt: outcome.attempt.excerpt),
+            verdict: LaunchReport.Verdict(outcome.attempt.outcome))
+    }
+
+    /// What earlier attempts sent, or what this first one sends, kept before it is sent.
+    private func body(of launch: ClaimedLaunch) async throws -> [UInt8] {
+        if let body = launch.body { return body }
+        var contents: LaunchContents?
+        if let session = launch.session {
+            do {
+                contents = try await store.launchContents(
+                    of: session, through: launch.lastSeq, limit: launch.webhook.includeEvents)
+            } catch DomainError.notFound {
+                // Forgotten a moment ago: the receiver finds nothing either.
+            }
+        }
+        return try await store.freezeBody(payload.body(of: launch, contents), of: launch.id)
+    }
+
+    /// A fetch ends at its deadline, whichever attempt it is.
+    private func timeout(of launch: ClaimedLaunch) -> Duration {
+        guard launch.kind == .performFetch else { return settings.timeout }
+        return max(.seconds(1), min(settings.fetchTimeout, launch.expiresAt - clock.time))
+    }
+}
+
+extension LaunchReport.Verdict {
+    init(_ outcome: Attempt.Outcome) {
+        switch outcome {
+        case .success(.nothing): self = .launched
+        case .success(.completed(let through)): self = .completed(through: through)
+        case .success(.result(let result)): self = .fetched(result)
+        case .gone: self = .gone
+        case .failure(let retryAfter, let wasAnswered): self = .failed(retryAfter: retryAfter, wasAnswered: wasAnswered)
+        case .interrupted: self = .interrupted
+        }
+    }
+}

@@ -1,0 +1,24 @@
+package import Core
+
+/// What the operator decides about webhooks.
+package struct LaunchSettings: Sendable {
+    /// The base of the URLs in webhooks (`--public-url`).
+    package var publicURL: String
+    package var version: String
+    package var egress: EgressPolicy
+    /// Plain http to what the operator's ranges allow, and to nothing else (`--allow-http-webhooks`).
+    package var allowsHTTP: Bool
+    /// For an attempt as a whole, its answer included.
+    package var timeout = Duration.seconds(15)
+    package var fetchTimeout = Duration.seconds(30)
+    /// Attempts under way at once.
+    package var maximumInFlight = 64
+    package var maximumInFlightPerWebhook = 4
+
+    package init(publicURL: String, version: String, egress: EgressPolicy, allowsHTTP: Bool) {
+        self.publicURL = publicURL
+        self.version = version
+        self.egress = egress
+        self.allowsHTTP = allowsHTTP
+    }
+}

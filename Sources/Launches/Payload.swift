@@ -1,0 +1,85 @@
+import Core
+import Store
+import Wire
+
+/// The bodies of webhooks: compact JSON in ASCII, made once for each launch.
+struct Payload: Sendable {
+    let urls: PublicURLs
+
+    /// - Parameter contents: Of a session's launch; nil where the session is gone.
+    func body(of launch: ClaimedLaunch, _ contents: LaunchContents?) -> [UInt8] {
+        let timestamp = launch.createdAt.rfc3339
+        let payload =
+            switch launch.kind {
+            case .handleEvents: WebhookPayload(timestamp: timestamp, handleEvents(launch, contents))
+            case .performFetch: WebhookPayload(timestamp: timestamp, performFetch(launch))
+            case .refreshStatusDidChange:
+                WebhookPayload(
+                    timestamp: timestamp,
+                    WebhookPayload.RefreshStatusDidChange(
+                        app: launch.appIdentifier,
+                        backgroundRefreshStatus: Wire.BackgroundRefreshStatus(rawValue: launch.refreshStatus.rawValue)))
+            case .ping: WebhookPayload(timestamp: timestamp, WebhookPayload.Ping(app: launch.appIdentifier))
+            }
+        return Self.asciiOnly(payload.jsonBytes)
+    }
+
+    func ping(_ app: String, at now: Timestamp) -> [UInt8] {
+        Self.asciiOnly(WebhookPayload(timestamp: now.rfc3339, WebhookPayload.Ping(app: app)).jsonBytes)
+    }
+
+    private func handleEvents(_ launch: ClaimedLaunch, _ contents: LaunchContents?) -> WebhookPayload.HandleEvents {
+        let session = launch.sessionIdentifier ?? ""
+        var counts = OutcomeCounts()
+        if let completions = contents?.taskCounts {
+            counts.succeeded = completions.succeeded
+            counts.httpError = completions.httpError
+            counts.failed = completions.failed
+            counts.cancelled = completions.cancelled
+            counts.notModified = completions.notModified
+        }
+        return WebhookPayload.HandleEvents(
+            launchId: launch.launchId, app: launch.appIdentifier, sessionIdentifier: session,
+            reasons: launch.reasons.names, lastSeq: launch.lastSeq, pendingEvents: contents?.pendingEvents ?? 0,
+            taskCounts: counts, eventsURL: urls.events(of: session),
+            completionURL: urls.completion(of: launch.launchId), expiresAt: launch.expiresAt.rfc3339,
+            events: contents?.events.map { EventEnvelope.event($0, session: session, urls: urls) } ?? [])
+    }
+
+    private func performFetch(_ launch: ClaimedLaunch) -> WebhookPayload.PerformFetch {
+        WebhookPayload.PerformFetch(
+            launchId: launch.launchId, app: launch.appIdentifier, deadline: launch.expiresAt.rfc3339,
+            previousResult: launch.previousResult.map { LaunchCompletion.FetchResult(rawValue: $0.rawValue) },
+            completionURL: urls.completion(of: launch.launchId))
+    }
+
+    /// JSON text with what is not ASCII escaped, so that no framework between can change a byte by recoding.
+    ///
+    /// Outside ASCII there is nothing in JSON but the insides of strings.
+    static func asciiOnly(_ json: [UInt8]) -> [UInt8] {
+        guard json.contains(where: { $0 >= 0x80 }) else { return json }
+        let digits = Array("0123456789abcdef".utf8)
+        var result: [UInt8] = []
+        result.reserveCapacity(json.count * 2)
+        for unit in String(decoding: json, as: UTF8.self).utf16 {
+            if unit < 0x80 {
+                result.append(UInt8(unit))
+            } else {
+                result += [0x5C, 0x75]
+                for shift in [12, 8, 4, 0] { result.append(digits[Int(unit >> UInt16(shift)) & 15]) }
+            }
+        }
+        return result
+    }
+}
+
+extension LaunchRule.Reasons {
+    /// As clients read them.
+    package var names: [String] {
+        let all: [(LaunchRule.Reasons, String)] = [
+            (.tasksFinished, "tasksFinished"), (.authenticationRequired, "authenticationRequired"),
+            (.delayedRequestReady, "delayedRequestReady"),
+        ]
+        return all.filter { contains($0.0) }.map(\.1)
+    }
+}

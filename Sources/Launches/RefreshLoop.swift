@@ -1,0 +1,51 @@
+import Base
+import Core
+import Glibc
+import Store
+
+/// Begins fetches when they are due and conditions are good.
+struct RefreshLoop: Sendable {
+    let store: Store
+    let bell: Doorbell
+    let clock: Clock
+    let log: Log
+    let carryOut: @Sendable (Aftermath) -> Void
+
+    /// The longest wait: conditions may change without anybody ringing.
+    private static let longestWait: Int64 = 60_000
+    private static let fetchesInTurn = 100
+
+    func run() async throws {
+        while !Task.isCancelled {
+            var pause = Self.longestWait
+            do {
+                pause = try await turn()
+            } catch {
+                log.error("background refresh could not be read or stored", ("error", "\(error)"))
+                pause = 1000
+            }
+            await bell.wait(until: clock.monotonic() + pause)
+        }
+    }
+
+    /// - Returns: How long to wait, in milliseconds.
+    private func turn() async throws -> Int64 {
+        let now = clock.time
+        guard let next = try await store.nextFetchTime() else { return Self.longestWait }
+        guard next <= now else { return min((next - now).milliseconds, Self.longestWait) }
+        let verdict = try await store.conditions().conditions.judge(.fetch, load: Self.load(), at: now)
+        if case .wait = verdict {
+            let until = verdict.until.map { max(0, ($0 - now).milliseconds) } ?? Self.longestWait
+            return min(max(until, 1000), Self.longestWait)
+        }
+        carryOut(try await store.beginDueFetches(at: now, limit: Self.fetchesInTurn))
+        return 0
+    }
+
+    /// The load average of the last minute per processor. The corresponding C function is `getloadavg`.
+    private static func load() -> Double? {
+        var average = 0.0
+        guard getloadavg(&average, 1) == 1 else { return nil }
+        return average / Double(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+    }
+}

@@ -1,0 +1,82 @@
+import Base
+import Core
+import Store
+import TransferEngine
+
+/// Signs a body and posts it to a receiver: one attempt.
+struct WebhookClient: Sendable {
+    let store: Store
+    let settings: LaunchSettings
+    let exchanges: Exchanges
+    let clock: Clock
+    let log: Log
+
+    /// The longest answer that is read, in bytes.
+    static let answerLimit = 16 * 1024
+
+    /// One message for a receiver.
+    struct Message {
+        var id: String
+        var app: AppID
+        var url: String
+        var body: [UInt8]
+        var traceparent: String?
+        var timeout: Duration
+    }
+
+    /// How it went, and how long it took.
+    struct Outcome {
+        var attempt: Attempt
+        var startedAt: Timestamp
+        var duration: Duration
+    }
+
+    /// Signs with the secrets that are valid now, sends, and reads the answer.
+    func post(_ message: Message) async throws -> Outcome {
+        let secrets = try await store.webhookSecrets(of: message.app, at: clock.time)
+        let startedAt = clock.time
+        let began = clock.monotonic()
+        let result = await exchanges.perform(request(message, secrets: secrets, at: startedAt))
+        if case .failed(.egressDenied) = result.outcome {
+            log.warning(
+                "webhook refused by the egress policy", ("launch", message.id), ("detail", result.curlMessage))
+        }
+        return Outcome(
+            attempt: Attempt(result, at: clock.time), startedAt: startedAt,
+            duration: .milliseconds(max(0, clock.monotonic() - began)))
+    }
+
+    private func request(_ message: Message, secrets: [[UInt8]], at now: Timestamp) -> ExchangeRequest {
+        let seconds = now.milliseconds / 1000
+        var headers = HTTPFields()
+        headers.append("content-type", "application/json")
+        headers.append("user-agent", "urlsessiond/\(settings.version)")
+        headers.append("accept", "application/json")
+        headers.append("webhook-id", message.id)
+        headers.append("webhook-timestamp", "\(seconds)")
+        headers.append(
+            "webhook-signature",
+            Signature.header(secrets: secrets, id: message.id, timestamp: seconds, body: message.body))
+        if let traceparent = message.traceparent { headers.append("traceparent", traceparent) }
+        return ExchangeRequest(
+            id: exchanges.nextID(), pool: message.app.rawValue, method: "POST", url: message.url, headers: headers,
+            body: .bytes(message.body), sink: .memory(limit: Self.answerLimit), judge: { _ in .keep(at: 0) },
+            idleTimeout: message.timeout, connectTimeout: min(message.timeout, .seconds(10)),
+            totalTimeout: message.timeout, egress: egress(for: message.url))
+    }
+
+    /// Plain http reaches what the operator named, if anything.
+    private func egress(for url: String) -> EgressPolicy {
+        var egress = settings.egress
+        guard let parsed = try? URLParts.parse(url), parsed.isSecure else {
+            egress.allowsPublic = false
+            if !settings.allowsHTTP { egress.allowed = [] }
+            return egress
+        }
+        return egress
+    }
+}
+
+extension Clock {
+    var time: Timestamp { Timestamp(milliseconds: wall()) }
+}

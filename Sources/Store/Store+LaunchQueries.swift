@@ -1,0 +1,107 @@
+package import Core
+import SQLite
+
+extension Store {
+    /// Up to `limit` launches of an app after a cursor, with the cursor of each, in the order of their creation.
+    ///
+    /// - Parameter state: A state's code.
+    package func launches(
+        of app: AppID, session identifier: String?, state: Int?, kind: LaunchKind?, after cursor: Int64, limit: Int
+    ) async throws -> [(cursor: Int64, launch: LaunchRecord)] {
+        try await database.read { db in
+            let ids = try db.all(
+                """
+                SELECT id FROM launch WHERE app = ?1 AND id > ?2 AND (?3 IS NULL OR session_identifier = ?3) \
+                AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR kind = ?5) ORDER BY id LIMIT ?6
+                """, app.rawValue, cursor, identifier, state, kind?.rawValue, limit
+            ) { $0.integer(0) }
+            return try ids.compactMap { id in try self.readLaunch(id, db).map { (id, $0) } }
+        }
+    }
+
+    /// A launch with its attempts.
+    ///
+    /// - Throws: ``DomainError/notFound``.
+    package func launch(_ launchId: String, app: AppID) async throws -> LaunchRecord {
+        try await database.read { db in
+            let id = try self.launchID(launchId, app: app, db)
+            guard let launch = try self.readLaunch(id, db) else { throw DomainError.notFound }
+            return launch
+        }
+    }
+
+    /// Sends an open or exhausted launch again now, whatever its schedule and the webhook's breaker say.
+    ///
+    /// - Throws: ``DomainError/launchNotOpen`` once it is completed or superseded, or is a fetch that ended.
+    package func redeliver(
+        _ launchId: String, app: AppID, at now: Timestamp
+    ) async throws -> (LaunchRecord, Aftermath) {
+        let (_, aftermath) = try await transact(at: now) { transaction in
+            let db = transaction.db
+            let id = try self.launchID(launchId, app: app, db)
+            guard let launch = try self.readLaunch(id, db) else { throw DomainError.notFound }
+            if launch.kind == .performFetch, !launch.state.isOpen { throw DomainError.launchNotOpen }
+            // A fetch has one deadline, which another attempt would not move.
+            if launch.kind == .performFetch, case .launched = launch.state { return }
+            do {
+                try transaction.move(launch: id, .redeliver)
+            } catch is Refused {
+                throw DomainError.launchNotOpen
+            }
+            try db.execute(
+                "UPDATE webhook_health SET open_until = ?2 WHERE app = ?1 AND open_until > ?2", app.rawValue,
+                now.milliseconds)
+            guard case .exhausted = launch.state, let owner = try self.readApp(app, db) else { return }
+            if let reason = owner.parkReason { try transaction.move(launch: id, .park(reason)) }
+            if let session = launch.session, let entry = try? transaction.session(session), entry.openLaunch == nil {
+                entry.openLaunch = id
+                entry.revision += 1
+                entry.isChanged = true
+            }
+        }
+        return (try await launch(launchId, app: app), aftermath)
+    }
+
+    func launchID(_ launchId: String, app: AppID, _ db: Connection) throws -> Int64 {
+        let id = try db.first(
+            "SELECT id FROM launch WHERE public_id = ?1 AND app = ?2", launchId, app.rawValue
+        ) { $0.integer(0) }
+        guard let id else { throw DomainError.notFound }
+        return id
+    }
+
+    func readLaunch(_ id: Int64, _ db: Connection) throws -> LaunchRecord? {
+        let attempts = try db.all(
+            """
+            SELECT number, started_at, duration, status, error, excerpt FROM launch_attempt WHERE launch = ?1 \
+            ORDER BY number
+            """, id
+        ) { row in
+            LaunchAttempt(
+                number: row.int(0), startedAt: Timestamp(milliseconds: row.integer(1)),
+                duration: .milliseconds(row.integer(2)), statusCode: row.intOrNil(3), error: row.textOrNil(4),
+                excerpt: row.textOrNil(5))
+        }
+        return try db.first(
+            """
+            SELECT public_id, app, session, session_identifier, kind, state_document, reasons, last_seq, traceparent, \
+            created_at, expires_at, completed_at, result, due_at FROM launch WHERE id = ?1
+            """, id
+        ) { row in
+            var state = try documents.decode(LaunchState.self, row.blob(5))
+            // A breaker may have put the attempt off.
+            if case .pending(let count, let planned) = state, let due = row.integerOrNil(13) {
+                state = .pending(attempts: count, nextAttemptAt: max(planned, Timestamp(milliseconds: due)))
+            }
+            var completedAt: Timestamp?
+            if case .completed(let moment) = state { completedAt = moment }
+            return LaunchRecord(
+                launchId: row.text(0), app: AppID(row.integer(1)), session: row.integerOrNil(2).map(SessionID.init),
+                sessionIdentifier: row.textOrNil(3), kind: LaunchKind(rawValue: row.int(4)) ?? .handleEvents,
+                state: state, reasons: LaunchRule.Reasons(rawValue: row.int(6)), lastSeq: row.integer(7),
+                attempts: attempts, traceparent: row.textOrNil(8), createdAt: Timestamp(milliseconds: row.integer(9)),
+                expiresAt: row.integerOrNil(10).map(Timestamp.init(milliseconds:)), completedAt: completedAt,
+                result: row.textOrNil(12).flatMap(BackgroundRefresh.Result.init(rawValue:)))
+        }
+    }
+}

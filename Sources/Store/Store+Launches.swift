@@ -1,0 +1,274 @@
+package import Core
+import SQLite
+
+extension Store {
+    /// What the launch sender has to do. Three look-ups in an index.
+    package func launchAgenda(at now: Timestamp) async throws -> LaunchAgenda {
+        try await database.read { db in
+            let due =
+                try db.first(
+                    "SELECT 1 FROM launch WHERE state = 0 AND due_at <= ?1 LIMIT 1", now.milliseconds
+                ) { _ in true } ?? false
+            let expired =
+                try db.first(
+                    "SELECT 1 FROM launch WHERE state IN (1, 2) AND due_at <= ?1 LIMIT 1", now.milliseconds
+                ) { _ in true } ?? false
+            let next = try db.first(
+                """
+                SELECT min(at) FROM (SELECT min(due_at) AS at FROM launch WHERE state = 0 AND due_at > ?1 \
+                UNION ALL SELECT min(due_at) FROM launch WHERE state = 1 AND due_at > ?1 \
+                UNION ALL SELECT min(due_at) FROM launch WHERE state = 2 AND due_at > ?1)
+                """, now.milliseconds
+            ) { $0.integerOrNil(0).map(Timestamp.init(milliseconds:)) }
+            return LaunchAgenda(hasDueLaunches: due, hasExpired: expired, next: next ?? nil)
+        }
+    }
+
+    /// Takes due launches: of each app in turn, first attempts before retries.
+    ///
+    /// Reads the due rows of the index once and changes the rows it takes. Launches of webhooks that cannot be sent to
+    /// are parked on the way, those of open breakers put off.
+    ///
+    /// - Parameters:
+    ///   - perWebhook: How many of one app may be under way, and `inFlight` how many are.
+    ///   - cursor: The app that was served last, so that each gets its turn.
+    /// - Returns: What was taken, and the app that was served last.
+    package func claimDueLaunches(
+        limit: Int, perWebhook: Int, inFlight: [AppID: Int], after cursor: AppID, leaseUntil: Timestamp,
+        at now: Timestamp
+    ) async throws -> (claimed: [ClaimedLaunch], cursor: AppID, aftermath: Aftermath) {
+        let (result, aftermath) = try await transact(at: now) { transaction -> ([ClaimedLaunch], AppID) in
+            let due = try transaction.db.all(
+                "SELECT DISTINCT app FROM launch WHERE state = 0 AND due_at <= ?1 ORDER BY app", now.milliseconds
+            ) { AppID($0.integer(0)) }
+            let turns = due.filter { $0.rawValue > cursor.rawValue } + due.filter { $0.rawValue <= cursor.rawValue }
+            let status = try self.readConditions(transaction.db).refreshStatus
+            var (claimed, last): ([ClaimedLaunch], AppID) = ([], cursor)
+            for id in turns {
+                let room = limit - claimed.count
+                guard room > 0 else { break }
+                guard let app = try self.readApp(id, transaction.db) else { continue }
+                if let reason = app.parkReason {
+                    try self.parkLaunches(of: app, reason, transaction)
+                    continue
+                }
+                let health = try self.health(of: id, transaction.db)
+                let places = health.places(of: perWebhook, at: now) - (inFlight[id] ?? 0)
+                if let openUntil = health.openUntil, openUntil > now {
+                    try self.putOffLaunches(of: id, until: openUntil, transaction)
+                }
+                guard places > 0 else { continue }
+                let taken = try self.claim(
+                    min(room, places), of: app, status: status, leaseUntil: leaseUntil, transaction)
+                if !taken.isEmpty { last = id }
+                claimed += taken
+            }
+            return (claimed, last)
+        }
+        return (result.0, result.1, aftermath)
+    }
+
+    private func claim(
+        _ count: Int, of app: AppRecord, status: BackgroundRefreshStatus, leaseUntil: Timestamp,
+        _ transaction: Transaction
+    ) throws -> [ClaimedLaunch] {
+        var ids: [Int64] = []
+        for isRetry in [false, true] where ids.count < count {
+            ids += try transaction.db.all(
+                """
+                SELECT id FROM launch WHERE state = 0 AND app = ?1 AND (attempts > 0) = ?2 AND due_at <= ?3 \
+                ORDER BY due_at LIMIT ?4
+                """, app.id.rawValue, isRetry, transaction.now.milliseconds, count - ids.count
+            ) { $0.integer(0) }
+        }
+        return try ids.compactMap { id in
+            try transaction.move(launch: id, .claim(leaseUntil: leaseUntil))
+            // Until the body is written the launch tells of everything there is.
+            try transaction.db.execute(
+                """
+                UPDATE launch SET last_seq = (SELECT last_seq FROM session WHERE session.id = launch.session) \
+                WHERE id = ?1 AND body IS NULL AND session IN (SELECT id FROM session)
+                """, id)
+            guard var launch = try self.readClaimed(id, app, status, transaction.db) else { return nil }
+            if launch.kind == .performFetch {
+                guard try self.noteFetchSent(&launch, app, transaction) else { return nil }
+            }
+            return launch
+        }
+    }
+
+    private func readClaimed(
+        _ id: Int64, _ app: AppRecord, _ status: BackgroundRefreshStatus, _ db: Connection
+    ) throws -> ClaimedLaunch? {
+        try db.first(
+            """
+            SELECT public_id, session, session_identifier, kind, reasons, last_seq, attempts, body, traceparent, \
+            created_at, expires_at FROM launch WHERE id = ?1
+            """, id
+        ) { row in
+            ClaimedLaunch(
+                id: id, launchId: row.text(0), app: app.id, appIdentifier: app.identifier,
+                session: row.integerOrNil(1).map(SessionID.init), sessionIdentifier: row.textOrNil(2),
+                kind: LaunchKind(rawValue: row.int(3)) ?? .handleEvents,
+                reasons: LaunchRule.Reasons(rawValue: row.int(4)), lastSeq: row.integer(5), attempt: row.int(6),
+                body: row.blobOrNil(7), traceparent: row.textOrNil(8),
+                createdAt: Timestamp(milliseconds: row.integer(9)),
+                expiresAt: row.integerOrNil(10).map(Timestamp.init(milliseconds:)) ?? .latestWritable,
+                webhook: app.webhook, previousResult: nil,
+                refreshStatus: app.backgroundRefreshStatus.stricter(status))
+        }
+    }
+
+    /// What a session's launch tells. Reads as many rows as there are pending events.
+    ///
+    /// - Parameter limit: How many of the events themselves.
+    package func launchContents(
+        of session: SessionID, through lastSeq: Int64, limit: Int
+    ) async throws -> LaunchContents {
+        try await database.read { db in
+            let acknowledged = try db.first(
+                "SELECT acknowledged_seq FROM session WHERE id = ?1", session.rawValue
+            ) { $0.integer(0) }
+            guard let acknowledged else { throw DomainError.notFound }
+            var counts = TaskCounts()
+            let outcomes = try db.all(
+                """
+                SELECT t.outcome, count(*) FROM event e JOIN task t ON t.id = e.task \
+                WHERE e.session = ?1 AND e.seq > ?2 AND e.seq <= ?3 AND e.kind = 6 GROUP BY t.outcome
+                """, session.rawValue, acknowledged, lastSeq
+            ) { ($0.int(0), $0.integer(1)) }
+            for (code, count) in outcomes {
+                if let outcome = Outcome(rawValue: code) { counts[outcome] += count }
+            }
+            let events =
+                limit > 0 ? try self.readEvents(of: session, after: acknowledged, limit: limit, db).events : []
+            return LaunchContents(
+                pendingEvents: max(0, lastSeq - acknowledged), taskCounts: counts,
+                events: events.filter { $0.seq <= lastSeq })
+        }
+    }
+
+    /// Keeps the bytes that every attempt sends. The first that are kept stay.
+    ///
+    /// - Returns: What is kept.
+    package func freezeBody(_ body: [UInt8], of id: Int64) async throws -> [UInt8] {
+        try await database.write { db in
+            try db.first(
+                "UPDATE launch SET body = ifnull(body, ?2) WHERE id = ?1 RETURNING body", id, body
+            ) { $0.blob(0) } ?? body
+        }
+    }
+
+    /// Stores how an attempt ended: its row, the launch's state, the webhook's health and what follows from them.
+    ///
+    /// What the app or a person decided meanwhile stays.
+    ///
+    /// - Parameter jitter: A number in `0..<1`.
+    package func record(_ report: LaunchReport, jitter: Double, at now: Timestamp) async throws -> Aftermath {
+        try await transact(at: now) { transaction in
+            let db = transaction.db
+            let id = report.launch.id
+            let code = try db.first("SELECT state FROM launch WHERE id = ?1", id) { $0.int(0) }
+            guard let code, let app = try self.readApp(report.launch.app, db) else { return }
+            let isUnderWay = code == 1 || code == 3
+            if report.verdict == .interrupted {
+                if code == 1 { try transaction.move(launch: id, .interrupted) }
+                return
+            }
+            try self.insert(report.attempt, launch: id, db)
+            switch report.verdict {
+            case .launched, .completed, .fetched:
+                try self.noteSuccess(of: app.id, db)
+                try self.succeed(report, app, isUnderWay: isUnderWay, transaction)
+            case .failed(let retryAfter, let wasAnswered):
+                if isUnderWay {
+                    try self.fail(
+                        report.launch, app, retryAfter: retryAfter, wasAnswered: wasAnswered, jitter: jitter,
+                        transaction)
+                }
+                try self.noteFailure(of: app, transaction)
+            case .gone:
+                if isUnderWay {
+                    try self.fail(
+                        report.launch, app, retryAfter: nil, wasAnswered: true, jitter: jitter, transaction)
+                }
+                try self.disable(app, "The receiver answered 410 Gone.", transaction)
+            case .interrupted: break
+            }
+        }.1
+    }
+
+    private func insert(_ attempt: LaunchAttempt, launch: Int64, _ db: Connection) throws {
+        try db.execute(
+            """
+            INSERT OR REPLACE INTO launch_attempt (launch, number, started_at, duration, status, error, excerpt) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            """,
+            launch, attempt.number, attempt.startedAt.milliseconds, attempt.duration.milliseconds, attempt.statusCode,
+            attempt.error, attempt.excerpt)
+    }
+
+    private func succeed(
+        _ report: LaunchReport, _ app: AppRecord, isUnderWay: Bool, _ transaction: Transaction
+    ) throws {
+        let launch = report.launch
+        let deadline: Timestamp
+        switch (launch.kind, report.verdict) {
+        case (.handleEvents, .completed(let through)):
+            do {
+                return try complete(
+                    launch.launchId, app: app.id, through: through, epoch: nil, isInline: true, transaction)
+            } catch DomainError.acknowledgementOutOfRange {
+                // It completed more than there is: it was launched, at least.
+                try note("The answer completes events that do not exist.", on: launch, transaction.db)
+                deadline = transaction.now + .seconds(app.webhook.launchDeadline)
+            }
+        case (.handleEvents, _), (.ping, _):
+            deadline = transaction.now + .seconds(app.webhook.launchDeadline)
+        case (.performFetch, .fetched(let result)):
+            return try finishFetch(launch.launchId, id: launch.id, app, result, transaction)
+        case (.performFetch, _):
+            deadline = launch.expiresAt
+        case (.refreshStatusDidChange, _):
+            // A notice: there is nothing to complete.
+            if isUnderWay { try transaction.move(launch: launch.id, .complete) }
+            return
+        }
+        guard isUnderWay else { return }
+        try transaction.move(launch: launch.id, .succeeded(completedInline: false, deadline: deadline))
+    }
+
+    func fail(
+        _ launch: ClaimedLaunch, _ app: AppRecord, retryAfter: Duration?, wasAnswered: Bool, jitter: Double,
+        _ transaction: Transaction
+    ) throws {
+        let schedule: LaunchSchedule =
+            launch.kind == .performFetch ? (wasAnswered ? .once : .fetch) : .standard
+        let failure = LaunchState.Failure(
+            schedule: schedule, jitter: jitter, retryAfter: retryAfter, expiresAt: launch.expiresAt)
+        if try transaction.move(launch: launch.id, .failed(failure)).contains(.giveUp) {
+            try giveUp(launch.id, app, transaction)
+        }
+    }
+
+    /// What follows when attempts have ended: the session may launch again for newer causes alone.
+    func giveUp(_ id: Int64, _ app: AppRecord, _ transaction: Transaction) throws {
+        let row = try transaction.db.first(
+            "SELECT public_id, session, last_seq, kind FROM launch WHERE id = ?1", id
+        ) { ($0.text(0), $0.integerOrNil(1).map(SessionID.init), $0.integer(2), $0.int(3)) }
+        guard let (launchId, sessionID, lastSeq, kind) = row else { return }
+        if kind == LaunchKind.performFetch.rawValue {
+            try expireFetch(launchId, id: id, app, transaction)
+        }
+        guard let sessionID, let session = try? transaction.session(sessionID) else { return }
+        session.exhaustedSeq = max(session.exhaustedSeq, lastSeq)
+        if session.openLaunch == id { session.openLaunch = nil }
+        session.revision += 1
+        session.isChanged = true
+    }
+
+    private func note(_ error: String, on launch: ClaimedLaunch, _ db: Connection) throws {
+        try db.execute(
+            "UPDATE launch_attempt SET error = ?3 WHERE launch = ?1 AND number = ?2", launch.id, launch.attempt, error)
+    }
+}

@@ -1,0 +1,304 @@
+import Base
+import Core
+import Launches
+import Store
+import TestSupport
+import Testing
+
+@Suite struct DeliveryTests {
+    @Test func `a launch is posted, signed, with what the session has to tell`() async throws {
+        let stage = try await Stage { $0.includeEvents = 2 }
+        let session = try await stage.finishTask(in: "com.example.bg:1")
+        try await stage.running { _ in
+            let delivery = try await stage.receiver.waitForDelivery()[0]
+            let launch = try await stage.waitForLaunch("launched")
+            #expect(delivery.method == "POST")
+            #expect(delivery.id == launch.launchId)
+            #expect(delivery.isSigned(with: Stage.secretText))
+            #expect(delivery.fields["webhook-timestamp"] == "1800000000")
+            #expect(delivery.fields["content-type"] == "application/json")
+            #expect(delivery.fields["user-agent"] == "urlsessiond/1.2.3")
+            #expect(delivery.fields["traceparent"]?.hasPrefix("00-0af7") == true)
+            let json = delivery.json
+            #expect(json["type"].string == "session.handleEvents")
+            #expect(json["timestamp"].string == launch.createdAt.rfc3339)
+            let data = json["data"]
+            #expect(data["launchId"].string == launch.launchId)
+            #expect(data["app"].string == "com.example.app")
+            #expect(data["sessionIdentifier"].string == "com.example.bg:1")
+            #expect(data["lastSeq"].int == 2)
+            #expect(data["pendingEvents"].int == 2)
+            #expect(data["taskCounts"]["cancelled"].int == 1)
+            #expect(data["taskCounts"]["succeeded"].int == 0)
+            #expect(data["eventsURL"].string == "https://public.example/v1/sessions/com.example.bg%3A1/events")
+            #expect(data["completionURL"].string == "https://public.example/v1/launches/\(launch.launchId)/complete")
+            #expect(data["expiresAt"].string == launch.expiresAt?.rfc3339)
+            #expect(data["events"][1]["type"].string == "task.didComplete")
+            #expect(data["events"][1]["data"]["outcome"].string == "cancelled")
+            #expect(data["events"][1]["data"]["error"]["code"].int == -999)
+            #expect(delivery.body.allSatisfy { $0 < 0x80 })
+            _ = try await stage.store.completeLaunch(
+                launch.launchId, app: stage.app, through: nil, epoch: nil, at: stage.now)
+            let record = try await stage.store.session(session)
+            #expect(record.acknowledgedSeq == 2)
+            #expect(record.lastEventSeq == 3)
+            #expect(record.openLaunch == nil)
+            #expect(try await stage.onlyLaunch().state.name == "completed")
+        }
+    }
+
+    @Test func `the answer completes the launch inline`() async throws {
+        let stage = try await Stage(answers: [.json(["completed": true])])
+        let session = try await stage.finishTask()
+        try await stage.running { _ in
+            let launch = try await stage.waitForLaunch("completed")
+            #expect(launch.completedAt == stage.now)
+            #expect(launch.attempts.map(\.statusCode) == [200])
+            #expect(launch.attempts[0].excerpt == #"{"completed":true}"#)
+            let record = try await stage.store.session(session)
+            #expect(record.acknowledgedSeq == 2)
+            #expect(record.openLaunch == nil)
+        }
+    }
+
+    @Test func `completing more than there is counts as launched`() async throws {
+        let stage = try await Stage(answers: [.json(["completed": true, "through": 99])])
+        try await stage.finishTask()
+        try await stage.running { _ in
+            let launch = try await stage.waitForLaunch("launched")
+            #expect(launch.attempts[0].error != nil)
+        }
+    }
+
+    @Test func `a failed attempt is repeated with the same id and bytes and a new signature`() async throws {
+        let stage = try await Stage(answers: [.status(500), .close, .launched])
+        try await stage.finishTask()
+        try await stage.running { _ in
+            try await stage.receiver.waitForDelivery()
+            let waiting = try await eventually("a retry") {
+                let launch = try await stage.onlyLaunch()
+                return launch.attempts.count == 1 && launch.state.name == "pending" ? launch : nil
+            }
+            guard case .pending(1, let due) = waiting.state else { throw DomainError.notFound }
+            #expect(due >= stage.now + .seconds(5) && due <= stage.now + .seconds(6))
+            // What comes meanwhile changes no byte.
+            try await stage.finishTask()
+            stage.advance(by: 6)
+            try await stage.receiver.waitForDelivery(count: 2)
+            try await eventually("a second retry") { try await stage.onlyLaunch().attempts.count == 2 }
+            stage.advance(by: 36)
+            let all = try await stage.receiver.waitForDelivery(count: 3)
+            #expect(Set(all.map(\.id)).count == 1)
+            #expect(Set(all.map(\.body)).count == 1)
+            #expect(Set(all.map { $0.fields["webhook-signature"] }).count == 3)
+            #expect(all.allSatisfy { $0.isSigned(with: Stage.secretText) })
+            let launch = try await stage.waitForLaunch("launched")
+            #expect(launch.attempts.map(\.statusCode) == [500, nil, 204])
+            #expect(launch.attempts[1].error == "The connection was lost.")
+        }
+    }
+
+    @Test func `a launch that is not completed in time is sent again`() async throws {
+        let stage = try await Stage { $0.launchDeadline = 5 }
+        try await stage.finishTask()
+        try await stage.running { _ in
+            try await stage.waitForLaunch("launched")
+            stage.advance(by: 5)
+            let launch = try await stage.waitForLaunch("pending")
+            #expect(launch.attempts[0].error == "The launch was not completed in time.")
+            stage.advance(by: 6)
+            let all = try await stage.receiver.waitForDelivery(count: 2)
+            #expect(all[0].id == all[1].id)
+            let again = try await stage.waitForLaunch("launched")
+            _ = try await stage.store.completeLaunch(
+                again.launchId, app: stage.app, through: nil, epoch: nil, at: stage.now)
+            #expect(try await stage.onlyLaunch().state.name == "completed")
+        }
+    }
+
+    @Test func `410 disables the webhook and parks the launch until it is enabled`() async throws {
+        let stage = try await Stage(answers: [.status(410), .launched])
+        try await stage.finishTask()
+        try await stage.running { _ in
+            try await stage.waitForLaunch("parked")
+            let webhook = try await stage.store.app(stage.app).webhook
+            #expect(webhook.state == .disabled)
+            #expect(webhook.disabledReason == "The receiver answered 410 Gone.")
+            try await stage.webhook { $0.state = .enabled }
+            #expect(try await stage.store.app(stage.app).webhook.disabledReason == nil)
+            try await stage.receiver.waitForDelivery(count: 2)
+            try await stage.waitForLaunch("launched")
+        }
+    }
+
+    @Test func `a longer Retry-After counts`() async throws {
+        let stage = try await Stage(answers: [.status(503, [("Retry-After", "100")])])
+        try await stage.finishTask()
+        try await stage.running { _ in
+            let launch = try await eventually("a retry") {
+                let launch = try await stage.onlyLaunch()
+                return launch.attempts.isEmpty ? nil : launch
+            }
+            #expect(launch.state == .pending(attempts: 1, nextAttemptAt: stage.now + .seconds(100)))
+        }
+    }
+
+    @Test func `a redirect is a failure and is not followed`() async throws {
+        let stage = try await Stage(answers: [.status(302, [("Location", "/elsewhere")])])
+        try await stage.finishTask()
+        try await stage.running { _ in
+            let launch = try await eventually("an attempt") {
+                let launch = try await stage.onlyLaunch()
+                return launch.attempts.isEmpty ? nil : launch
+            }
+            #expect(launch.attempts[0].statusCode == 302)
+            #expect(launch.state.name == "pending")
+            #expect(stage.receiver.deliveries.count == 1)
+        }
+    }
+
+    @Test func `an endless answer is cut and its status counts`() async throws {
+        let stage = try await Stage()
+        stage.receiver.respond { _ in
+            Receiver.Answer(
+                status: 200, fields: HTTPFields(pairs: [("Content-Type", "text/plain")]),
+                body: [UInt8](repeating: 0x61, count: 20_000_000))
+        }
+        try await stage.finishTask()
+        try await stage.running { _ in
+            let launch = try await stage.waitForLaunch("launched")
+            #expect(launch.attempts[0].excerpt?.utf8.count == 1024)
+        }
+    }
+
+    @Test func `at most four are under way for one webhook`() async throws {
+        let gate = Gate()
+        let stage = try await Stage(answers: [.hold(gate)])
+        for number in 0..<7 { try await stage.finishTask(in: "s\(number)") }
+        try await stage.running { _ in
+            try await stage.receiver.waitForDelivery(count: 4)
+            try await stays("four deliveries", for: .milliseconds(300)) { stage.receiver.deliveries.count == 4 }
+            gate.open()
+            try await stage.receiver.waitForDelivery(count: 7)
+            #expect(Set(stage.receiver.deliveries.map(\.id)).count == 7)
+        }
+    }
+
+    @Test func `one dead receiver delays nobody else`() async throws {
+        let gate = Gate()
+        let stage = try await Stage(answers: [.hold(gate)])
+        let healthy = try Receiver()
+        var webhook = WebhookSettings()
+        webhook.url = healthy.url
+        for number in 0..<10 { try await stage.finishTask(in: "s\(number)") }
+        let other = try await stage.store.createApp(
+            identifier: "other", webhook: webhook, backgroundRefreshStatus: .available, limits: AppLimits(),
+            key: KeyRecord(
+                app: AppID(0), keyIdentifier: "k2", hash: [2], scopes: [], createdAt: stage.now, expiresAt: nil),
+            webhookSecret: Stage.secret, at: stage.now
+        ).id
+        let session = try await stage.store.openSession(
+            "x", app: other, configuration: nil, description: nil, onlyCreates: true, at: stage.now
+        ).session.id
+        let task = try await stage.store.createTasks(
+            [
+                NewTask(
+                    specification: TaskSpecification(
+                        kind: .download, request: TransferRequest(url: "https://example.com/", method: "GET")),
+                    origin: "https://example.com:443", isSuspended: false)
+            ], in: session, limit: 10, at: stage.now
+        ).0[0].task.id
+        _ = try await stage.store.command(.cancel(reason: nil), task: task, at: stage.now)
+        try await stage.running { _ in
+            try await healthy.waitForDelivery()
+            gate.open()
+        }
+    }
+
+    @Test func `plain http needs the operator's leave, and so does the address`() async throws {
+        for (allowsHTTP, egress) in [(false, "127.0.0.0/8"), (true, "10.0.0.0/8")] {
+            let stage = try await Stage(allowsHTTP: allowsHTTP, egress: egress)
+            try await stage.finishTask()
+            try await stage.running { _ in
+                let launch = try await eventually("an attempt") {
+                    let launch = try await stage.onlyLaunch()
+                    return launch.attempts.isEmpty ? nil : launch
+                }
+                #expect(launch.attempts[0].error == "A policy of the service does not allow this connection.")
+                #expect(stage.receiver.deliveries.isEmpty)
+            }
+        }
+    }
+
+    @Test func `rotated secrets sign together within their grace`() async throws {
+        let stage = try await Stage()
+        let new = [UInt8](repeating: 9, count: 32)
+        try await stage.store.rotateWebhookSecret(
+            of: stage.app, to: new, previousExpiresAt: stage.now + .seconds(60), at: stage.now)
+        try await stage.finishTask()
+        try await stage.running { launches in
+            let delivery = try await stage.receiver.waitForDelivery()[0]
+            #expect(delivery.fields["webhook-signature"]?.split(separator: " ").count == 2)
+            #expect(delivery.isSigned(with: Stage.secretText))
+            #expect(delivery.isSigned(with: "whsec_" + new.base64))
+            stage.advance(by: 61)
+            _ = try await launches.ping(stage.app)
+            let ping = try await stage.receiver.waitForDelivery(type: "webhook.ping")[0]
+            #expect(!ping.isSigned(with: Stage.secretText))
+            #expect(ping.isSigned(with: "whsec_" + new.base64))
+        }
+    }
+
+    @Test func `a launch that was under way when the service ended goes out again with the same id`() async throws {
+        let stage = try await Stage(answers: [.hang, .launched])
+        try await stage.finishTask()
+        _ = try await stage.store.claimDueLaunches(
+            limit: 1, perWebhook: 4, inFlight: [:], after: AppID(0), leaseUntil: stage.now + .seconds(60),
+            at: stage.now)
+        let claimed = try await stage.onlyLaunch()
+        #expect(claimed.state.name == "delivering")
+        stage.receiver.respond { _ in .launched }
+        try await stage.running { _ in
+            let delivery = try await stage.receiver.waitForDelivery()[0]
+            #expect(delivery.id == claimed.launchId)
+            let launch = try await stage.waitForLaunch("launched")
+            #expect(launch.attempts.map(\.number) == [1])
+        }
+    }
+
+    @Test func `stopping in the middle of an attempt charges nobody`() async throws {
+        let stage = try await Stage(answers: [.hang])
+        try await stage.finishTask()
+        try await stage.running { _ in _ = try await stage.receiver.waitForDelivery() }
+        let launch = try await stage.onlyLaunch()
+        #expect(launch.state == .pending(attempts: 0, nextAttemptAt: stage.now))
+        #expect(launch.attempts.isEmpty)
+    }
+
+    @Test func `redelivering goes out at once`() async throws {
+        let stage = try await Stage(answers: [.status(500), .json(["completed": true])])
+        try await stage.finishTask()
+        try await stage.running { launches in
+            try await eventually("an attempt") { try await stage.onlyLaunch().attempts.count == 1 }
+            let id = try await stage.onlyLaunch().launchId
+            _ = try await launches.redeliver(id, app: stage.app)
+            try await stage.waitForLaunch("completed")
+            await #expect(throws: DomainError.launchNotOpen) { try await launches.redeliver(id, app: stage.app) }
+        }
+    }
+
+    @Test func `a ping tells how the receiver answered and is no launch`() async throws {
+        let stage = try await Stage(answers: [.status(418)]) { $0.state = .paused }
+        try await stage.running { launches in
+            let attempt = try await launches.ping(stage.app)
+            #expect(attempt.statusCode == 418)
+            let delivery = try await stage.receiver.waitForDelivery()[0]
+            #expect(delivery.type == "webhook.ping")
+            #expect(delivery.json["data"]["app"].string == "com.example.app")
+            #expect(delivery.isSigned(with: Stage.secretText))
+            let launches = try await stage.store.launches(
+                of: stage.app, session: nil, state: nil, kind: nil, after: 0, limit: 10)
+            #expect(launches.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import Base
+import Core
+import Launches
+import Store
+import TestSupport
+import Testing
+
+@Suite struct RefreshTests {
+    @Test func `a simulated fetch is answered inline`() async throws {
+        let stage = try await Stage(answers: [.json(["result": "newData"])])
+        try await stage.running { launches in
+            let launch = try await launches.simulateFetch(of: stage.app)
+            let delivery = try await stage.receiver.waitForDelivery(type: "app.performFetch")[0]
+            #expect(delivery.json["data"]["launchId"].string == launch.launchId)
+            #expect(delivery.json["data"]["deadline"].string == (stage.now + .seconds(30)).rfc3339)
+            #expect(delivery.json["data"]["previousResult"].isNull)
+            let record = try await stage.waitForLaunch("completed")
+            #expect(record.result == .newData)
+            let overview = try await launches.refresh(of: stage.app)
+            #expect(overview.history.map(\.result) == [.newData])
+            #expect(overview.history.map(\.launchId) == [launch.launchId])
+            #expect(overview.nextFetchAt == nil)
+        }
+    }
+
+    @Test func `a fetch is answered by a call, and again with the same answer`() async throws {
+        let stage = try await Stage()
+        try await stage.running { launches in
+            let id = try await launches.simulateFetch(of: stage.app).launchId
+            await #expect(throws: DomainError.refreshUnavailable) { try await launches.simulateFetch(of: stage.app) }
+            try await stage.waitForLaunch("launched")
+            try await launches.completeFetch(id, app: stage.app, result: .noData)
+            try await launches.completeFetch(id, app: stage.app, result: .noData)
+            #expect(try await stage.onlyLaunch().result == .noData)
+        }
+    }
+
+    @Test func `a late answer is refused and the fetch counts as failed`() async throws {
+        let stage = try await Stage()
+        try await stage.running { launches in
+            _ = try await launches.setRefreshInterval(.minimum, of: stage.app)
+            let id = try await launches.simulateFetch(of: stage.app).launchId
+            try await stage.waitForLaunch("launched")
+            stage.clock.advance(by: 30_001)
+            await #expect(throws: DomainError.fetchLate) {
+                try await launches.completeFetch(id, app: stage.app, result: .newData)
+            }
+            stage.bell.ring()
+            let launch = try await stage.waitForLaunch("exhausted")
+            #expect(launch.result == .failed)
+            let next = try await launches.refresh(of: stage.app).nextFetchAt
+            // Twice the interval from now on, and the phase.
+            #expect(next.map { $0 >= stage.now + .seconds(1800) } == true)
+        }
+    }
+
+    @Test func `a failed status is not tried again, a failed connection once`() async throws {
+        let stage = try await Stage(answers: [.status(500), .close, .json(["result": "noData"])])
+        try await stage.running { launches in
+            _ = try await launches.simulateFetch(of: stage.app)
+            #expect(try await stage.waitForLaunch("exhausted").result == .failed)
+            _ = try await launches.simulateFetch(of: stage.app)
+            try await eventually("a retry") { try await stage.onlyLaunch().attempts.count == 1 }
+            stage.advance(by: 6)
+            let launch = try await stage.waitForLaunch("completed")
+            #expect(launch.result == .noData)
+            let all = stage.receiver.deliveries
+            #expect(all.count == 3)
+            #expect(all[1].body == all[2].body)
+            #expect(all[1].json["data"]["previousResult"].string == "failed")
+        }
+    }
+
+    @Test func `a fetch goes out after its interval, and waits for good conditions`() async throws {
+        let stage = try await Stage(answers: [.json(["result": "newData"])])
+        var conditions = Conditions()
+        conditions.network.expensive = true
+        _ = try await stage.store.setConditions(conditions, .available, at: stage.now)
+        try await stage.running { launches in
+            let overview = try await launches.setRefreshInterval(.seconds(1000), of: stage.app)
+            let next = try #require(overview.nextFetchAt)
+            #expect(next >= stage.now + .seconds(1000))
+            stage.clock.advance(by: (next - stage.now).milliseconds)
+            launches.refreshChanged()
+            try await stays("no fetch", for: .milliseconds(200)) { stage.receiver.deliveries.isEmpty }
+            _ = try await stage.store.setConditions(Conditions(), .available, at: stage.now)
+            launches.refreshChanged()
+            try await stage.waitForLaunch("completed")
+            let after = try await launches.refresh(of: stage.app)
+            #expect(after.nextFetchAt.map { $0 >= stage.now + .seconds(1000) } == true)
+        }
+    }
+
+    @Test func `what fell due while the service was down is not made up`() async throws {
+        let stage = try await Stage(answers: [.json(["result": "newData"])])
+        _ = try await stage.store.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
+        stage.clock.advance(by: 10_000_000)
+        try await stage.running { launches in
+            try await eventually("a new time") {
+                try await launches.refresh(of: stage.app).nextFetchAt.map { $0 >= stage.now } ?? false
+            }
+            try await stays("no fetch", for: .milliseconds(200)) { stage.receiver.deliveries.isEmpty }
+        }
+    }
+
+    @Test func `a denied app is told, and fetches no more`() async throws {
+        let stage = try await Stage()
+        try await stage.running { launches in
+            _ = try await launches.setRefreshInterval(.minimum, of: stage.app)
+            try await stage.change { $0.backgroundRefreshStatus = .denied }
+            let delivery = try await stage.receiver.waitForDelivery()[0]
+            #expect(delivery.type == "app.backgroundRefreshStatusDidChange")
+            #expect(delivery.json["data"]["backgroundRefreshStatus"].string == "denied")
+            try await stage.waitForLaunch("completed")
+            let overview = try await launches.refresh(of: stage.app)
+            #expect(overview.status == .denied)
+            #expect(overview.nextFetchAt == nil)
+            #expect(overview.why == "Background refresh is denied.")
+            await #expect(throws: DomainError.refreshUnavailable) { try await launches.simulateFetch(of: stage.app) }
+        }
+    }
+
+    @Test func `force quit silences everything until the app is activated`() async throws {
+        let stage = try await Stage(answers: [.status(500), .launched])
+        try await stage.finishTask()
+        try await stage.running { launches in
+            try await eventually("an attempt") { try await stage.onlyLaunch().attempts.count == 1 }
+            try await stage.change { $0.isForceQuit = true }
+            #expect(try await stage.onlyLaunch().state == .parked(attempts: 1, reason: .forceQuit))
+            await #expect(throws: DomainError.refreshUnavailable) { try await launches.simulateFetch(of: stage.app) }
+            stage.advance(by: 3600)
+            try await stays("silence", for: .milliseconds(200)) { stage.receiver.deliveries.count == 1 }
+            try await stage.change { $0.isForceQuit = false }
+            try await stage.waitForLaunch("launched")
+        }
+    }
+}
