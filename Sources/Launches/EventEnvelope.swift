@@ -1,17 +1,21 @@
 package import Core
 package import Wire
 
-/// Kept events as they travel: the same in webhooks, pages and streams.
-package enum EventEnvelope {
+extension Wire.Event {
+    /// A kept event as it travels: the same in webhooks, pages and streams.
+    ///
     /// - Parameter session: The session's identifier.
-    package static func event(_ record: EventRecord, session: String, urls: PublicURLs) -> Wire.Event {
-        Wire.Event(
-            seq: record.seq, type: Wire.Event.Kind(rawValue: record.kind.name), occurredAt: record.occurredAt.rfc3339,
+    package init(_ record: EventRecord, session: String, urls: PublicURLs) {
+        self.init(
+            seq: record.seq, type: Kind(rawValue: record.kind.name), occurredAt: record.occurredAt.rfc3339,
             sessionIdentifier: session, taskIdentifier: record.taskIdentifier, clientTaskId: record.clientTaskId,
-            group: record.group, data: data(record, session: session, urls: urls))
+            group: record.group, data: EventContent.data(record, session: session, urls: urls))
     }
+}
 
-    private static func data(_ record: EventRecord, session: String, urls: PublicURLs) -> JSONText {
+/// What events say, and the parts of it.
+enum EventContent {
+    static func data(_ record: EventRecord, session: String, urls: PublicURLs) -> JSONText {
         switch record.payload {
         case .question(let question): self.question(question)
         case .resumed(let resumption):
@@ -62,19 +66,19 @@ package enum EventEnvelope {
 
     // MARK: Their parts
 
-    package static func digest(_ digest: Core.ContentDigest) -> Wire.ContentDigest {
+    static func digest(_ digest: Core.ContentDigest) -> Wire.ContentDigest {
         Wire.ContentDigest(
             algorithm: Wire.ContentDigest.Algorithm(rawValue: digest.algorithm.rawValue), value: digest.value)
     }
 
-    package static func error(_ error: Core.TaskError) -> Wire.TaskError {
+    static func error(_ error: Core.TaskError) -> Wire.TaskError {
         var wire = Wire.TaskError(
             code: Int64(error.code.rawValue), name: error.code.name, localizedDescription: error.localizedDescription,
             failingURL: error.failingURL, policy: error.policy,
             underlying: error.underlying.map { underlying in
                 Wire.TaskError.Underlying(
                     domain: underlying.domain,
-                    code: Int64(underlying.code).map { .integer($0) } ?? .string(underlying.code),
+                    code: number(underlying).map { .integer($0) } ?? .string(underlying.code),
                     message: underlying.message)
             })
         wire.backgroundTaskCancelledReason = error.backgroundTaskCancelledReason.map(Int64.init)
@@ -82,15 +86,22 @@ package enum EventEnvelope {
         return wire
     }
 
-    package static func response(_ response: Core.TaskResponse) -> Wire.TaskResponse {
+    /// libcurl's codes are numbers, the service's own are names.
+    private static func number(_ underlying: Core.TaskError.Underlying) -> Int64? {
+        underlying.domain == "curl" ? Int64(underlying.code) : nil
+    }
+
+    /// The cookies that an origin sets are as good as credentials, and so are hidden.
+    static func response(_ response: Core.TaskResponse) -> Wire.TaskResponse {
         Wire.TaskResponse(
-            statusCode: Int64(response.statusCode), headers: headers(response.headers), mimeType: response.mimeType,
+            statusCode: Int64(response.statusCode), headers: headers(response.headers.withoutCookies),
+            mimeType: response.mimeType,
             expectedContentLength: response.expectedContentLength, suggestedFilename: response.suggestedFilename,
             url: response.url)
     }
 
     /// Fields as a map: several lines of one name are joined with commas (RFC 9110 section 5.3).
-    package static func headers(_ fields: HTTPFields) -> StringMap {
+    static func headers(_ fields: HTTPFields) -> StringMap {
         var names: [String: String] = [:]
         var map = StringMap()
         for field in fields.fields {
@@ -102,14 +113,14 @@ package enum EventEnvelope {
     }
 
     /// A request with its secrets hidden.
-    package static func request(_ request: Core.TransferRequest) -> Wire.TransferRequest {
+    static func request(_ request: Core.TransferRequest) -> Wire.TransferRequest {
         Wire.TransferRequest(
             url: request.url, method: request.method, headers: headers(request.headers),
             sensitiveHeaders: request.sensitiveHeaders
         ).redacted()
     }
 
-    package static func protectionSpace(_ space: Core.ProtectionSpace) -> Wire.ProtectionSpace {
+    static func protectionSpace(_ space: Core.ProtectionSpace) -> Wire.ProtectionSpace {
         Wire.ProtectionSpace(
             host: space.host, port: Int64(space.port), protocol: space.scheme, realm: space.realm,
             authenticationMethod: AuthenticationMethod(rawValue: space.authenticationMethod.rawValue),
@@ -135,5 +146,16 @@ package enum EventEnvelope {
             countOfRequestBodyBytesSent: metrics.countOfRequestBodyBytesSent,
             countOfResponseHeaderBytesReceived: metrics.countOfResponseHeaderBytesReceived,
             countOfResponseBodyBytesReceived: metrics.countOfResponseBodyBytesReceived)
+    }
+}
+
+extension HTTPFields {
+    fileprivate var withoutCookies: HTTPFields {
+        HTTPFields(
+            fields.map { field in
+                let name = field.name.asciiLowercased
+                guard name == "set-cookie" || name == "set-cookie2" else { return field }
+                return HTTPField(name: field.name, value: Wire.SecretHeaders.placeholder)
+            })
     }
 }

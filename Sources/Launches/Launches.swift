@@ -15,6 +15,7 @@ package final class Launches: Sendable {
     private let sender: LaunchSender
     private let refresh: RefreshLoop
     private let clock: Clock
+    private let startedAt: Timestamp
     private let log: Log
     private let carryOut: @Sendable (Aftermath) -> Void
     private let pings = Locked<[AppID: Int]>([:])
@@ -30,6 +31,7 @@ package final class Launches: Sendable {
     ) throws {
         self.store = store
         self.clock = clock
+        startedAt = clock.time
         self.log = log
         urls = PublicURLs(base: settings.publicURL)
         payload = Payload(urls: urls)
@@ -56,7 +58,7 @@ package final class Launches: Sendable {
     /// Runs until it is cancelled: puts in order what the last run left, then sends and fetches.
     package func run() async throws {
         carryOut(try await store.recoverLaunches(at: clock.time))
-        carryOut(try await store.recoverRefresh(at: clock.time))
+        carryOut(try await store.recoverRefresh(startedAt: startedAt, at: clock.time))
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await self.sender.run() }
             group.addTask { try await self.refresh.run() }

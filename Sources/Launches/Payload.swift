@@ -43,7 +43,7 @@ struct Payload: Sendable {
             reasons: launch.reasons.names, lastSeq: launch.lastSeq, pendingEvents: contents?.pendingEvents ?? 0,
             taskCounts: counts, eventsURL: urls.events(of: session),
             completionURL: urls.completion(of: launch.launchId), expiresAt: launch.expiresAt.rfc3339,
-            events: contents?.events.map { EventEnvelope.event($0, session: session, urls: urls) } ?? [])
+            events: contents?.events.map { Wire.Event($0, session: session, urls: urls) } ?? [])
     }
 
     private func performFetch(_ launch: ClaimedLaunch) -> WebhookPayload.PerformFetch {
@@ -75,7 +75,7 @@ struct Payload: Sendable {
 
 extension LaunchRule.Reasons {
     /// As clients read them.
-    package var names: [String] {
+    fileprivate var names: [String] {
         let all: [(LaunchRule.Reasons, String)] = [
             (.tasksFinished, "tasksFinished"), (.authenticationRequired, "authenticationRequired"),
             (.delayedRequestReady, "delayedRequestReady"),

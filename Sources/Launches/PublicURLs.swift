@@ -19,13 +19,14 @@ package struct PublicURLs: Sendable {
 
     package func completion(of launchId: String) -> String { "\(base)/v1/launches/\(launchId)/complete" }
 
-    /// A path segment: all but the unreserved characters percent-encoded (RFC 3986 section 2.3).
+    /// A path segment: unreserved characters, `:`, `@` and `+` as they are, the rest percent-encoded (RFC 3986
+    /// section 3.3). Of a session's identifier that leaves everything as it is.
     static func segment(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var result: [UInt8] = []
         for byte in text.utf8 {
             switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: result.append(byte)
+            case 0x30...0x3A, 0x40...0x5A, 0x61...0x7A, 0x2B, 0x2D, 0x2E, 0x5F, 0x7E: result.append(byte)
             default: result += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
             }
         }

@@ -95,11 +95,14 @@ extension Store {
     }
 
     /// Leaves out the fetches that fell due while the service was down, and gives up those that were never sent.
-    package func recoverRefresh(at now: Timestamp) async throws -> Aftermath {
+    ///
+    /// - Parameter start: When the service started: what began later is of this run.
+    package func recoverRefresh(startedAt start: Timestamp, at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let db = transaction.db
             let unsent = try db.all(
-                "SELECT id, app FROM launch WHERE kind = 1 AND state = 0 AND attempts = 0"
+                "SELECT id, app FROM launch WHERE kind = 1 AND state = 0 AND attempts = 0 AND created_at < ?1",
+                start.milliseconds
             ) { ($0.integer(0), AppID($0.integer(1))) }
             for (id, owner) in unsent {
                 guard let app = try self.readApp(owner, db) else { continue }

@@ -20,7 +20,8 @@ final class Stage: Sendable {
     let settings: LaunchSettings
 
     init(
-        answers: [Receiver.Answer] = [.launched], url: String?? = nil, allowsHTTP: Bool = true, egress: String = "127.0.0.0/8",
+        answers: [Receiver.Answer] = [.launched], url: String?? = nil, allowsHTTP: Bool = true,
+        egress: String = "127.0.0.0/8",
         configure: (inout WebhookSettings) -> Void = { _ in }
     ) async throws {
         receiver = try Receiver(answers: answers)
@@ -45,7 +46,8 @@ final class Stage: Sendable {
     static func open(_ folder: TemporaryFolder) throws -> Store {
         try Store(
             path: folder.file("test.db"), sealer: Sealer(masterKey: [UInt8](repeating: 1, count: 32)),
-            policies: Store.Policies(contentRetention: .seconds(86_400), unacknowledgedRetention: .seconds(86_400)) { _ in
+            policies: Store.Policies(contentRetention: .seconds(86_400), unacknowledgedRetention: .seconds(86_400)) {
+                _ in
                 Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0))
             }, log: .none
         ) { error in preconditionFailure("\(error)") }
