@@ -1,6 +1,7 @@
 package import Base
 import Core
 package import HTTPServer
+package import Launches
 package import Service
 import Wire
 
@@ -8,6 +9,7 @@ import Wire
 package final class APIServer: Sendable {
     package let settings: APISettings
     package let service: Service
+    package let launches: Launches
     package let metrics: Metrics
     package let log: Log
     let authenticator: Authenticator
@@ -15,16 +17,19 @@ package final class APIServer: Sendable {
     let cursors: CursorSeal
     let held: HeldRequests
     let limiter: RateLimiter?
+    private let requests: RequestMeters
 
-    package init(settings: APISettings, service: Service, metrics: Metrics, log: Log) {
+    package init(settings: APISettings, service: Service, launches: Launches, metrics: Metrics, log: Log) {
         self.settings = settings
         self.service = service
+        self.launches = launches
         self.metrics = metrics
         self.log = log
         authenticator = Authenticator(service: service, settings: settings)
         idempotencyKeys = IdempotencyKeys(service: service)
         cursors = CursorSeal(key: settings.cursorKey)
         held = HeldRequests(limit: settings.heldRequestsPerKey)
+        requests = RequestMeters(metrics)
         limiter = settings.rateLimit.map { RateLimiter(perSecond: $0, clock: service.clock) }
     }
 
@@ -40,6 +45,9 @@ package final class APIServer: Sendable {
     }
 
     package var router: Router { Router(routes, options: options) }
+
+    /// Counts a request that was answered.
+    package func observe(_ observation: Observation) { requests.count(observation) }
 
     /// What the server answers in place of a handler.
     package func refuse(_ reason: RefusalReason, _ requestID: String) -> HTTPResponse { Problem(reason).response() }

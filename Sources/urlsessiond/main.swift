@@ -1,1 +1,4 @@
-print("urlsessiond")
+import Glibc
+
+Signals.prepare()
+exit(await Command.run(Array(CommandLine.arguments.dropFirst())))

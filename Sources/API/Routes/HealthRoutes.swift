@@ -1,6 +1,6 @@
 import Base
 import COpenAPI
-import HTTPServer
+package import HTTPServer
 import Service
 import Wire
 
@@ -16,16 +16,23 @@ extension APIServer {
                 problem.instance = call.request.path
                 return problem.response()
             },
-            route("GET", "/metrics", .operator, produces: [Self.metricsText]) { call in
-                HTTPResponse(
-                    status: 200, headers: [("Content-Type", Self.metricsText + "; version=0.0.4; charset=utf-8")],
-                    body: .bytes(call.server.metrics.render()))
-            },
+            route("GET", "/metrics", .operator, produces: [Self.metricsText]) { $0.server.renderMetrics() },
             route("GET", "/openapi.yaml", .open, produces: ["application/yaml"]) { call in
                 call.description("application/yaml", OpenAPI.yaml)
             },
             route("GET", "/openapi.json", .open) { call in call.description(MediaTypes.json, OpenAPI.json) },
         ]
+    }
+
+    /// The one route of `--metrics-listen`, which asks for no key.
+    package var metricsRouter: Router {
+        Router([route("GET", "/metrics", .open, produces: [Self.metricsText]) { $0.server.renderMetrics() }])
+    }
+
+    private func renderMetrics() -> HTTPResponse {
+        HTTPResponse(
+            status: 200, headers: [("Content-Type", Self.metricsText + "; version=0.0.4; charset=utf-8")],
+            body: .bytes(metrics.render()))
     }
 
     private static var metricsText: String { "text/plain" }

@@ -1,0 +1,139 @@
+import Base
+import Glibc
+import SQLite
+
+/// The words after the program's name.
+enum Command {
+    static let version = "0.1.0"
+
+    /// Exit statuses as `sysexits.h` has them.
+    enum Exit {
+        static let done: Int32 = 0
+        static let failed: Int32 = 1
+        static let usage: Int32 = 64
+        static let software: Int32 = 70
+        static let cannotCreate: Int32 = 73
+        static let inUse: Int32 = 75
+    }
+
+    /// Runs one command and answers with the process's exit status.
+    static func run(_ arguments: [String]) async -> Int32 {
+        switch arguments.first {
+        case "serve": return await serve(Array(arguments.dropFirst()))
+        case "check-config": return checkConfiguration(Array(arguments.dropFirst()))
+        case "backup": return backup(Array(arguments.dropFirst()))
+        case "healthcheck": return HealthCheck.run(Array(arguments.dropFirst()))
+        case "--version", "version":
+            say("urlsessiond \(version)")
+            return Exit.done
+        case "--help", "-h", "help":
+            say(help)
+            return Exit.done
+        case nil:
+            complain(help)
+            return Exit.usage
+        case let word?:
+            complain("urlsessiond: \(word): no such command; see urlsessiond --help")
+            return Exit.usage
+        }
+    }
+
+    private static func serve(_ arguments: [String]) async -> Int32 {
+        switch configuration(arguments) {
+        case .failure(let faults): return report(faults)
+        case .success(let configuration):
+            do {
+                return try await Serve(configuration).run()
+            } catch let failure as Serve.Failure {
+                complain("urlsessiond: \(failure.text)")
+                return failure.status
+            } catch {
+                complain("urlsessiond: \(error)")
+                return Exit.software
+            }
+        }
+    }
+
+    private static func checkConfiguration(_ arguments: [String]) -> Int32 {
+        switch configuration(arguments) {
+        case .failure(let faults): return report(faults)
+        case .success(let configuration):
+            for (name, value) in configuration.description { say("\(name) = \(value)") }
+            return Exit.done
+        }
+    }
+
+    /// `backup FILE`: a copy of the database, taken while the service runs or not.
+    private static func backup(_ arguments: [String]) -> Int32 {
+        guard let target = arguments.first, !target.hasPrefix("--") else {
+            complain("usage: urlsessiond backup FILE [--data-dir DIR]")
+            return Exit.usage
+        }
+        switch configuration(Array(arguments.dropFirst())) {
+        case .failure(let faults): return report(faults)
+        case .success(let configuration):
+            do {
+                try Database.copy(of: Serve.databasePath(configuration), to: LocalFile.absolute(target))
+                return Exit.done
+            } catch {
+                complain("urlsessiond: backup: \(error)")
+                return Exit.cannotCreate
+            }
+        }
+    }
+
+    private static func configuration(_ arguments: [String]) -> Result<Configuration, Configuration.Faults> {
+        do {
+            return .success(try Configuration(arguments: arguments, environment: environment()))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private static func report(_ faults: Configuration.Faults) -> Int32 {
+        for line in faults.lines { complain("urlsessiond: \(line)") }
+        return Exit.usage
+    }
+
+    private static func environment() -> [String: String] {
+        var variables: [String: String] = [:]
+        var entry = environ
+        while let text = entry.pointee {
+            let parts = String(cString: text).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts.count == 2 { variables[String(parts[0])] = String(parts[1]) }
+            entry += 1
+        }
+        return variables
+    }
+
+    static func say(_ line: String) { write(line, to: STDOUT_FILENO) }
+
+    static func complain(_ line: String) { write(line, to: STDERR_FILENO) }
+
+    private static func write(_ line: String, to descriptor: Int32) {
+        let bytes = Array((line + "\n").utf8)
+        _ = Glibc.write(descriptor, bytes, bytes.count)
+    }
+
+    private static var help: String {
+        let flags = Setting.all.map { setting in
+            let flag = "  --\(setting.name) \(setting.argument)"
+            let gap = String(repeating: " ", count: max(2, 34 - flag.utf8.count))
+            return flag + gap + setting.help
+        }
+        return """
+            urlsessiond \(version): background URLSession as an HTTP service
+
+            urlsessiond serve [FLAGS]             serve until SIGTERM
+            urlsessiond check-config [FLAGS]      print the effective settings
+            urlsessiond backup FILE [FLAGS]       copy the database, also while the service runs
+            urlsessiond healthcheck [URL]         exit 0 when the service answers /healthz
+            urlsessiond --version
+
+            Each flag is also an environment variable (--data-dir: URLSESSIOND_DATA_DIR) and a member of the
+            --config file; flags win over variables, variables over the file.
+
+            \(flags.joined(separator: "\n"))
+            """
+    }
+}

@@ -1,0 +1,160 @@
+import Base
+import Core
+import Glibc
+
+/// What `urlsessiond serve` runs with, checked as a whole.
+struct Configuration {
+    struct Address: Equatable {
+        var host: String
+        var port: UInt16
+
+        var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    }
+
+    var listen: Address
+    var dataFolder: String
+    var adminKeyFile: String
+    var masterKeyFile: String
+    var isDevelopment: Bool
+    var publicURL: String?
+    var transferThreads: Int
+    var maximumTransfers: Int
+    var maximumTransfersPerHost: Int
+    var allowedEgress: [CIDR]
+    var allowsHTTPWebhooks: Bool
+    var filesRoots: [String: String]
+    var contentRetention: Duration
+    var unacknowledgedRetention: Duration
+    var freeDiskFloor: Int64
+    var rateLimit: Int?
+    var metricsListen: Address?
+    var corsOrigins: [String]
+    var tlsCertificate: String?
+    var tlsKey: String?
+    var shutdownTimeout: Duration
+    var logFormat: Log.Format
+    var logLevel: Log.Level
+
+    /// All that is wrong with the settings, a line each.
+    struct Faults: Error {
+        var lines: [String]
+    }
+
+    /// Ranges that `--dev` adds: a developer's origins and receivers live there.
+    private static let developmentEgress = ["127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"]
+
+    init(arguments: [String], environment: [String: String]) throws(Faults) {
+        var values = SettingValues(arguments: arguments, environment: environment)
+        isDevelopment = values.flag("dev")
+        listen = Self.address("listen", &values) ?? Address(host: "127.0.0.1", port: 8080)
+        let folder = LocalFile.absolute(values.text("data-dir") ?? "urlsessiond-data")
+        dataFolder = folder
+        adminKeyFile = values.text("admin-key-file") ?? "\(folder)/admin.key"
+        masterKeyFile = values.text("master-key-file") ?? "\(folder)/master.key"
+        publicURL = values.text("public-url")
+        transferThreads = values.number("transfer-threads", or: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        maximumTransfers = values.number("max-transfers", or: 256)
+        maximumTransfersPerHost = values.number("max-transfers-per-host", or: 32)
+        allowsHTTPWebhooks = values.flag("allow-http-webhooks") || isDevelopment
+        contentRetention = values.duration("content-retention", or: .seconds(24 * 3600))
+        unacknowledgedRetention = values.duration("unacknowledged-retention", or: .seconds(30 * 24 * 3600))
+        freeDiskFloor = values.bytes("free-disk-floor", or: 1 << 30)
+        rateLimit = values.text("rate-limit") == nil ? nil : values.number("rate-limit", or: 1)
+        metricsListen = Self.address("metrics-listen", &values)
+        corsOrigins = values.list("cors-origin")
+        tlsCertificate = values.text("tls-certificate")
+        tlsKey = values.text("tls-key")
+        shutdownTimeout = values.duration("shutdown-timeout", or: .seconds(8))
+        logFormat =
+            values.choice("log-format").flatMap(Log.Format.init(rawValue:))
+            ?? (isatty(STDERR_FILENO) == 1 ? .text : .json)
+        logLevel = values.choice("log-level").flatMap(Log.Level.init(name:)) ?? .info
+        allowedEgress = Self.egress(isDevelopment, &values)
+        filesRoots = Self.roots(&values)
+        Self.checkTogether(listen: listen, isDevelopment: isDevelopment, &values)
+        guard values.faults.isEmpty else { throw Faults(lines: values.faults) }
+    }
+
+    private static func address(_ name: String, _ values: inout SettingValues) -> Address? {
+        guard let text = values.text(name) else { return nil }
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
+            values.fault(name, "is ADDR:PORT, such as 127.0.0.1:8080 or [::1]:8080")
+            return nil
+        }
+        var host = String(text[..<colon])
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+        if host == "localhost" { host = "127.0.0.1" }
+        guard IPAddress(host) != nil else {
+            values.fault(name, "\(host) is not an IP address")
+            return nil
+        }
+        return Address(host: host, port: port)
+    }
+
+    private static func egress(_ isDevelopment: Bool, _ values: inout SettingValues) -> [CIDR] {
+        var ranges: [CIDR] = []
+        for text in values.list("allow-egress") + (isDevelopment ? developmentEgress : []) {
+            if let range = CIDR(text) {
+                ranges.append(range)
+            } else {
+                values.fault("allow-egress", "\(text) is not a range such as 10.0.0.0/8")
+            }
+        }
+        return ranges
+    }
+
+    private static func roots(_ values: inout SettingValues) -> [String: String] {
+        var roots: [String: String] = [:]
+        for text in values.list("files-root") {
+            let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+            guard parts.count == 2, roots[parts[0]] == nil else {
+                values.fault("files-root", "\(text) is not NAME=DIR with a name of its own")
+                continue
+            }
+            let path = LocalFile.absolute(parts[1])
+            if !LocalFile.isFolder(path) { values.fault("files-root", "\(path) is not a folder") }
+            roots[parts[0]] = path
+        }
+        return roots
+    }
+
+    private static func checkTogether(listen: Address, isDevelopment: Bool, _ values: inout SettingValues) {
+        let address = IPAddress(listen.host)
+        if isDevelopment, address?.isLoopback != true {
+            values.fault("dev", "wants a loopback listener, not \(listen.host)")
+        }
+        if address?.isUnspecified == true, values.text("public-url") == nil {
+            values.fault("public-url", "is needed when listening on \(listen.host): webhooks carry URLs made from it")
+        }
+        if let url = values.text("public-url"), !(url.hasPrefix("http://") || url.hasPrefix("https://")) {
+            values.fault("public-url", "is an http or https URL")
+        }
+        if (values.text("tls-certificate") == nil) != (values.text("tls-key") == nil) {
+            values.fault("tls-certificate", "goes together with tls-key")
+        }
+    }
+
+    /// The effective settings, one a line.
+    var description: [(name: String, value: String)] {
+        func text(_ duration: Duration) -> String { "\(duration.milliseconds / 1000)s" }
+        return [
+            ("listen", listen.text), ("data-dir", dataFolder), ("admin-key-file", adminKeyFile),
+            ("master-key-file", masterKeyFile), ("dev", String(isDevelopment)),
+            ("public-url", publicURL ?? "\(tlsCertificate == nil ? "http" : "https")://\(listen.text)"),
+            ("transfer-threads", String(transferThreads)), ("max-transfers", String(maximumTransfers)),
+            ("max-transfers-per-host", String(maximumTransfersPerHost)),
+            ("allow-egress", allowedEgress.map(\.description).joined(separator: ",")),
+            ("allow-http-webhooks", String(allowsHTTPWebhooks)),
+            (
+                "files-root",
+                filesRoots.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: ",")
+            ),
+            ("content-retention", text(contentRetention)), ("unacknowledged-retention", text(unacknowledgedRetention)),
+            ("free-disk-floor", String(freeDiskFloor)), ("rate-limit", rateLimit.map(String.init) ?? "none"),
+            ("metrics-listen", metricsListen?.text ?? "none"), ("cors-origin", corsOrigins.joined(separator: ",")),
+            ("tls-certificate", tlsCertificate ?? "none"), ("tls-key", tlsKey == nil ? "none" : "(redacted)"),
+            ("shutdown-timeout", text(shutdownTimeout)), ("log-format", logFormat.rawValue),
+            ("log-level", logLevel.name),
+        ]
+    }
+}

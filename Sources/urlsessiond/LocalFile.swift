@@ -1,0 +1,80 @@
+import Base
+import Glibc
+
+/// Small files that the service reads or makes once, at its start.
+enum LocalFile {
+    /// A file's bytes, up to 1 MiB; nil with `errno` set where it cannot be read.
+    static func read(_ path: String) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while bytes.count < 1 << 20 {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            guard count >= 0 else { return nil }
+            if count == 0 { return bytes }
+            bytes += buffer[..<count]
+        }
+        return bytes
+    }
+
+    /// Makes a file that only its owner may read, synced; an existing one stays.
+    ///
+    /// - Returns: Whether it was made.
+    static func create(_ path: String, _ bytes: [UInt8]) -> Bool {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return write(descriptor, bytes, bytes.count) == bytes.count && fsync(descriptor) == 0
+    }
+
+    /// The path from the root, seen from the working folder.
+    static func absolute(_ path: String) -> String {
+        guard !path.hasPrefix("/") else { return path }
+        guard let folder = getcwd(nil, 0) else { return path }
+        defer { free(folder) }
+        let relative = path.hasPrefix("./") ? String(path.dropFirst(2)) : path
+        return String(cString: folder) + "/" + relative
+    }
+
+    static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// Makes a folder, with those above it, that only its owner may enter.
+    static func makeFolder(_ path: String) -> Bool {
+        if isFolder(path) { return true }
+        if let slash = path.lastIndex(of: "/"), slash != path.startIndex, !makeFolder(String(path[..<slash])) {
+            return false
+        }
+        return mkdir(path, 0o700) == 0 || errno == EEXIST
+    }
+}
+
+/// The lock that keeps a second instance out of a data folder.
+///
+/// An open-file-description lock (`F_OFD_SETLK`): closing another descriptor of the file does not drop it, and the
+/// kernel does when the process ends, however it ends.
+final class FolderLock {
+    /// `F_OFD_SETLK`, which Swift's Glibc leaves out.
+    private static let setLock: Int32 = 37
+
+    private let descriptor: Int32
+
+    /// - Returns: Nil where another process holds the folder.
+    init?(_ folder: String) {
+        descriptor = open("\(folder)/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return nil }
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        guard fcntl(descriptor, Self.setLock, &lock) == 0 else {
+            close(descriptor)
+            return nil
+        }
+    }
+
+    deinit { close(descriptor) }
+}

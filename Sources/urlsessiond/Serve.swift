@@ -1,0 +1,221 @@
+import API
+import Base
+import Core
+import Glibc
+import HTTPServer
+import Launches
+import Service
+
+/// `urlsessiond serve`: makes the parts, runs them, and ends them in order.
+struct Serve {
+    /// Why the service does not start.
+    struct Failure: Error {
+        var text: String
+        var status: Int32
+    }
+
+    private let configuration: Configuration
+    private let log: Log
+    private let clock = Clock.system
+
+    init(_ configuration: Configuration) {
+        self.configuration = configuration
+        log = Log(level: configuration.logLevel, format: configuration.logFormat)
+    }
+
+    static func databasePath(_ configuration: Configuration) -> String { "\(configuration.dataFolder)/urlsessiond.db" }
+
+    func run() async throws -> Int32 {
+        Self.prepareProcess()
+        guard LocalFile.makeFolder(configuration.dataFolder) else {
+            throw Failure(
+                text: "\(configuration.dataFolder): cannot be made: \(String(cString: strerror(errno)))",
+                status: Command.Exit.cannotCreate)
+        }
+        guard let lock = FolderLock(configuration.dataFolder) else {
+            throw Failure(
+                text:
+                    "\(configuration.dataFolder) is in use by another urlsessiond; stop it, or choose another --data-dir",
+                status: Command.Exit.inUse)
+        }
+        defer { withExtendedLifetime(lock) {} }
+        let keys: StartupKeys
+        do {
+            keys = try StartupKeys(configuration)
+        } catch {
+            throw Failure(text: error.text, status: Command.Exit.cannotCreate)
+        }
+        let listener = try listen(configuration.listen)
+        let metricsListener = try configuration.metricsListen.map(listen)
+        let egress = egress(ports: [listener.port] + (metricsListener.map { [$0.port] } ?? []))
+        let metrics = Metrics()
+        let service = try makeService(Sealer(masterKey: keys.masterKey), egress, metrics)
+        try await service.prepare()
+        let url = publicURL(port: listener.port)
+        let launches = try makeLaunches(service, egress, metrics, publicURL: url)
+        let development = configuration.isDevelopment ? try await Development.app(of: service) : nil
+        let api = APIServer(
+            settings: apiSettings(keys, development, publicURL: url), service: service, launches: launches,
+            metrics: metrics, log: log)
+        let server = try serve(api, on: listener)
+        let metricsServer = try metricsListener.map { try serveMetrics(api, on: $0) }
+        announce(server)
+        await runUntilTermination(server, metricsServer, service, launches)
+        service.close()
+        return Command.Exit.done
+    }
+
+    // MARK: Making the parts
+
+    private func listen(_ address: Configuration.Address) throws -> Listener {
+        do {
+            return try Listener(address: address.host, port: address.port)
+        } catch {
+            throw Failure(text: "\(address.text): \(error.message)", status: Command.Exit.cannotCreate)
+        }
+    }
+
+    private func egress(ports: [UInt16]) -> EgressPolicy {
+        let hosts = [configuration.listen.host, configuration.metricsListen?.host].compactMap { $0 }
+        return EgressPolicy(
+            allowed: configuration.allowedEgress,
+            ownListeners: zip(hosts, ports).compactMap { host, port in IPAddress(host).map { ($0, port) } })
+    }
+
+    private func makeService(_ sealer: Sealer, _ egress: EgressPolicy, _ metrics: Metrics) throws -> Service {
+        var settings = ServiceSettings(
+            dataFolder: configuration.dataFolder, version: Command.version, egress: egress)
+        settings.maximumTransfers = configuration.maximumTransfers
+        settings.maximumTransfersPerHost = configuration.maximumTransfersPerHost
+        settings.filesRoots = configuration.filesRoots
+        settings.contentRetention = configuration.contentRetention
+        settings.unacknowledgedRetention = configuration.unacknowledgedRetention
+        settings.freeDiskFloor = configuration.freeDiskFloor
+        let log = log
+        return try Service(
+            settings: settings, databasePath: Self.databasePath(configuration), sealer: sealer,
+            transferThreads: configuration.transferThreads, clock: clock, log: log, metrics: metrics
+        ) { error in
+            log.error("the database cannot go on; start-up will decide what was stored", ("error", "\(error)"))
+            exit(Command.Exit.software)
+        }
+    }
+
+    private func makeLaunches(
+        _ service: Service, _ egress: EgressPolicy, _ metrics: Metrics, publicURL: String
+    ) throws -> Launches {
+        try Launches(
+            store: service.outbox,
+            settings: LaunchSettings(
+                publicURL: publicURL, version: Command.version, egress: egress,
+                allowsHTTP: configuration.allowsHTTPWebhooks),
+            bell: service.outlet.launches, clock: clock, log: log, metrics: metrics,
+            carryOut: { service.outlet.handle($0) })
+    }
+
+    private func apiSettings(_ keys: StartupKeys, _ development: AppID?, publicURL: String) -> APISettings {
+        var settings = APISettings(
+            publicURL: publicURL, version: Command.version, adminKeyHash: Digest.of(Array(keys.adminKey.utf8)),
+            cursorKey: HMAC.sha256(key: keys.masterKey, message: Array("cursors".utf8)))
+        settings.isDevelopment = configuration.isDevelopment
+        settings.corsOrigins = configuration.corsOrigins
+        settings.rateLimit = configuration.rateLimit
+        if let development { settings.literalKeys = [Development.key(of: development)] }
+        return settings
+    }
+
+    private func serve(_ api: APIServer, on listener: Listener) throws -> HTTPServer {
+        var tls: (certificatePEM: String, keyPEM: String)?
+        if let certificate = configuration.tlsCertificate, let key = configuration.tlsKey {
+            guard let certificate = LocalFile.read(certificate), let key = LocalFile.read(key) else {
+                throw Failure(text: "certificate or key cannot be read", status: Command.Exit.cannotCreate)
+            }
+            tls = (String(decoding: certificate, as: UTF8.self), String(decoding: key, as: UTF8.self))
+        }
+        return try start(api, on: listener, api.router, tls: tls)
+    }
+
+    private func serveMetrics(_ api: APIServer, on listener: Listener) throws -> HTTPServer {
+        try start(api, on: listener, api.metricsRouter, tls: nil)
+    }
+
+    private func start(
+        _ api: APIServer, on listener: Listener, _ router: Router, tls: (certificatePEM: String, keyPEM: String)?
+    ) throws -> HTTPServer {
+        do {
+            return try HTTPServer.start(
+                on: listener, tls: tls, router: router, refusal: { api.refuse($0, $1) },
+                adorn: { api.adorn($0, &$1) }, log: log, observe: { api.observe($0) })
+        } catch {
+            throw Failure(text: error.message, status: Command.Exit.cannotCreate)
+        }
+    }
+
+    private func publicURL(port: UInt16) -> String {
+        if let url = configuration.publicURL { return url.hasSuffix("/") ? String(url.dropLast()) : url }
+        var address = configuration.listen
+        address.port = port
+        return "\(configuration.tlsCertificate == nil ? "http" : "https")://\(address.text)"
+    }
+
+    private func announce(_ server: HTTPServer) {
+        var address = configuration.listen
+        address.port = server.port
+        let scheme = configuration.tlsCertificate == nil ? "http" : "https"
+        Command.say("urlsessiond listening on \(scheme)://\(address.text)")
+        log.info("listening", ("address", address.text), ("version", Command.version))
+        ServiceManager.notify("READY=1")
+    }
+
+    // MARK: Running and ending
+
+    /// Runs all loops until `SIGTERM` or `SIGINT`, and ends the parts while the loops still serve them.
+    private func runUntilTermination(
+        _ server: HTTPServer, _ metricsServer: HTTPServer?, _ service: Service, _ launches: Launches
+    ) async {
+        await withTaskGroup { group in
+            group.addTask { await runLoop("service") { try await service.run() } }
+            group.addTask { await runLoop("launches") { try await launches.run() } }
+            await Signals.waitForTermination()
+            log.info("shutting down")
+            await stop(server, metricsServer, service, launches)
+            group.cancelAll()
+        }
+    }
+
+    /// A loop that fails cannot be gone on without: the process ends, and the next start repairs what it left.
+    private func runLoop(_ name: String, _ body: () async throws -> Void) async {
+        do {
+            try await body()
+        } catch is CancellationError {
+            return
+        } catch {
+            log.error("a loop failed", ("loop", name), ("error", "\(error)"))
+            exit(Command.Exit.software)
+        }
+    }
+
+    /// Ends the parts from the outside in, each step within its share of the time.
+    private func stop(
+        _ server: HTTPServer, _ metricsServer: HTTPServer?, _ service: Service, _ launches: Launches
+    ) async {
+        ServiceManager.notify("STOPPING=1")
+        let limit = configuration.shutdownTimeout
+        await service.drain(within: limit / 2)
+        await server.stop(within: limit / 4)
+        await metricsServer?.stop(within: .milliseconds(200))
+    }
+
+    /// Process-wide settings: nothing readable by others, no core with secrets, one locale, many descriptors.
+    private static func prepareProcess() {
+        umask(0o077)
+        setlocale(LC_ALL, "C")
+        var none = rlimit(rlim_cur: 0, rlim_max: 0)
+        setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
+        var files = rlimit()
+        if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files) == 0 {
+            files.rlim_cur = files.rlim_max
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
+        }
+    }
+}
