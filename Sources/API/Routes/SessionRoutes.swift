@@ -108,8 +108,18 @@ extension Call {
     /// A session as it is shown, with its open launch and who is attached.
     func wireSession(_ session: SessionRecord) async throws -> Wire.Session {
         Wire.Session(
-            session, attendance: service.attendance.kind(of: session.id), launch: nil,
+            session, attendance: service.attendance.kind(of: session.id), launch: try await openLaunch(of: session),
             at: service.clock.now)
+    }
+
+    private func openLaunch(of session: SessionRecord) async throws -> LaunchRecord? {
+        guard let launchId = session.openLaunch else { return nil }
+        do {
+            return try await service.launch(launchId, app: session.app)
+        } catch DomainError.notFound {
+            // It ended between the two reads.
+            return nil
+        }
     }
 
     func showSession(_ session: SessionRecord, status: Int = 200) async throws -> HTTPResponse {
