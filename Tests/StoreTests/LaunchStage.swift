@@ -1,0 +1,111 @@
+import Base
+import Core
+import Store
+import TestSupport
+
+/// A store on disk with one app whose webhook is set, and a time that the test sets.
+final class LaunchStage: Sendable {
+    static let start = Timestamp(milliseconds: 1_800_000_000_000)
+
+    let folder = TemporaryFolder()
+    let store: Store
+    let app: AppID
+    private let time = Locked(LaunchStage.start)
+
+    init() async throws {
+        store = try Self.open(folder)
+        app = try await Self.addApp("com.example.app", to: store)
+    }
+
+    deinit { store.close() }
+
+    static func open(_ folder: TemporaryFolder) throws -> Store {
+        try Store(
+            path: folder.file("test.db"), sealer: Sealer(masterKey: [UInt8](repeating: 1, count: 32)),
+            policies: Store.Policies(contentRetention: .seconds(3600), unacknowledgedRetention: .seconds(3600)) { _ in
+                Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0))
+            }, log: .none
+        ) { error in preconditionFailure("\(error)") }
+    }
+
+    static func addApp(_ identifier: String, to store: Store) async throws -> AppID {
+        var webhook = WebhookSettings()
+        webhook.url = "https://receiver.example/hook"
+        return try await store.createApp(
+            identifier: identifier, webhook: webhook, backgroundRefreshStatus: .available, limits: AppLimits(),
+            key: KeyRecord(
+                app: AppID(0), keyIdentifier: identifier, hash: [1], scopes: [], createdAt: start, expiresAt: nil),
+            webhookSecret: [UInt8](repeating: 2, count: 32), at: start
+        ).id
+    }
+
+    var now: Timestamp { time.withLock { $0 } }
+
+    func advance(by duration: Duration) { time.withLock { $0 = $0 + duration } }
+
+    func advance(to moment: Timestamp) { time.withLock { $0 = max($0, moment) } }
+
+    /// A session in which one task ends, so that it has something to tell.
+    @discardableResult
+    func finishTask(in identifier: String, of app: AppID? = nil, discretionary: Bool = false) async throws -> SessionID
+    {
+        let (session, task) = try await startTask(in: identifier, of: app, discretionary: discretionary)
+        _ = try await store.command(.cancel(reason: nil), task: task, at: now)
+        return session
+    }
+
+    func startTask(
+        in identifier: String, of app: AppID? = nil, discretionary: Bool = false
+    ) async throws -> (SessionID, TaskID) {
+        var configuration = SessionConfiguration()
+        configuration.isDiscretionary = discretionary
+        let session = try await store.openSession(
+            identifier, app: app ?? self.app, configuration: configuration, description: nil, onlyCreates: false,
+            at: now
+        ).session.id
+        let specification = TaskSpecification(
+            kind: .download, request: TransferRequest(url: "https://example.com/", method: "GET"))
+        let created = try await store.createTasks(
+            [NewTask(specification: specification, origin: "https://example.com:443", isSuspended: false)],
+            in: session, limit: 1000, at: now
+        ).0
+        return (session, created[0].task.id)
+    }
+
+    func claim(limit: Int = 64, inFlight: [AppID: Int] = [:], after cursor: Int64 = 0) async throws -> [ClaimedLaunch] {
+        try await store.claimDueLaunches(
+            limit: limit, perWebhook: 4, inFlight: inFlight, after: AppID(cursor), leaseUntil: now + .seconds(60),
+            at: now
+        ).claimed
+    }
+
+    @discardableResult
+    func report(_ launch: ClaimedLaunch, _ verdict: LaunchReport.Verdict, jitter: Double = 0) async throws -> Aftermath
+    {
+        try await store.record(
+            LaunchReport(
+                launch: launch,
+                attempt: LaunchAttempt(
+                    number: launch.attempt, startedAt: now, duration: .milliseconds(5), statusCode: nil, error: nil,
+                    excerpt: nil), verdict: verdict), jitter: jitter, at: now)
+    }
+
+    func launches() async throws -> [LaunchRecord] {
+        try await store.launches(of: app, session: nil, state: nil, kind: nil, after: 0, limit: 100).map(\.launch)
+    }
+
+    func change(_ body: (inout AppChanges) -> Void) async throws {
+        var changes = AppChanges()
+        body(&changes)
+        _ = try await store.changeApp(app, changes, ifRevision: nil, at: now)
+    }
+
+    func webhook(_ body: (inout WebhookSettings) -> Void) async throws {
+        var webhook = try await store.app(app).webhook
+        body(&webhook)
+        try await change { $0.webhook = webhook }
+    }
+}
+
+/// What a failed connection reports.
+let failed = LaunchReport.Verdict.failed(retryAfter: nil, wasAnswered: false)

@@ -1,0 +1,261 @@
+import Core
+import Store
+import TestSupport
+import Testing
+
+@Suite struct LaunchVerbTests {
+    @Test func `a claim tells what the request needs, once`() async throws {
+        let stage = try await LaunchStage()
+        let session = try await stage.finishTask(in: "a")
+        let claimed = try await stage.claim()
+        #expect(claimed.count == 1)
+        #expect(claimed[0].attempt == 1)
+        #expect(claimed[0].sessionIdentifier == "a")
+        #expect(claimed[0].reasons == .tasksFinished)
+        #expect(claimed[0].lastSeq == 2)
+        #expect(try await stage.claim().isEmpty)
+        let contents = try await stage.store.launchContents(of: session, through: 2, limit: 1)
+        #expect(contents.pendingEvents == 2)
+        #expect(contents.taskCounts.cancelled == 1)
+        #expect(contents.events.map(\.seq) == [1])
+        #expect(try await stage.store.launchAgenda(at: stage.now).next == stage.now + .seconds(60))
+    }
+
+    @Test func `the first body stays`() async throws {
+        let stage = try await LaunchStage()
+        try await stage.finishTask(in: "a")
+        let launch = try await stage.claim()[0]
+        #expect(try await stage.store.freezeBody([1], of: launch.id) == [1])
+        #expect(try await stage.store.freezeBody([2], of: launch.id) == [1])
+        try await stage.report(launch, failed)
+        stage.advance(by: .seconds(5))
+        #expect(try await stage.claim()[0].body == [1])
+    }
+
+    @Test func `first attempts go before retries, and apps take turns`() async throws {
+        let stage = try await LaunchStage()
+        let other = try await LaunchStage.addApp("other", to: stage.store)
+        try await stage.finishTask(in: "retry")
+        try await stage.report(try await stage.claim()[0], failed)
+        stage.advance(by: .seconds(10))
+        for number in 0..<5 { try await stage.finishTask(in: "new\(number)") }
+        try await stage.finishTask(in: "x", of: other)
+        let claimed = try await stage.claim(limit: 5)
+        #expect(claimed.map(\.app) == [stage.app, stage.app, stage.app, stage.app, other])
+        #expect(claimed.allSatisfy { $0.attempt == 1 })
+        let rest = try await stage.claim(inFlight: [stage.app: 2])
+        #expect(rest.map(\.sessionIdentifier) == ["new4", "retry"])
+    }
+
+    @Test func `attempts are repeated on their schedule and then exhausted`() async throws {
+        let stage = try await LaunchStage()
+        let session = try await stage.finishTask(in: "a")
+        var waits: [Int64] = []
+        for _ in 0..<10 {
+            try await stage.report(try await stage.claim()[0], failed)
+            guard case .pending(_, let due) = try await stage.launches()[0].state else { break }
+            waits.append((due - stage.now).milliseconds / 1000)
+            stage.advance(to: due)
+        }
+        #expect(waits == [5, 30, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400])
+        try await stage.report(try await stage.claim()[0], failed)
+        let launch = try await stage.launches()[0]
+        #expect(launch.state.name == "exhausted")
+        #expect(launch.attempts.count == 11)
+        #expect(try await stage.store.session(session).openLaunch == nil)
+        // Nothing new, nothing launched; something new, a new launch.
+        _ = try await stage.store.askLaunchRules(of: [session], at: stage.now)
+        #expect(try await stage.launches().count == 1)
+        try await stage.finishTask(in: "a")
+        #expect(try await stage.launches().count == 2)
+    }
+
+    @Test func `an exhausted launch can be sent again and completed`() async throws {
+        let stage = try await LaunchStage()
+        let session = try await stage.finishTask(in: "a")
+        for _ in 0..<11 {
+            try await stage.report(try await stage.claim()[0], failed)
+            if case .pending(_, let due) = try await stage.launches()[0].state { stage.advance(to: due) }
+        }
+        let id = try await stage.launches()[0].launchId
+        let (again, _) = try await stage.store.redeliver(id, app: stage.app, at: stage.now)
+        #expect(again.state.name == "pending")
+        #expect(try await stage.store.session(session).openLaunch == id)
+        try await stage.report(try await stage.claim()[0], .completed(through: nil))
+        #expect(try await stage.launches()[0].state.name == "completed")
+        await #expect(throws: DomainError.launchNotOpen) {
+            try await stage.store.redeliver(id, app: stage.app, at: stage.now)
+        }
+        await #expect(throws: DomainError.notFound) {
+            try await stage.store.redeliver(id, app: AppID(99), at: stage.now)
+        }
+    }
+
+    @Test func `completed while under way stays completed`() async throws {
+        let stage = try await LaunchStage()
+        try await stage.finishTask(in: "a")
+        let launch = try await stage.claim()[0]
+        _ = try await stage.store.completeLaunch(
+            launch.launchId, app: stage.app, through: nil, epoch: nil, at: stage.now)
+        for verdict: LaunchReport.Verdict in [failed, .launched, .completed(through: nil), .interrupted] {
+            try await stage.report(launch, verdict)
+            #expect(try await stage.launches()[0].state.name == "completed")
+        }
+    }
+
+    @Test func `a deadline that passes is a failed attempt, a lease that ends is none`() async throws {
+        let stage = try await LaunchStage()
+        try await stage.finishTask(in: "a")
+        try await stage.report(try await stage.claim()[0], .launched)
+        stage.advance(by: .seconds(60))
+        #expect(try await stage.store.launchAgenda(at: stage.now).hasExpired)
+        _ = try await stage.store.expireLaunches(at: stage.now, limit: 10) { 0.5 }
+        let due = stage.now + .milliseconds(5500)
+        #expect(try await stage.launches()[0].state == .pending(attempts: 1, nextAttemptAt: due))
+        stage.advance(to: due)
+        _ = try await stage.claim()
+        stage.advance(by: .seconds(60))
+        _ = try await stage.store.expireLaunches(at: stage.now, limit: 10) { 0 }
+        #expect(try await stage.launches()[0].state == .pending(attempts: 1, nextAttemptAt: stage.now))
+    }
+
+    @Test func `after a crash what was under way goes out again`() async throws {
+        let stage = try await LaunchStage()
+        try await stage.finishTask(in: "a")
+        let launch = try await stage.claim()[0]
+        _ = try await stage.store.freezeBody([7], of: launch.id)
+        stage.store.close()
+        let store = try LaunchStage.open(stage.folder)
+        defer { store.close() }
+        _ = try await store.recoverLaunches(at: stage.now)
+        let again = try await store.claimDueLaunches(
+            limit: 1, perWebhook: 4, inFlight: [:], after: AppID(0), leaseUntil: stage.now + .seconds(60),
+            at: stage.now
+        ).claimed
+        #expect(again.map(\.launchId) == [launch.launchId])
+        #expect(again[0].attempt == 1)
+        #expect(again[0].body == [7])
+    }
+
+    @Test func `launches are listed by session, state and kind, page by page`() async throws {
+        let stage = try await LaunchStage()
+        for name in ["a", "b", "c"] { try await stage.finishTask(in: name) }
+        try await stage.report(try await stage.claim(limit: 1)[0], .launched)
+        func list(
+            _ session: String? = nil, _ state: String? = nil, _ kind: LaunchKind? = nil, after: Int64 = 0
+        ) async throws -> [String?] {
+            try await stage.store.launches(
+                of: stage.app, session: session, state: state.flatMap(LaunchState.code(named:)), kind: kind,
+                after: after, limit: 2
+            ).map(\.launch.sessionIdentifier)
+        }
+        #expect(try await list() == ["a", "b"])
+        #expect(try await list(after: 2) == ["c"])
+        #expect(try await list("b") == ["b"])
+        #expect(try await list(nil, "launched") == ["a"])
+        #expect(try await list(nil, nil, .performFetch) == [])
+    }
+}
+
+@Suite struct WebhookVerbTests {
+    @Test func `launches of an app without a webhook are parked, and released one after the other`() async throws {
+        let stage = try await LaunchStage()
+        try await stage.webhook { $0.url = nil }
+        for name in ["a", "b", "c"] { try await stage.finishTask(in: name) }
+        #expect(try await stage.launches().allSatisfy { $0.state == .parked(attempts: 0, reason: .noURL) })
+        stage.advance(by: .seconds(86_400 * 10))
+        try await stage.webhook { $0.url = "https://other.example/" }
+        let dues = try await stage.launches().map { $0.state.dueAt }
+        #expect(dues == [0, 200, 400].map { stage.now + .milliseconds($0) })
+        #expect(try await stage.launches().allSatisfy { $0.expiresAt ?? stage.now > stage.now + .seconds(86_400) })
+        #expect(try await stage.claim().count == 1)
+    }
+
+    @Test func `pausing parks what waits and what is under way, and the answer counts all the same`() async throws {
+        let stage = try await LaunchStage()
+        for name in ["a", "b"] { try await stage.finishTask(in: name) }
+        let launch = try await stage.claim(limit: 1)[0]
+        try await stage.webhook { $0.state = .paused }
+        #expect(try await stage.launches().map(\.state.name) == ["parked", "parked"])
+        try await stage.report(launch, .completed(through: nil))
+        #expect(try await stage.launches().map(\.state.name) == ["completed", "parked"])
+        #expect(try await stage.claim().isEmpty)
+    }
+
+    @Test func `force quit parks everything, and nothing new is made until activate`() async throws {
+        let stage = try await LaunchStage()
+        try await stage.finishTask(in: "a")
+        try await stage.change { $0.isForceQuit = true }
+        let session = try await stage.finishTask(in: "b")
+        #expect(try await stage.launches().map(\.state) == [.parked(attempts: 0, reason: .forceQuit)])
+        try await stage.change { $0.isForceQuit = false }
+        _ = try await stage.store.askLaunchRules(of: [session], at: stage.now)
+        #expect(try await stage.launches().map(\.state.name) == ["pending", "pending"])
+    }
+
+    @Test func `a breaker opens after five failures over half a minute, and one probe closes it`() async throws {
+        let stage = try await LaunchStage()
+        for number in 0..<6 { try await stage.finishTask(in: "s\(number)") }
+        for launch in try await stage.claim() { try await stage.report(launch, failed) }
+        stage.advance(by: .seconds(31))
+        let fifth = try await stage.claim(limit: 1)[0]
+        try await stage.report(fifth, failed)
+        // Open: what is due is put off, without a charge.
+        #expect(try await stage.claim().isEmpty)
+        let agenda = try await stage.store.launchAgenda(at: stage.now)
+        #expect(!agenda.hasDueLaunches)
+        #expect(agenda.next == stage.now + .seconds(30))
+        try await stage.finishTask(in: "new")
+        #expect(try await stage.claim().isEmpty)
+        stage.advance(by: .seconds(30))
+        let probe = try await stage.claim()
+        #expect(probe.count == 1)
+        #expect(try await stage.claim(inFlight: [stage.app: 1]).isEmpty)
+        try await stage.report(probe[0], .launched)
+        #expect(try await stage.claim().count == 4)
+    }
+
+    @Test func `after five days of failures the webhook is disabled, and enabled again starts afresh`() async throws {
+        let stage = try await LaunchStage()
+        try await stage.finishTask(in: "a")
+        for attempt in 0..<12 {
+            let launch = try #require(try await stage.claim().first)
+            try await stage.report(launch, failed)
+            let webhook = try await stage.store.app(stage.app).webhook
+            #expect(webhook.state == (attempt < 11 ? .enabled : .disabled))
+            #expect((webhook.disabledReason == nil) == (attempt < 11))
+            if attempt == 10 {
+                stage.advance(to: LaunchStage.start + .seconds(86_400 * 6))
+                try await stage.finishTask(in: "a")
+            } else if case .pending(_, let due) = try await stage.launches()[0].state {
+                stage.advance(to: due)
+            }
+        }
+        #expect(try await stage.launches().map(\.state.name) == ["exhausted", "parked"])
+        try await stage.webhook { $0.state = .enabled }
+        #expect(try await stage.store.app(stage.app).webhook.disabledReason == nil)
+        try await stage.report(try await stage.claim()[0], failed)
+        #expect(try await stage.store.app(stage.app).webhook.state == .enabled)
+    }
+
+    @Test func `410 disables at once`() async throws {
+        let stage = try await LaunchStage()
+        for name in ["a", "b"] { try await stage.finishTask(in: name) }
+        try await stage.report(try await stage.claim(limit: 1)[0], .gone)
+        #expect(try await stage.store.app(stage.app).webhook.state == .disabled)
+        #expect(
+            try await stage.launches().map(\.state) == [
+                .parked(attempts: 1, reason: .disabled), .parked(attempts: 0, reason: .disabled),
+            ])
+    }
+
+    @Test func `finished launches are dropped after a month`() async throws {
+        let stage = try await LaunchStage()
+        try await stage.finishTask(in: "a")
+        try await stage.report(try await stage.claim()[0], .completed(through: nil))
+        try await stage.finishTask(in: "b")
+        stage.advance(by: Store.launchRetention)
+        #expect(try await stage.store.sweepLaunches(at: stage.now, limit: 10) == false)
+        #expect(try await stage.launches().map(\.sessionIdentifier) == ["b"])
+    }
+}

@@ -1,0 +1,128 @@
+import Core
+import Store
+import TestSupport
+import Testing
+
+@Suite struct RefreshVerbTests {
+    @Test func `an interval gives a next fetch, and an attach puts it off`() async throws {
+        let stage = try await LaunchStage()
+        var overview = try await stage.store.refresh(of: stage.app)
+        #expect(overview.interval == .never)
+        #expect(overview.nextFetchAt == nil)
+        overview = try await stage.store.setRefreshInterval(.seconds(1000), of: stage.app, at: stage.now)
+        let first = try #require(overview.nextFetchAt)
+        #expect(first >= stage.now + .seconds(1000))
+        #expect(try await stage.store.nextFetchTime() == first)
+        stage.advance(by: .seconds(500))
+        try await stage.store.noteActivity(stage.app, at: stage.now)
+        let second = try #require(try await stage.store.nextFetchTime())
+        #expect(second >= stage.now + .seconds(1000))
+    }
+
+    @Test func `a due fetch is sent once, and its result makes the next`() async throws {
+        let stage = try await LaunchStage()
+        let overview = try await stage.store.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
+        stage.advance(to: try #require(overview.nextFetchAt))
+        _ = try await stage.store.beginDueFetches(at: stage.now, limit: 10)
+        _ = try await stage.store.beginDueFetches(at: stage.now, limit: 10)
+        let fetch = try await stage.claim()
+        #expect(fetch.map(\.kind) == [.performFetch])
+        #expect(fetch[0].expiresAt == stage.now + .seconds(30))
+        #expect(try await stage.store.refresh(of: stage.app).why == "A fetch is open.")
+        stage.advance(by: .seconds(3))
+        try await stage.report(fetch[0], .fetched(.noData))
+        let after = try await stage.store.refresh(of: stage.app)
+        #expect(after.history.map(\.result) == [.noData])
+        let next = try #require(after.nextFetchAt)
+        #expect(next >= stage.now + .seconds(1350))
+    }
+
+    @Test func `a fetch without an answer in time is failed, and a late one is refused`() async throws {
+        let stage = try await LaunchStage()
+        let id = try await stage.store.simulateFetch(of: stage.app, at: stage.now).0.launchId
+        try await stage.report(try await stage.claim()[0], .launched)
+        stage.advance(by: .seconds(31))
+        _ = try await stage.store.expireLaunches(at: stage.now, limit: 10) { 0 }
+        let launch = try await stage.store.launch(id, app: stage.app)
+        #expect(launch.state.name == "exhausted")
+        #expect(launch.result == .failed)
+        await #expect(throws: DomainError.fetchLate) {
+            try await stage.store.completeFetch(id, app: stage.app, result: .newData, at: stage.now)
+        }
+        await #expect(throws: DomainError.notFound) {
+            try await stage.store.completeFetch(id, app: AppID(99), result: .newData, at: stage.now)
+        }
+    }
+
+    @Test func `a fetch is given up while it waits, when its webhook is paused`() async throws {
+        let stage = try await LaunchStage()
+        _ = try await stage.store.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
+        _ = try await stage.store.simulateFetch(of: stage.app, at: stage.now)
+        try await stage.webhook { $0.state = .paused }
+        #expect(try await stage.launches().map(\.state.name) == ["superseded"])
+        #expect(try await stage.store.nextFetchTime() == nil)
+        #expect(try await stage.store.refresh(of: stage.app).why == "The webhook is paused.")
+        stage.advance(by: .seconds(100_000))
+        try await stage.webhook { $0.state = .enabled }
+        let next = try #require(try await stage.store.nextFetchTime())
+        #expect(next >= stage.now)
+        #expect(try await stage.store.refresh(of: stage.app).history.isEmpty)
+    }
+
+    @Test func `a sent fetch runs into its deadline after a crash, an unsent one is given up`() async throws {
+        let stage = try await LaunchStage()
+        _ = try await stage.store.simulateFetch(of: stage.app, at: stage.now)
+        let sent = try await stage.claim()[0]
+        _ = try await stage.store.recoverLaunches(at: stage.now)
+        #expect(try await stage.launches()[0].state == .launched(attempts: 1, deadline: sent.expiresAt))
+        stage.advance(by: .seconds(30))
+        _ = try await stage.store.expireLaunches(at: stage.now, limit: 10) { 0 }
+        #expect(try await stage.launches()[0].result == .failed)
+        _ = try await stage.store.simulateFetch(of: stage.app, at: stage.now)
+        stage.advance(by: .seconds(1))
+        _ = try await stage.store.recoverRefresh(startedAt: stage.now, at: stage.now)
+        #expect(try await stage.launches()[1].state.name == "superseded")
+        _ = try await stage.store.simulateFetch(of: stage.app, at: stage.now)
+    }
+}
+
+@Suite struct ConditionsVerbTests {
+    @Test func `conditions are kept`() async throws {
+        let stage = try await LaunchStage()
+        #expect(try await stage.store.conditions() == DeclaredConditions())
+        var conditions = Conditions()
+        conditions.maximumLoad = 0.5
+        conditions.windows = [ServiceWindow(from: 60, to: 120)]
+        _ = try await stage.store.setConditions(conditions, .restricted, at: stage.now)
+        let kept = try await stage.store.conditions()
+        #expect(kept.conditions == conditions)
+        #expect(kept.refreshStatus == .restricted)
+    }
+
+    @Test func `a stricter status is told, ends discretionary tasks and fetches`() async throws {
+        let stage = try await LaunchStage()
+        _ = try await stage.store.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
+        let (_, task) = try await stage.startTask(in: "d", discretionary: true)
+        let (_, other) = try await stage.startTask(in: "n")
+        _ = try await stage.store.setConditions(Conditions(), .denied, at: stage.now)
+        let cancelled = try await stage.store.task(task)
+        #expect(cancelled.outcome == .cancelled)
+        #expect(cancelled.result?.error?.backgroundTaskCancelledReason == 1)
+        #expect(try await stage.store.task(other).state == .running)
+        #expect(try await stage.store.nextFetchTime() == nil)
+        let notice = try await stage.claim().first { $0.kind == .refreshStatusDidChange }
+        #expect(notice?.refreshStatus == .denied)
+        try await stage.report(try #require(notice), .launched)
+        _ = try await stage.store.setConditions(Conditions(), .available, at: stage.now)
+        #expect(try await stage.store.nextFetchTime() != nil)
+        let kinds = try await stage.launches().filter { $0.kind == .refreshStatusDidChange }.map(\.state.name)
+        #expect(kinds == ["completed", "pending"])
+    }
+
+    @Test func `an app that is denied anyway is not told of the operator's denial`() async throws {
+        let stage = try await LaunchStage()
+        try await stage.change { $0.backgroundRefreshStatus = .denied }
+        _ = try await stage.store.setConditions(Conditions(), .denied, at: stage.now)
+        #expect(try await stage.launches().count == 1)
+    }
+}
