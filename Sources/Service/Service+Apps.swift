@@ -22,7 +22,8 @@ extension Service {
     }
 
     package func changeApp(_ id: AppID, _ changes: AppChanges, ifRevision revision: Int64?) async throws -> AppRecord {
-        let app = try await store.changeApp(id, changes, ifRevision: revision)
+        let (app, aftermath) = try await store.changeApp(id, changes, ifRevision: revision, at: clock.now)
+        outlet.handle(aftermath)
         inbox.tell(.appChanged(id))
         return app
     }
@@ -38,7 +39,7 @@ extension Service {
     package func forceQuit(_ id: AppID) async throws -> AppRecord {
         var changes = AppChanges()
         changes.isForceQuit = true
-        let app = try await store.changeApp(id, changes, ifRevision: nil)
+        let app = try await changeApp(id, changes, ifRevision: nil)
         var cursor: Int64 = 0
         while true {
             let sessions = try await store.sessions(of: id, after: cursor, limit: 100)
@@ -53,7 +54,7 @@ extension Service {
     package func activate(_ id: AppID) async throws -> AppRecord {
         var changes = AppChanges()
         changes.isForceQuit = false
-        let app = try await store.changeApp(id, changes, ifRevision: nil)
+        let app = try await changeApp(id, changes, ifRevision: nil)
         var cursor: Int64 = 0
         while true {
             let sessions = try await store.sessions(of: id, after: cursor, limit: 100)

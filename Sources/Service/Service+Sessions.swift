@@ -79,10 +79,11 @@ extension Service {
     package func attached<Result>(
         to id: SessionID, _ kind: Attendance.Kind, _ body: () async throws -> Result
     ) async throws -> Result {
-        if attendance.attach(id, kind) { outlet.handle(try await store.clientAttached(to: id, at: clock.now)) }
+        let isFirst = attendance.attach(id, kind)
         defer {
             if attendance.detach(id, kind) { relauncher.check(id, at: clock.now + settings.detachGrace) }
         }
+        if isFirst { outlet.handle(try await store.clientAttached(to: id, at: clock.now)) }
         return try await body()
     }
 }

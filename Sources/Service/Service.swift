@@ -97,6 +97,7 @@ package final class Service: Sendable {
         try await engine.disk.prepare(folder)
         let recovered = try await store.recoverInterruptedTasks(at: clock.now)
         try await measureDisk()
+        try await loadConditions()
         if recovered > 0 { log.info("interrupted transfers go back to the queue", ("tasks", recovered)) }
     }
 

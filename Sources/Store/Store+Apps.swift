@@ -60,14 +60,6 @@ extension Store {
         }
     }
 
-    /// Changes an app, and nothing that follows from it: see ``changeApp(_:_:ifRevision:at:)``.
-    package func changeApp(_ id: AppID, _ changes: AppChanges, ifRevision revision: Int64?) async throws -> AppRecord {
-        try await database.write { db in
-            guard let app = try self.readApp(id, db) else { throw DomainError.notFound }
-            return try self.change(app, changes, ifRevision: revision, db)
-        }
-    }
-
     /// Writes what changes about an app, and nothing that follows from it.
     ///
     /// - Throws: ``DomainError/revisionMismatch``.

@@ -19,6 +19,7 @@ extension Store {
                 if case .take = event { throw DomainError.sessionInUse }
                 throw DomainError.attachmentFenced
             }
+            if attachment.isHeld(at: now) { try self.noteActivity(session.app, transaction) }
             if case .take(_, let launchId, _) = event, let launch = session.openLaunch {
                 try self.noteArrival(launchId, launch: launch, session, transaction)
             }

@@ -141,6 +141,7 @@ extension Store {
     package func clientAttached(to id: SessionID, at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let session = try transaction.session(id)
+            try self.noteActivity(session.app, transaction)
             guard let launch = session.openLaunch else { return }
             try transaction.move(launch: launch, .clientAttached)
             let isOpen = try transaction.db.first("SELECT state < 4 FROM launch WHERE id = ?1", launch) { $0.bool(0) }

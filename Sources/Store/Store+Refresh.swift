@@ -69,22 +69,6 @@ extension Store {
         }
     }
 
-    /// Notes that a client attached to a session of the app: the next fetch waits for an interval from now.
-    ///
-    /// Writes nothing for an app that never fetches.
-    package func noteActivity(_ app: AppID, at now: Timestamp) async throws {
-        let hasInterval = try await database.read { db in
-            try self.readRefresh(of: app, db).interval != .never
-        }
-        guard hasInterval else { return }
-        _ = try await transact(at: now) { transaction in
-            guard let app = try self.readApp(app, transaction.db) else { return }
-            var refresh = try self.readRefresh(of: app.id, transaction.db)
-            try refresh.handle(.attached, identifier: app.identifier, at: now)
-            try self.save(refresh, of: app, transaction)
-        }
-    }
-
     /// When the next fetch of any app is due.
     package func nextFetchTime() async throws -> Timestamp? {
         try await database.read { db in
@@ -202,6 +186,16 @@ extension Store {
             ON CONFLICT (app) DO UPDATE SET document = ?2, next_at = ?3
             """, app.id.rawValue, try documents.encode(refresh), next?.milliseconds)
         if next != nil { transaction.aftermath.hasDueLaunches = true }
+    }
+
+    /// Notes that a client attached to a session of the app: the next fetch waits for an interval from now.
+    ///
+    /// Writes nothing for an app that never fetches.
+    func noteActivity(_ id: AppID, _ transaction: Transaction) throws {
+        var refresh = try readRefresh(of: id, transaction.db)
+        guard refresh.interval != .never, let app = try readApp(id, transaction.db) else { return }
+        try refresh.handle(.attached, identifier: app.identifier, at: transaction.now)
+        try save(refresh, of: app, transaction)
     }
 
     /// Writes anew when the app fetches next, after its webhook changed.

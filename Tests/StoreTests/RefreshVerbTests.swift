@@ -14,9 +14,15 @@ import Testing
         #expect(first >= stage.now + .seconds(1000))
         #expect(try await stage.store.nextFetchTime() == first)
         stage.advance(by: .seconds(500))
-        try await stage.store.noteActivity(stage.app, at: stage.now)
+        let session = try await stage.startTask(in: "a").0
+        _ = try await stage.store.clientAttached(to: session, at: stage.now)
         let second = try #require(try await stage.store.nextFetchTime())
         #expect(second >= stage.now + .seconds(1000))
+        stage.advance(by: .seconds(500))
+        _ = try await stage.store.attach(
+            .take(ttl: .seconds(30), launchId: nil, takeover: false), to: session, at: stage.now)
+        let third = try #require(try await stage.store.nextFetchTime())
+        #expect(third >= stage.now + .seconds(1000))
     }
 
     @Test func `a due fetch is sent once, and its result makes the next`() async throws {
