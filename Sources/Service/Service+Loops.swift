@@ -1,5 +1,6 @@
 import Base
 import Core
+import Glibc
 import Store
 import TransferEngine
 
@@ -107,7 +108,11 @@ extension Service {
 extension DiskQueue {
     /// Makes the folders of a data folder that are not there yet.
     func prepare(_ folder: DataFolder) async throws {
-        for relative in ["partial", "contents", "bodies"] { try await makeFolder(folder.absolute(relative)) }
-        for relative in DataFolder.folders { try await makeFolder(folder.absolute(relative)) }
+        let paths = (["partial", "contents", "bodies"] + DataFolder.folders).map(folder.absolute)
+        try await run { () throws(DiskError) in
+            for path in paths where mkdir(path, 0o700) != 0 && errno != EEXIST {
+                throw DiskError("mkdir", errno: errno)
+            }
+        }
     }
 }

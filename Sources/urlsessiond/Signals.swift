@@ -1,49 +1,40 @@
 import Base
+import Dispatch
 import Glibc
 
-/// `SIGTERM` and `SIGINT`, waited for by a thread of their own; what would end the process by mistake is ignored.
+/// `SIGTERM` and `SIGINT`, which end the service in order; what would end it by mistake is ignored.
+///
+/// Before the service listens they end the process at once, which is safe: start-up repairs whatever was under way.
 enum Signals {
-    /// Blocks the signals in this thread and all that it starts. Call it first.
+    /// Ignores the signals that files and sockets send. Call it first.
     static func prepare() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         signal(SIGHUP, SIG_IGN)
-        var set = termination
-        pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
     /// Returns when the process is asked to end.
+    ///
+    /// Through Dispatch: its main loop unblocks all signals, so that waiting for blocked ones (`sigwait`) never sees any.
     static func waitForTermination() async {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let waiter = Unmanaged.passRetained(Waiter(continuation))
-            var thread = pthread_t()
-            let code = pthread_create(
-                &thread, nil,
-                { context in
-                    // The thread was given the one reference that `passRetained` made.
-                    let waiter = Unmanaged<Waiter>.fromOpaque(context!).takeRetainedValue()
-                    var set = Signals.termination
-                    var number: Int32 = 0
-                    sigwait(&set, &number)
-                    waiter.continuation.resume()
-                    return nil
-                }, waiter.toOpaque())
-            precondition(code == 0, "pthread_create: \(code)")
-            pthread_detach(thread)
+        let sources = [SIGTERM, SIGINT].map { number in
+            signal(number, SIG_IGN)
+            return DispatchSource.makeSignalSource(signal: number, queue: .global())
         }
-    }
-
-    private final class Waiter {
-        let continuation: CheckedContinuation<Void, Never>
-        init(_ continuation: CheckedContinuation<Void, Never>) { self.continuation = continuation }
-    }
-
-    private static var termination: sigset_t {
-        var set = sigset_t()
-        sigemptyset(&set)
-        sigaddset(&set, SIGTERM)
-        sigaddset(&set, SIGINT)
-        return set
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)
+            for source in sources {
+                source.setEventHandler {
+                    let continuation = waiting.withLock { waiting in
+                        defer { waiting = nil }
+                        return waiting
+                    }
+                    continuation?.resume()
+                }
+                source.resume()
+            }
+        }
+        for source in sources { source.cancel() }
     }
 }
 
