@@ -1,0 +1,189 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import API
+
+@Suite struct ConventionTests {
+    @Test func `A tag of the revision saves reading and guards changing`() async throws {
+        try await ServedAPI.run { api async throws in
+            let tag = try #require(try await api.session().etag)
+            #expect(tag.hasPrefix("\"r"))
+            let again = try await api.dev.get("/v1/sessions/s", headers: [("If-None-Match", tag)])
+            #expect(again.status == 304)
+            #expect(again.etag == tag)
+            let changed = try await api.dev.patch(
+                "/v1/sessions/s", ["bandwidthLimit": 1000], headers: [("If-Match", tag)])
+            #expect(changed.status == 200)
+            #expect(changed.json["configuration"]["bandwidthLimit"].int == 1000)
+            let stale = try await api.dev.patch("/v1/sessions/s", [:], headers: [("If-Match", tag)])
+            #expect(stale.status == 412)
+            #expect(stale.code == "precondition-failed")
+            #expect(try await api.dev.patch("/v1/sessions/s", [:], headers: [("If-Match", "*")]).status == 200)
+            #expect(try await api.dev.get("/v1/sessions/s", headers: [("If-None-Match", tag)]).status == 200)
+            #expect(try await api.dev.put("/v1/sessions/new", [:], headers: [("If-Match", "*")]).status == 412)
+        }
+    }
+
+    @Test func `Lists go on from page to page, and forged cursors are refused`() async throws {
+        try await ServedAPI.run { api async throws in
+            for name in ["a", "b", "c", "d", "e"] { try await api.session(name) }
+            var names: [String] = []
+            var path = "/v1/sessions?limit=2"
+            var pages = 0
+            while true {
+                let page = try await api.dev.get(path)
+                #expect(page.status == 200)
+                names += (page.json["items"].array ?? []).compactMap { $0["identifier"].string }
+                pages += 1
+                guard let next = page.json["nextCursor"].string else {
+                    #expect(page.fields["Link"] == nil)
+                    break
+                }
+                let link = try #require(page.fields["Link"])
+                #expect(link == "</v1/sessions?limit=2&cursor=\(next)>; rel=\"next\"")
+                path = String(link.dropFirst().prefix { $0 != ">" })
+            }
+            #expect(names == ["a", "b", "c", "d", "e"])
+            #expect(pages == 3)
+
+            let cursor = try #require(try await api.dev.get("/v1/sessions?limit=1").json["nextCursor"].string)
+            #expect(try await api.dev.get("/v1/sessions?cursor=\(cursor)").status == 200)
+            for path in [
+                "/v1/sessions?cursor=AAAA", "/v1/sessions?cursor=x\(cursor.dropFirst())",
+                "/v1/sessions/a/tasks?cursor=\(cursor)",
+            ] {
+                let forged = try await api.dev.get(path)
+                #expect(forged.status == 422)
+                #expect(forged.code == "invalid-value")
+                #expect(forged.pointers == ["cursor"])
+            }
+            #expect(try await api.dev.get("/v1/sessions/a/tasks?state=running&limit=1").json["nextCursor"].isNull)
+        }
+    }
+
+    @Test(arguments: ["limit=0", "limit=1001", "limit=x", "limit=1&limit=2", "nonsense=1", "cursor="])
+    func `Bad query values are 422`(query: String) async throws {
+        try await ServedAPI.run { api async throws in
+            let answer = try await api.dev.get("/v1/sessions?\(query)")
+            #expect(answer.status == 422)
+            #expect(answer.code == "invalid-value")
+        }
+    }
+
+    @Test func `Bodies must be JSON, say so, and have a length`() async throws {
+        try await ServedAPI.run { api async throws in
+            let path = "/v1/sessions"
+            let json = [("Content-Type", "application/json")]
+            func post(_ headers: [(String, String)], _ text: String?) async throws -> APIClient.Answer {
+                try await api.dev.send("POST", path, headers: headers, body: text.map(bytes))
+            }
+            #expect(try await post([("Content-Type", "text/plain")], "{}").code == "unsupported-media-type")
+            #expect(try await post([], "{}").status == 415)
+            #expect(try await post([("Content-Type", "application/json; charset=latin1")], "{}").status == 415)
+            #expect(try await post(json, nil).code == "length-required")
+            #expect(try await post(json, "{").code == "malformed-json")
+            #expect(try await post(json, "[]").code == "invalid-value")
+            #expect(try await post(json, "{\"a\": 1}").code == "unknown-member")
+            #expect(try await post(json, "{\"identifier\": \"a\", \"identifier\": \"b\"}").code == "duplicate-member")
+            let made = try await post([("Content-Type", "Application/JSON; charset=\"UTF-8\"")], "{}")
+            #expect(made.status == 201)
+            #expect(made.fields["Location"] == "/v1/sessions/\(made.json["identifier"].string ?? "")")
+        }
+    }
+
+    @Test func `What cannot be accepted is 406`() async throws {
+        try await ServedAPI.run { api async throws in
+            #expect(try await api.dev.get("/v1/sessions", headers: [("Accept", "text/html")]).code == "not-acceptable")
+            let refused = [("Accept", "application/json;q=0, */*;q=0.1")]
+            #expect(try await api.dev.get("/v1/sessions", headers: refused).status == 406)
+            for accept in ["*/*", "application/*", "text/html, application/json;q=0.1"] {
+                #expect(try await api.dev.get("/v1/sessions", headers: [("Accept", accept)]).status == 200)
+            }
+        }
+    }
+
+    @Test func `Problems tell type, title, instance and request`() async throws {
+        try await ServedAPI.run { api async throws in
+            let answer = try await api.dev.get("/v1/sessions/none", headers: [("X-Request-Id", "mine-1")])
+            #expect(answer.status == 404)
+            #expect(answer.json["type"].string == "https://urlsessiond.dev/problems/not-found")
+            #expect(answer.json["status"].int == 404)
+            #expect(answer.json["instance"].string == "/v1/sessions/none")
+            #expect(answer.fields["X-Request-Id"] == "mine-1")
+            let wrong = try await api.dev.delete("/v1/sessions")
+            #expect(wrong.status == 405)
+            #expect(wrong.code == "method-not-allowed")
+            #expect(wrong.fields["Allow"] == "GET, HEAD, OPTIONS, POST")
+            #expect(try await api.dev.get("/nowhere").code == "not-found")
+            #expect(try await api.dev.send("HEAD", "/v1/sessions").status == 200)
+        }
+    }
+
+    @Test func `In development only this machine's names are served`() async throws {
+        try await ServedAPI.run {
+            $0.isDevelopment = true
+        } _: { api async throws in
+            let answer = try await api.dev.get("/v1/sessions", headers: [("Host", "evil.example")])
+            #expect(answer.status == 421)
+            #expect(answer.code == "misdirected-request")
+            for host in ["localhost:\(api.dev.port)", "127.0.0.1", "[::1]:80"] {
+                #expect(try await api.dev.get("/v1/sessions", headers: [("Host", host)]).status == 200)
+            }
+        }
+    }
+
+    @Test func `Only origins that are named may be read by browsers`() async throws {
+        try await ServedAPI.run {
+            $0.corsOrigins = ["https://app.example"]
+        } _: { api async throws in
+            let allowed = try await api.dev.get("/v1/sessions", headers: [("Origin", "https://app.example")])
+            #expect(allowed.fields["Access-Control-Allow-Origin"] == "https://app.example")
+            let other = try await api.dev.get("/v1/sessions", headers: [("Origin", "https://evil.example")])
+            #expect(other.fields["Access-Control-Allow-Origin"] == nil)
+            let preflight = try await api.dev.with(key: nil).send(
+                "OPTIONS", "/v1/sessions/x",
+                headers: [("Origin", "https://app.example"), ("Access-Control-Request-Method", "PUT")])
+            #expect(preflight.status == 204)
+            #expect(preflight.fields["Access-Control-Allow-Methods"]?.contains("PUT") == true)
+        }
+    }
+
+    @Test func `A key that asks too often hears 429 and when to come again`() async throws {
+        try await ServedAPI.run {
+            $0.rateLimit = 3
+        } _: { api async throws in
+            var statuses: [Int] = []
+            for _ in 0..<8 { statuses.append(try await api.dev.get("/v1/sessions").status) }
+            #expect(statuses.prefix(3) == [200, 200, 200])
+            #expect(statuses.contains(429))
+            #expect(try await api.admin.get("/v1/apps").status == 200)
+        }
+    }
+
+    @Test func `A cursor opens only where it was made`() {
+        let seal = CursorSeal(key: Array(repeating: 7, count: 32))
+        let cursor = seal.cursor(at: 1 << 40, of: "a")
+        #expect(seal.position(in: cursor, of: "a") == 1 << 40)
+        #expect(seal.position(in: cursor, of: "b") == nil)
+        #expect(CursorSeal(key: Array(repeating: 8, count: 32)).position(in: cursor, of: "a") == nil)
+        #expect(seal.position(in: "", of: "a") == nil)
+    }
+
+    @Test func `The more exact range decides what is accepted`() {
+        let types = ["application/json", "text/event-stream"]
+        #expect(MediaTypes.choose(types, accept: []) == "application/json")
+        #expect(MediaTypes.choose(types, accept: ["text/event-stream"]) == "text/event-stream")
+        #expect(MediaTypes.choose(types, accept: ["text/*;q=0.5, application/json;q=0.4"]) == "text/event-stream")
+        #expect(MediaTypes.choose(types, accept: ["*/*, application/json;q=0"]) == "text/event-stream")
+        #expect(MediaTypes.choose(types, accept: ["image/png"]) == nil)
+    }
+
+    @Test(arguments: [
+        ("localhost", true), ("LOCALHOST:8080", true), ("127.3.2.1:1", true), ("[::1]", true), ("evil.example", false),
+        ("localhost.evil.example", false), ("10.0.0.1", false), ("", false), ("[::1", false),
+    ])
+    func `Hosts that name this machine`(host: String, isOurs: Bool) {
+        #expect(HostField.namesThisMachine(host) == isOurs)
+    }
+}
