@@ -25,6 +25,7 @@ static inline CURLcode ccurl_easy_set_before_request_function(CURL *h, ccurl_bef
 static inline CURLcode ccurl_easy_get_long(CURL *h, CURLINFO i, long *v) { return curl_easy_getinfo(h, i, v); }
 static inline CURLcode ccurl_easy_get_offset(CURL *h, CURLINFO i, curl_off_t *v) { return curl_easy_getinfo(h, i, v); }
 static inline CURLcode ccurl_easy_get_string(CURL *h, CURLINFO i, char **v) { return curl_easy_getinfo(h, i, v); }
+static inline CURLcode ccurl_easy_get_list(CURL *h, CURLINFO i, struct curl_slist **v) { return curl_easy_getinfo(h, i, v); }
 static inline CURLcode ccurl_easy_get_certificates(CURL *h, struct curl_certinfo **v) { return curl_easy_getinfo(h, CURLINFO_CERTINFO, v); }
 static inline CURLcode ccurl_easy_get_tls(CURL *h, struct curl_tlssessioninfo **v) { return curl_easy_getinfo(h, CURLINFO_TLS_SSL_PTR, v); }
 

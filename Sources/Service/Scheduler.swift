@@ -22,6 +22,7 @@ package actor Scheduler {
     private var pauseEnds: [Timestamp] = []
     let conditions: CurrentConditions
     private let meters: TransferMeters
+    let cookies: CookieJars
     private let inbox: SchedulerInbox
     private nonisolated let fairness = Locked<FairShare>(FairShare())
 
@@ -52,7 +53,7 @@ package actor Scheduler {
 
     init(
         store: Store, engine: TransferEngine, settings: ServiceSettings, live: LiveTransfers, outlet: Outlet,
-        conditions: CurrentConditions, meters: TransferMeters, clock: Clock, log: Log
+        conditions: CurrentConditions, cookies: CookieJars, meters: TransferMeters, clock: Clock, log: Log
     ) {
         self.store = store
         self.engine = engine
@@ -64,6 +65,7 @@ package actor Scheduler {
         self.clock = clock
         self.log = log
         self.meters = meters
+        self.cookies = cookies
         inbox = outlet.inbox
     }
 
@@ -74,7 +76,7 @@ package actor Scheduler {
             while !Task.isCancelled {
                 for message in inbox.take() { await take(message, &group) }
                 try await expire()
-                if !settlements.isEmpty || wantsTasks { try await advance(&group) }
+                if !settlements.isEmpty || cookies.haveChanged || wantsTasks { try await advance(&group) }
                 await wait()
             }
         }
@@ -172,6 +174,7 @@ package actor Scheduler {
         _ exchange: ExchangeID, _ result: ExchangeResult, _ group: inout ThrowingDiscardingTaskGroup<any Error>
     ) async {
         guard let id = tasksOfExchanges.removeValue(forKey: exchange), let transfer = transfers[id] else { return }
+        noteCookies(of: transfer, result)
         let canAsk = await canAsk(transfer)
         var judge = Judge(
             transfer, result, at: clock.now, jitter: Double.random(in: 0..<1), canAsk: canAsk)
@@ -291,6 +294,7 @@ package actor Scheduler {
         transfer.exchange = exchange
         transfer.verdict.withLock { $0 = nil }
         transfer.attemptStartedAt = clock.now
+        transfer.cookies = cookiesToSend(with: transfer)
         let id = transfer.task.id
         transfers[id] = transfer
         tasksOfExchanges[exchange] = id
@@ -320,6 +324,7 @@ package actor Scheduler {
     private func release(_ id: TaskID) {
         live.ended(id)
         guard let transfer = transfers.removeValue(forKey: id) else { return }
+        cookies.letGo(transfer.task.session)
         lanes[transfer.lane]?.running -= 1
         if lanes[transfer.lane]?.running == 0 { lanes[transfer.lane] = nil }
         mayHaveQueued = true
@@ -338,6 +343,7 @@ package actor Scheduler {
     private func advance(_ group: inout ThrowingDiscardingTaskGroup<any Error>) async throws {
         let batch = settlements
         settlements = []
+        let jars = cookies.takeChanged()
         let runningLanes = lanes
         let free = wantsTasks ? settings.maximumTransfers - transfers.count : 0
         let hostLimit = settings.maximumTransfersPerHost
@@ -347,7 +353,7 @@ package actor Scheduler {
         let picked = Locked<[Int64: QueuedLane]>([:])
         let result: (claimed: [ClaimedTask], cursor: Int64, aftermath: Aftermath)
         do {
-            result = try await store.advance(settling: batch, after: cursor, at: now) { queued in
+            result = try await store.advance(settling: batch, cookies: jars, after: cursor, at: now) { queued in
                 guard free > 0 else { return [] }
                 let open = queued.filter { lane in
                     pauses.until(Origin(lane: lane.origin), app: lane.app.rawValue, at: now) == nil
@@ -363,6 +369,7 @@ package actor Scheduler {
         } catch {
             // Nothing of the batch is stored: it waits for room.
             settlements = batch + settlements
+            cookies.putBack(jars)
             log.error("transfers could not be stored", ("error", "\(error)"))
             try await Task.sleep(for: .seconds(1))
             return
@@ -386,12 +393,13 @@ package actor Scheduler {
             settlements.append(Settlement(task: task.id, .interrupted(task.progress)))
             return
         }
-        lanes[lane.id, default: FairShare.Lane(lane, running: 0)].running += 1
         do {
             let configuration = try await configuration(of: task.session)
             var transfer = try Transfer(
                 task, lane: lane.id, configuration: configuration, exchange: ExchangeID(rawValue: 0),
                 version: settings.version, at: clock.now)
+            try await cookies.hold(task.session, store)
+            lanes[lane.id, default: FairShare.Lane(lane, running: 0)].running += 1
             transfers[task.id] = transfer
             if task.specification.confirmBeforeStart && !task.progress.isConfirmed {
                 settlements.append(
@@ -481,7 +489,7 @@ package actor Scheduler {
     }
 
     /// Whether nothing is under way and everything is stored.
-    package var isIdle: Bool { transfers.isEmpty && settlements.isEmpty && inbox.isEmpty }
+    package var isIdle: Bool { transfers.isEmpty && settlements.isEmpty && !cookies.haveChanged && inbox.isEmpty }
 }
 
 extension Origin {

@@ -55,6 +55,7 @@ extension Service {
 
     /// Empties cookies and credentials and closes the app's connections. Partial downloads stay resumable.
     package func resetSession(_ id: SessionID) async throws -> SessionRecord {
+        cookies.empty(id)
         try await store.resetSession(id)
         let session = try await store.session(id)
         engine.closeConnections(pool: session.app.rawValue)

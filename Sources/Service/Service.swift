@@ -35,6 +35,7 @@ package final class Service: Sendable {
     let relauncher: RelaunchTimes
     let janitorInbox: JanitorInbox
     let gauge: DiskGauge
+    let cookies = CookieJars()
     let meters: TransferMeters
     let sealer: Sealer
     let log: Log
@@ -82,7 +83,7 @@ package final class Service: Sendable {
             disk: gauge, meters: meters, clock: clock)
         scheduler = Scheduler(
             store: store, engine: engine, settings: settings, live: live, outlet: outlet, conditions: conditions,
-            meters: meters, clock: clock, log: log)
+            cookies: cookies, meters: meters, clock: clock, log: log)
         let live = live
         metrics.gauge("urlsessiond_transfers_running", "Transfers under way.") { Double(live.count) }
         let gauge = gauge

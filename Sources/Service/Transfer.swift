@@ -33,6 +33,8 @@ struct Transfer {
     /// Whether this attempt began at 0 although bytes were there.
     var restartCause: String?
     var credential: Credential?
+    /// What of the session's cookies the current request was given; nil where it has none.
+    var cookies: [String]?
 
     var specification: TaskSpecification { task.specification }
 }
@@ -97,7 +99,7 @@ extension Transfer {
         }
         var authentication = HTTPAuthentication.none
         if let credential { authentication = authorize(with: credential, &fields) }
-        return ExchangeRequest(
+        var request = ExchangeRequest(
             id: exchange, pool: task.app.rawValue, method: method, url: url.url, headers: fields,
             body: sendsBody ? body(folder) : .none,
             sink: .content(
@@ -107,6 +109,10 @@ extension Transfer {
             idleTimeout: .milliseconds(Int64(configuration.timeoutIntervalForRequest * 1000)), tls: tls,
             proxy: configuration.proxy.map(ProxySettings.init), httpAuthentication: authentication,
             egress: settings.egress, bandwidthLimit: bandwidthLimit)
+        request.cookies = cookies
+        // The request's own cookies win.
+        request.sendsCookies = configuration.httpShouldSetCookies && !fields.contains("Cookie")
+        return request
     }
 
     private var tls: TLSSettings {

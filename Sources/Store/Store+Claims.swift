@@ -60,15 +60,17 @@ extension Store {
     /// Reads at most ``laneWindow`` lanes and one row for each task taken; the length of the queue does not matter.
     ///
     /// - Parameters:
+    ///   - cookies: Jars that changed, as lines of Netscape's cookie file. One row each.
     ///   - cursor: The lane after which the window begins, so that many lanes take turns.
     ///   - pick: How many tasks each lane may start. Pure.
     /// - Returns: The tasks taken, and the last lane of a full window, 0 after the last one.
     package func advance(
-        settling settlements: [Settlement], after cursor: Int64,
+        settling settlements: [Settlement], cookies: [SessionID: [String]] = [:], after cursor: Int64,
         at now: Timestamp, pick: @escaping @Sendable ([QueuedLane]) -> [(lane: Int64, count: Int)]
     ) async throws -> (claimed: [ClaimedTask], cursor: Int64, aftermath: Aftermath) {
         let (result, aftermath) = try await transact(at: now) { transaction -> ([ClaimedTask], Int64) in
             try self.settle(settlements, transaction)
+            for (session, lines) in cookies { try self.save(cookies: lines, of: session, transaction.db) }
             try self.promoteDueTasks(transaction)
             try transaction.flushCounters()
             let lanes = try self.queuedLanes(after: cursor, transaction.db)

@@ -68,6 +68,9 @@ final class Easy {
 
     /// Forgets all options, for the next exchange.
     func reset() {
+        // curl_easy_reset keeps cookies: "It does not change the following information kept in the handle: live
+        // connections, the Session ID cache, the DNS cache, the cookies". Null ends the engine, and them.
+        set(CURLOPT_COOKIEFILE, nil as UnsafeMutableRawPointer?)
         curl_easy_reset(raw)
         freeLists()
         message[0] = 0
@@ -142,6 +145,11 @@ final class Easy {
         check(ccurl_easy_set_list(raw, option, list), option)
     }
 
+    /// Gives lines to the cookie engine. What it does not understand it drops.
+    func add(cookies: [String]) {
+        for cookie in cookies { _ = ccurl_easy_set_string(raw, CURLOPT_COOKIELIST, cookie) }
+    }
+
     private func check(_ code: CURLcode, _ option: CURLoption) {
         precondition(code == CURLE_OK, "option \(option.rawValue): \(CurlError(code: code).description)")
     }
@@ -163,6 +171,20 @@ final class Easy {
         var value: UnsafeMutablePointer<CChar>?
         guard ccurl_easy_get_string(raw, info, &value) == CURLE_OK, let value, value[0] != 0 else { return nil }
         return String(cString: value)
+    }
+
+    /// All lines of the cookie engine that have not expired.
+    var cookies: [String] {
+        var list: UnsafeMutablePointer<curl_slist>?
+        guard ccurl_easy_get_list(raw, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
+        defer { curl_slist_free_all(list) }
+        var lines: [String] = []
+        var entry = list
+        while let node = entry {
+            if let data = node.pointee.data { lines.append(String(cString: data)) }
+            entry = node.pointee.next
+        }
+        return lines
     }
 
     /// OpenSSL's `SSL *`, only while the connection is in use.

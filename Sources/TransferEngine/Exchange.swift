@@ -99,6 +99,11 @@ final class Exchange {
     var isSyncing = false
     var needsAttention = false
 
+    /// What the cookie engine holds, noted before the handle is given back.
+    var cookies: [String]
+    /// The given cookies have to be known to the engine before the answer's, though they were not sent.
+    var lateCookies: [String] = []
+
     var metrics = ExchangeMetrics()
     /// When libcurl got the request (ms since 1970).
     var launched: Int64 = 0
@@ -113,6 +118,7 @@ final class Exchange {
         self.state = state
         self.report = report
         sink = ContentSink(request.sink)
+        cookies = request.cookies ?? []
         receiving = Throttle(request.bandwidthLimit, at: state.now)
         sending = Throttle(request.bandwidthLimit, at: state.now)
         started = state.now
@@ -228,7 +234,8 @@ final class Exchange {
             receivedTruncated: sink.isTruncated, side: side, sideTruncated: isSideTruncated, length: sink.length,
             lengthVerified: isLengthVerified, digests: isComplete && wasKept ? sink.finishDigests() : [:],
             bytesSent: metrics.requestBodyBytesSent, bytesReceived: bytesReceived, metrics: metrics,
-            curlCode: ending.code.rawValue, curlMessage: ending.message, serverPublicKey: ending.serverPublicKey)
+            curlCode: ending.code.rawValue, curlMessage: ending.message, serverPublicKey: ending.serverPublicKey,
+            cookies: cookies)
     }
 }
 

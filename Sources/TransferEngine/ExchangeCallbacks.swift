@@ -28,6 +28,7 @@ extension Exchange {
     /// One header line. False ends the exchange.
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         lastActivity = state.now
+        addLateCookies()
         do throws(HeadParser.Refused) {
             switch try parser.take(line) {
             case nil: return true
@@ -45,6 +46,20 @@ extension Exchange {
             fault = error.fault
             return false
         }
+    }
+
+    /// The request is sent, and this line comes before any that sets a cookie.
+    func addLateCookies() {
+        // A digest challenge is answered with another request, which shall not have them either.
+        guard !lateCookies.isEmpty, !mayBeChallenged else { return }
+        easy?.add(cookies: lateCookies)
+        lateCookies = []
+    }
+
+    private var mayBeChallenged: Bool {
+        if case .digest = request.httpAuthentication { return true }
+        if case .digest = request.proxy?.authentication { return true }
+        return false
     }
 
     /// Whether libcurl may answer this head itself; it drops the body then, so the first byte of one settles it.

@@ -4,6 +4,7 @@ import Core
 extension Exchange {
     /// Asks libcurl what happened, before the handle is given back.
     func noteFacts(of easy: Easy) {
+        if request.cookies != nil { cookies = lateCookies + easy.cookies }
         // libcurl's times are microseconds since the handle was added.
         func moment(_ info: CURLINFO) -> Int64? {
             let elapsed = easy.offset(info)

@@ -13,6 +13,7 @@ extension Exchange {
         try setMethod(easy)
         try setAuthentication(
             easy, request.httpAuthentication, CURLOPT_HTTPAUTH, CURLOPT_USERNAME, CURLOPT_PASSWORD)
+        try setCookies(easy)
         let context = Unmanaged.passUnretained(self).toOpaque()
         easy.set(CURLOPT_PRIVATE, context)
         easy.set(CURLOPT_HEADERFUNCTION, function: headerArrived)
@@ -142,6 +143,14 @@ extension Exchange {
             try easy.set(userOption, user)
             try easy.set(passwordOption, password)
         }
+    }
+
+    /// Turns libcurl's cookie engine on. Cookies that shall not be sent are given to it with the answer's first line, so
+    /// that it can tell which of them the answer deletes.
+    private func setCookies(_ easy: Easy) throws(CurlError) {
+        guard let cookies = request.cookies else { return }
+        try easy.set(CURLOPT_COOKIEFILE, "")
+        if request.sendsCookies { easy.add(cookies: cookies) } else { lateCookies = cookies }
     }
 
     private func setMethod(_ easy: Easy) throws(CurlError) {

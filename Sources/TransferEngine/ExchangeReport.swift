@@ -55,6 +55,9 @@ package struct ExchangeResult: Sendable {
     package var curlMessage: String
     /// `sha256/BASE64` of the server's public key after a failure of trust, where it could be had.
     package var serverPublicKey: String?
+    /// What the cookie engine ended with, where it was on: the given lines without what was deleted or has expired, with
+    /// what the answer set.
+    package var cookies: [String]
 }
 
 /// Times and facts of one exchange, as `URLSessionTaskTransactionMetrics` names them. Times are ms since 1970.

@@ -10,7 +10,7 @@ package struct ExchangeID: Hashable, Sendable {
 
 /// One HTTP exchange: a request, where its answer goes, and the limits of both.
 ///
-/// The engine sends what stands here and follows nothing: no redirects, no retries, no cookies.
+/// The engine sends what stands here and follows nothing: no redirects, no retries, and keeps no cookies but those given.
 package struct ExchangeRequest: Sendable {
     package var id: ExchangeID
     /// Connections are shared among exchanges of one pool and never between pools: an app's id.
@@ -40,6 +40,10 @@ package struct ExchangeRequest: Sendable {
     /// Bytes a second in each direction, or no limit.
     package var bandwidthLimit: Int64?
     package var httpVersion: HTTPVersionChoice
+    /// Lines in the form of Netscape's cookie file that libcurl's cookie engine begins with; nil leaves the engine off.
+    package var cookies: [String]?
+    /// False: the answer's cookies are taken, but none are sent.
+    package var sendsCookies = true
 
     package init(
         id: ExchangeID, pool: Int64, method: String = "GET", url: String, headers: HTTPFields = HTTPFields(),

@@ -146,6 +146,6 @@ extension ExchangeResult {
         self.init(
             outcome: .stopped, head: nil, received: received, receivedTruncated: false, side: [], sideTruncated: false,
             length: length, lengthVerified: false, digests: [:], bytesSent: 0, bytesReceived: 0, metrics: metrics,
-            curlCode: 0, curlMessage: "", serverPublicKey: nil)
+            curlCode: 0, curlMessage: "", serverPublicKey: nil, cookies: request.cookies ?? [])
     }
 }

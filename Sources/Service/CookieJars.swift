@@ -1,0 +1,118 @@
+import Base
+import Core
+import Store
+import TransferEngine
+
+/// The cookies of the sessions that transfer something: read once, and stored by the commit that follows a change.
+///
+/// A reset goes past the scheduler, hence the lock.
+final class CookieJars: Sendable {
+    private struct Entry {
+        var jar: CookieJar
+        /// Transfers that need it.
+        var uses = 0
+    }
+
+    private struct State {
+        var entries: [SessionID: Entry] = [:]
+        /// Sessions whose jar is another than the stored one.
+        var changed: Set<SessionID> = []
+    }
+
+    /// Jars kept for sessions that transfer nothing at the moment.
+    private static let maximumIdle = 4096
+
+    private let state = Locked(State())
+
+    /// Keeps a session's jar in memory for one more transfer.
+    func hold(_ session: SessionID, _ store: Store) async throws {
+        let isKnown = state.withLock { state in
+            state.entries[session]?.uses += 1
+            return state.entries[session] != nil
+        }
+        if isKnown { return }
+        let lines = try await store.cookies(of: session)
+        state.withLock { state in
+            // A reset while it was read knows better.
+            state.entries[session, default: Entry(jar: CookieJar(lines: lines))].uses += 1
+        }
+    }
+
+    func letGo(_ session: SessionID) {
+        state.withLock { state in
+            state.entries[session]?.uses -= 1
+            guard state.entries.count > Self.maximumIdle else { return }
+            let changed = state.changed
+            state.entries = state.entries.filter { $0.value.uses > 0 || changed.contains($0.key) }
+        }
+    }
+
+    func lines(of session: SessionID, for host: String, at now: Timestamp) -> [String] {
+        state.withLock { $0.entries[session]?.jar.lines(for: host, at: now) ?? [] }
+    }
+
+    func merge(
+        _ session: SessionID, given: [String], returned: [String], accepts: Bool, at now: Timestamp
+    ) {
+        state.withLock { state in
+            guard var entry = state.entries.removeValue(forKey: session) else { return }
+            if entry.jar.merge(given: given, returned: returned, accepts: accepts, at: now) {
+                state.changed.insert(session)
+            }
+            state.entries[session] = entry
+        }
+    }
+
+    /// Forgets a session's cookies. What transfers under way were given does not come back.
+    func empty(_ session: SessionID) {
+        state.withLock { state in
+            state.entries[session, default: Entry(jar: CookieJar())].jar = CookieJar()
+            state.changed.insert(session)
+        }
+    }
+
+    var haveChanged: Bool { state.withLock { !$0.changed.isEmpty } }
+
+    /// What has to be stored; ``putBack(_:)`` when it could not be.
+    func takeChanged() -> [SessionID: [String]] {
+        state.withLock { state in
+            var jars: [SessionID: [String]] = [:]
+            for session in state.changed { jars[session] = state.entries[session]?.jar.lines }
+            state.changed = []
+            return jars
+        }
+    }
+
+    func putBack(_ jars: [SessionID: [String]]) {
+        state.withLock { state in
+            for (session, lines) in jars {
+                if state.entries[session] == nil { state.entries[session] = Entry(jar: CookieJar(lines: lines)) }
+                state.changed.insert(session)
+            }
+        }
+    }
+}
+
+extension Scheduler {
+    /// The cookies for a transfer's next request; nil where the session wants none at all.
+    func cookiesToSend(with transfer: Transfer) -> [String]? {
+        guard transfer.configuration.httpCookieAcceptPolicy != .never else { return nil }
+        return cookies.lines(of: transfer.task.session, for: transfer.url.host, at: clock.now)
+    }
+
+    /// Takes over the cookies of an answer where the session's policy lets them in.
+    func noteCookies(of transfer: Transfer, _ result: ExchangeResult) {
+        guard let given = transfer.cookies, result.cookies != given else { return }
+        let accepts =
+            switch transfer.configuration.httpCookieAcceptPolicy {
+            case .always: true
+            case .never: false
+            case .onlyFromMainDocumentDomain:
+                (try? URLParts.parse(transfer.specification.request.url)).map {
+                    PublicSuffixes.areRelated($0, transfer.url)
+                } ?? false
+            }
+        cookies.merge(
+            transfer.task.session, given: given, returned: result.cookies, accepts: accepts, at: clock.now)
+    }
+}

@@ -1,0 +1,42 @@
+import Glibc
+
+/// The public suffix list, asked of the libpsl that libcurl brought into the process for its cookies.
+package enum PublicSuffixes {
+    // The signatures are libpsl's since 0.5.
+    private typealias BuiltIn = @convention(c) () -> OpaquePointer?
+    private typealias RegistrableDomain =
+        @convention(c) (OpaquePointer?, UnsafePointer<CChar>) -> UnsafePointer<CChar>?
+
+    private struct Library: Sendable {
+        let builtIn: BuiltIn
+        let registrableDomain: RegistrableDomain
+
+        static let shared: Library? = {
+            guard let builtIn = dlsym(nil, "psl_builtin"), let domain = dlsym(nil, "psl_registrable_domain") else {
+                return nil
+            }
+            return Library(
+                builtIn: unsafeBitCast(builtIn, to: BuiltIn.self),
+                registrableDomain: unsafeBitCast(domain, to: RegistrableDomain.self))
+        }()
+    }
+
+    /// The part of a host name that one owner registered: `example.co.uk` of `www.example.co.uk`.
+    ///
+    /// Nil for a public suffix itself and for a single label. Not for addresses.
+    ///
+    /// - Parameter host: Lower case, ASCII.
+    package static func registrableDomain(of host: String) -> String? {
+        guard let library = Library.shared, let list = library.builtIn() else { return nil }
+        return host.withCString { host in library.registrableDomain(list, host).map { String(cString: $0) } }
+    }
+
+    /// Whether two hosts belong to one owner. Addresses, and names that nobody registered, only to themselves.
+    package static func areRelated(_ one: ParsedURL, _ other: ParsedURL) -> Bool {
+        if one.host == other.host { return true }
+        guard one.address == nil, other.address == nil, let domain = registrableDomain(of: one.host) else {
+            return false
+        }
+        return domain == registrableDomain(of: other.host)
+    }
+}
