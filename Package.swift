@@ -69,7 +69,7 @@ let package = Package(
         tests("SQLiteTests", ["SQLite", "Base", "TestSupport"]),
         tests("TransferEngineTests", ["TransferEngine", "Base", "Core", "TestSupport"]),
         tests("HTTPServerTests", ["HTTPServer", "Base", "TestSupport"]),
-        tests("StoreTests", ["Store", "Base", "Core", "TestSupport"]),
+        tests("StoreTests", ["Store", "SQLite", "Base", "Core", "TestSupport"]),
         tests("ServiceTests", ["Service", "Store", "TransferEngine", "Base", "Core", "TestSupport"]),
         tests("LaunchesTests", ["Launches", "Store", "TransferEngine", "Base", "Core", "Wire", "TestSupport"]),
         tests("APITests", ["API", "Wire", "HTTPServer", "Service", "Launches", "Base", "Core", "TestSupport"]),

@@ -87,10 +87,13 @@ extension Store {
     /// Moves tasks whose moment has come into the queue, up to 1,000 at a time.
     private func promoteDueTasks(_ transaction: Transaction) throws {
         let due = try transaction.db.all(
-            "SELECT task FROM live WHERE due_at <= ?1 ORDER BY due_at LIMIT 1000", transaction.now.milliseconds
+            "SELECT task FROM live WHERE due_at <= ?1 ORDER BY due_at, task LIMIT 1000", transaction.now.milliseconds
         ) { TaskID($0.integer(0)) }
         for id in due {
-            guard let live = try LiveTask.read(id, transaction.db) else { continue }
+            guard let live = try transaction.live(id) else {
+                try transaction.stopClocks(of: id)
+                continue
+            }
             try move(live, .due, transaction)
         }
     }
@@ -159,7 +162,10 @@ extension Store {
                 now.milliseconds, limit
             ) { TaskID($0.integer(0)) }
             for id in expired {
-                guard let live = try LiveTask.read(id, transaction.db) else { continue }
+                guard let live = try transaction.live(id) else {
+                    try transaction.stopClocks(of: id)
+                    continue
+                }
                 var result = TaskResult(progress: try self.progress(of: live))
                 result.error = TaskError(.timedOut, failingURL: result.progress.currentURL)
                 if live.stage == .active { transaction.aftermath.transfersToStop.append(id) }
@@ -175,7 +181,7 @@ extension Store {
         try await transact(at: now) { transaction in
             let active = try transaction.db.all("SELECT task FROM live WHERE stage = 3") { TaskID($0.integer(0)) }
             for id in active {
-                guard let live = try LiveTask.read(id, transaction.db) else { continue }
+                guard let live = try transaction.live(id) else { continue }
                 try self.move(live, .interrupted, transaction)
             }
             return active.count

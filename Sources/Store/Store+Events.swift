@@ -14,8 +14,10 @@ extension Store {
 
     func readEvents(of id: SessionID, after: Int64?, limit: Int, _ db: Connection) throws -> EventPage {
         let session = try db.first(
-            "SELECT last_seq, acknowledged_seq, dropped_seq, running, identifier FROM session WHERE id = ?1",
-            id.rawValue
+            """
+            SELECT last_seq, acknowledged_seq, dropped_seq, running, identifier FROM session \
+            WHERE id = ?1 AND forgotten = 0
+            """, id.rawValue
         ) { ($0.integer(0), $0.integer(1), $0.integer(2), $0.integer(3), $0.text(4)) }
         guard let (lastSeq, acknowledged, dropped, running, identifier) = session else { throw DomainError.notFound }
         let start = after ?? acknowledged

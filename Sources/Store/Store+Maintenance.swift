@@ -87,18 +87,25 @@ extension Store {
             ) { $0.integer(0) }
             for task in tasks { try delete(task: task, transaction) }
             removed += tasks.count
-            if tasks.count < limit {
-                try db.execute("DELETE FROM acknowledgement WHERE session = ?1 AND through = ?2", session, through)
-            }
+            if tasks.count == limit { continue }
+            try db.execute("DELETE FROM acknowledgement WHERE session = ?1 AND through = ?2", session, through)
+            // Contents may be kept for longer than their tasks: then it is looked at again in an hour.
+            try db.execute(
+                """
+                INSERT INTO acknowledgement (session, through, at) SELECT ?1, ?2, ?3 WHERE EXISTS \
+                (SELECT 1 FROM task WHERE session = ?1 AND completed_seq <= ?2)
+                """, session, through, before - 3_600_000)
         }
         return removed
     }
 
     private func sweepInvalidSessions(_ limit: Int, _ transaction: Transaction) throws -> Int {
-        try transaction.db.execute(
-            "UPDATE session SET forgotten = 1 WHERE state = 2 AND forgotten = 0 AND invalid_at <= ?1",
-            (transaction.now - Self.invalidRetention).milliseconds)
-        return transaction.db.changes
+        let due = try transaction.db.all(
+            "SELECT id FROM session WHERE state = 2 AND forgotten = 0 AND invalid_at <= ?1 LIMIT ?2",
+            (transaction.now - Self.invalidRetention).milliseconds, limit
+        ) { SessionID($0.integer(0)) }
+        for session in due { try forget(session, transaction) }
+        return due.count
     }
 
     /// Removes forgotten sessions, a few tasks at a time.
@@ -111,7 +118,10 @@ extension Store {
         let tasks = try db.all("SELECT id FROM task WHERE session = ?1 LIMIT ?2", session, limit) { $0.integer(0) }
         for task in tasks { try delete(task: task, transaction) }
         if tasks.count == limit { return limit }
-        try db.execute("DELETE FROM event WHERE session = ?1", session)
+        try db.execute(
+            "DELETE FROM event WHERE session = ?1 AND seq IN (SELECT seq FROM event WHERE session = ?1 LIMIT ?2)",
+            session, limit)
+        if db.changes == limit { return limit }
         try db.execute("DELETE FROM lane WHERE session = ?1", session)
         try db.execute("DELETE FROM acknowledgement WHERE session = ?1", session)
         try db.execute("DELETE FROM question WHERE session = ?1", session)
@@ -126,7 +136,8 @@ extension Store {
         if let live = try LiveTask.read(TaskID(id), db) {
             if let body = live.body { try release(body: body, transaction) }
             try db.execute("DELETE FROM live WHERE task = ?1", id)
-            try discard("partial/\(id)", transaction)
+            try discard(Self.partialFile(live.id), transaction)
+            if let file = try progress(of: live).adoptedFile { try discard(file, transaction) }
         }
         let file = try db.first("DELETE FROM content WHERE task = ?1 RETURNING file", id) { $0.textOrNil(0) }
         if let path = file ?? nil { try discard(path, transaction) }

@@ -94,7 +94,7 @@ extension Store {
     private func apply(
         _ answer: Answer, to record: QuestionRecord, origin: String?, _ transaction: Transaction
     ) throws {
-        guard var live = try LiveTask.read(record.task, transaction.db) else { return }
+        guard var live = try transaction.live(record.task) else { return }
         switch answer.disposition {
         case .cancel, .cancelAuthenticationChallenge:
             var result = TaskResult(progress: try progress(of: live))
@@ -151,7 +151,7 @@ extension Store {
                 "SELECT task FROM question WHERE state = 0 AND deadline <= ?1 LIMIT ?2", now.milliseconds, limit
             ) { TaskID($0.integer(0)) }
             for id in due {
-                guard let live = try LiveTask.read(id, transaction.db) else {
+                guard let live = try transaction.live(id) else {
                     try self.expireQuestions(of: id, transaction)
                     continue
                 }

@@ -12,7 +12,7 @@ extension Store {
         _ id: TaskID, keeping file: String, nonce: [UInt8], at now: Timestamp
     ) async throws -> Aftermath {
         try await transact(at: now) { transaction in
-            guard let live = try LiveTask.read(id, transaction.db) else { throw DomainError.taskCompleted }
+            guard let live = try transaction.live(id) else { throw DomainError.taskCompleted }
             let app = try transaction.session(live.session).app
             try transaction.db.execute(
                 "INSERT INTO resume_data (nonce, app, file, expires_at) VALUES (?1, ?2, ?3, ?4)", nonce, app.rawValue,

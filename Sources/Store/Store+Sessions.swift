@@ -112,7 +112,8 @@ extension Store {
         }
     }
 
-    private func forget(_ id: SessionID, _ transaction: Transaction) throws {
+    /// Ends a session for everybody but the janitor.
+    func forget(_ id: SessionID, _ transaction: Transaction) throws {
         let db = transaction.db
         transaction.aftermath.transfersToStop += try db.all(
             "SELECT task FROM live WHERE session = ?1 AND stage = 3", id.rawValue
@@ -120,6 +121,7 @@ extension Store {
         try db.execute("UPDATE lane SET queued = 0 WHERE session = ?1", id.rawValue)
         let entry = try transaction.session(id)
         try supersedeLaunch(of: entry, transaction)
+        guard !entry.isForgotten else { return }
         transaction.addUnfinished(-(entry.suspended + entry.running), app: entry.app)
         entry.state = .invalid
         entry.isForgotten = true

@@ -41,6 +41,8 @@ package struct Settlement: Sendable {
     package var resumption: Resumption?
     package var bytesReceived: Int64 = 0
     package var bytesSent: Int64 = 0
+    /// Whether a partial file is left that is not the content of a completed task.
+    package var leavesPartialFile = false
 
     package init(task: TaskID, _ verdict: Verdict, resumption: Resumption? = nil) {
         self.task = task
@@ -52,19 +54,21 @@ package struct Settlement: Sendable {
 extension Store {
     /// Stores how attempts ended, all in one commit: states, contents, events, counters, launches.
     ///
-    /// A task that was cancelled meanwhile stays as it is; one that was suspended keeps only its progress.
+    /// A task that was cancelled meanwhile stays as it is, and its files go. One that was suspended meanwhile keeps its
+    /// progress; when all of it was done already it completes, since doing it once more could do harm.
     /// Costs about eight rows for each completed task.
     func settle(_ settlements: [Settlement], _ transaction: Transaction) throws {
         for settlement in settlements {
-            guard let live = try LiveTask.read(settlement.task, transaction.db) else {
+            guard let live = try transaction.live(settlement.task) else {
                 transaction.aftermath.filesToRemove += settlement.files
+                if settlement.isLast { transaction.aftermath.filesToRemove.append(Self.partialFile(settlement.task)) }
                 continue
             }
             let session = try transaction.session(live.session)
             session.bytesReceived += settlement.bytesReceived
             session.bytesSent += settlement.bytesSent
             session.isChanged = true
-            if live.stage != .active {
+            if live.stage != .active, !(live.stage == .suspended && settlement.isCompletion) {
                 try keepProgress(of: settlement, live, transaction)
                 continue
             }
@@ -74,7 +78,9 @@ extension Store {
             }
             switch settlement.verdict {
             case .completed(let outcome, let result, let content):
-                try complete(live, outcome, result, content: content, transaction)
+                try complete(
+                    live, outcome, result, content: content, leavesPartialFile: settlement.leavesPartialFile,
+                    transaction)
             case .retry(let at, let waitsForConnectivity, let progress):
                 try move(
                     live, .retry(waitsForConnectivity: waitsForConnectivity), dueAt: at, progress: progress,
@@ -106,8 +112,11 @@ extension Store {
     }
 
     /// Completes a task: its row, content and last events, in the order that G3 promises.
+    ///
+    /// - Parameter leavesPartialFile: Whether the transfer, which is over, left a partial file that is not the content.
     func complete(
-        _ live: LiveTask, _ outcome: Outcome, _ result: TaskResult, content: NewContent?, _ transaction: Transaction
+        _ live: LiveTask, _ outcome: Outcome, _ result: TaskResult, content: NewContent?,
+        leavesPartialFile: Bool = false, _ transaction: Transaction
     ) throws {
         let db = transaction.db
         let now = transaction.now
@@ -127,11 +136,12 @@ extension Store {
             completed_seq = ?5, revision = revision + 1 WHERE id = ?1
             """,
             live.id.rawValue, outcome.rawValue, try documents.encode(result), now.milliseconds, seq)
-        if let content {
-            try insert(content, of: live, seq: seq, transaction)
-        } else if result.progress.durableOffset > 0, live.stage != .active {
-            try discard("partial/\(live.id.rawValue)", transaction)
+        if let content { try insert(content, of: live, seq: seq, transaction) }
+        // While the task is active the transfer may still write; its last settlement discards the file then.
+        if leavesPartialFile || (live.stage != .active && live.progress != nil && content == nil) {
+            try discard(Self.partialFile(live.id), transaction)
         }
+        if let file = result.progress.adoptedFile { try discard(file, transaction) }
         try db.execute("DELETE FROM live WHERE task = ?1", live.id.rawValue)
         try expireQuestions(of: live.id, transaction)
         if live.stage == .queued { transaction.addQueued(-1, lane: live.lane) }
@@ -141,6 +151,9 @@ extension Store {
         if let body = live.body { try release(body: body, transaction) }
         transaction.aftermath.completedTasks.append((live.id, live.session, outcome))
     }
+
+    /// Where the bytes of a transfer under way are, relative to the data folder.
+    static func partialFile(_ task: TaskID) -> String { "partial/\(task.rawValue)" }
 
     private func insert(_ content: NewContent, of live: LiveTask, seq: Int64, _ transaction: Transaction) throws {
         let expiresAt = transaction.now + policies.unacknowledgedRetention
@@ -162,6 +175,17 @@ extension Store {
 }
 
 extension Settlement {
+    var isCompletion: Bool {
+        if case .completed = verdict { return true }
+        return false
+    }
+
+    /// Whether the transfer is over and has let go of its partial file.
+    var isLast: Bool {
+        if case .advanced = verdict { return false }
+        return true
+    }
+
     /// Files that belong to nobody when the settlement comes too late.
     var files: [String] {
         guard case .completed(_, _, let content?) = verdict, case .file(let path) = content.place else { return [] }

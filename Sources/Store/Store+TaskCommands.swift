@@ -42,7 +42,7 @@ extension Store {
         _ command: TaskCommand, task id: TaskID, at now: Timestamp
     ) async throws -> (TaskRecord, Aftermath) {
         let (_, aftermath) = try await transact(at: now) { transaction in
-            guard let live = try LiveTask.read(id, transaction.db) else {
+            guard let live = try transaction.live(id) else {
                 guard try self.readTask(id, transaction.db) != nil else { throw DomainError.notFound }
                 throw DomainError.taskCompleted
             }
@@ -62,7 +62,7 @@ extension Store {
             let found = try Self.unfinishedIDs(session, filter, after: number, limit: limit, transaction.db)
             var changed = 0
             for (id, _) in found {
-                guard let live = try LiveTask.read(id, transaction.db) else { continue }
+                guard let live = try transaction.live(id) else { continue }
                 if try self.carryOut(command, live, transaction) { changed += 1 }
             }
             return (found.count, changed, found.count < limit ? nil : found.last?.1)
@@ -112,7 +112,8 @@ extension Store {
         let now = transaction.now
         var (deadline, remaining) = (live.deadline, live.remaining)
         if stage == .suspended {
-            remaining = deadline.map { max(.zero, $0 - now) } ?? session.resourceTimeout
+            // The time counts from `earliestBeginDate` on, which may still be ahead.
+            remaining = deadline.map { max(.zero, $0 - max(now, live.beginsAt ?? now)) } ?? session.resourceTimeout
             deadline = nil
         } else if live.stage == .suspended {
             let start = max(now, live.beginsAt ?? now)
@@ -155,7 +156,7 @@ extension Store {
             let db = transaction.db
             guard var task = try self.readTask(id, db) else { throw DomainError.notFound }
             if let revision, revision != task.revision { throw DomainError.revisionMismatch }
-            let live = try LiveTask.read(id, db)
+            let live = try transaction.live(id)
             let changesTransfer =
                 changes.priority != nil || changes.earliestBeginDate != nil || changes.request != nil
             if live == nil && changesTransfer { throw DomainError.taskCompleted }
@@ -211,25 +212,28 @@ extension Store {
         }
         if let begin = changes.earliestBeginDate {
             try db.execute("UPDATE live SET begins_at = ?2 WHERE task = ?1", live.id.rawValue, begin?.milliseconds)
+            let oldBegin = live.beginsAt
             live.beginsAt = begin
-            try reschedule(live, transaction)
+            try reschedule(live, after: oldBegin, transaction)
         }
     }
 
-    /// Applies a new `earliestBeginDate` to a task that has not begun.
-    private func reschedule(_ live: LiveTask, _ transaction: Transaction) throws {
+    /// Applies a new `earliestBeginDate` to a task that is not under way. A later one gives it its whole time anew.
+    private func reschedule(_ live: LiveTask, after oldBegin: Timestamp?, _ transaction: Transaction) throws {
         let now = transaction.now
         let begin = live.beginsAt ?? now
         let session = try transaction.session(live.session)
         guard live.stage == .delayed || live.stage == .queued else { return }
         let stage: TaskStage = begin > now ? .delayed : .queued
-        let deadline = max(begin, now) + session.resourceTimeout
+        let remaining = live.deadline.map { $0 - max(now, oldBegin ?? now) } ?? session.resourceTimeout
+        let deadline = begin > now ? begin + session.resourceTimeout : now + min(remaining, session.resourceTimeout)
         try transaction.db.execute(
             "UPDATE live SET stage = ?2, due_at = ?3, resource_deadline = ?4 WHERE task = ?1", live.id.rawValue,
             stage.rawValue, stage == .delayed ? begin.milliseconds : nil, deadline.milliseconds)
         if live.stage == .queued { transaction.addQueued(-1, lane: live.lane) }
         if stage == .queued { transaction.addQueued(1, lane: live.lane) }
         if stage == .delayed { transaction.wake(at: begin) }
+        transaction.wake(at: deadline)
     }
 
     /// Identifiers of matching tasks that are not completed.

@@ -18,12 +18,15 @@ extension Store {
                 try transaction.db.first(
                     "SELECT unfinished_tasks FROM app WHERE id = ?1", session.app.rawValue
                 ) { $0.integer(0) } ?? 0
-            if unfinished + Int64(tasks.count) > limit { throw DomainError.tooManyTasks(limit: limit) }
+            var room = limit - unfinished
             var lanes: [String: Int64] = [:]
             var created: [CreatedTask] = []
             created.reserveCapacity(tasks.count)
             for (index, task) in tasks.enumerated() {
-                created.append(try self.create(task, index: index, in: session, lanes: &lanes, transaction))
+                let item = try self.create(task, index: index, in: session, lanes: &lanes, transaction)
+                if !item.isExisting { room -= 1 }
+                if room < 0 { throw DomainError.tooManyTasks(limit: limit) }
+                created.append(item)
             }
             try recording?.record(created, documents, now, transaction.db)
             return created
@@ -91,6 +94,7 @@ extension Store {
         }
         if stage == .queued { transaction.addQueued(1, lane: lane) }
         if stage == .delayed { transaction.wake(at: start) }
+        if let deadline { transaction.wake(at: deadline) }
         return CreatedTask(
             task: TaskRecord(
                 id: id, session: session.id, app: session.app, number: number, state: stage.state, stage: stage,

@@ -58,6 +58,18 @@ final class Transaction {
         return entry
     }
 
+    /// The row of a task that is not completed. Nil as well where its session is forgotten: such a task is as good as
+    /// gone, and counted nowhere any more.
+    func live(_ id: TaskID) throws -> LiveTask? {
+        guard let live = try LiveTask.read(id, db), try !session(live.session).isForgotten else { return nil }
+        return live
+    }
+
+    /// Takes the clocks from the row of a task that is as good as gone, so that nothing is due for it.
+    func stopClocks(of id: TaskID) throws {
+        try db.execute("UPDATE live SET due_at = NULL, resource_deadline = NULL WHERE task = ?1", id.rawValue)
+    }
+
     func addQueued(_ count: Int64, lane: Int64) {
         queuedInLanes[lane, default: 0] += count
         if count > 0 { aftermath.hasQueuedTasks = true }

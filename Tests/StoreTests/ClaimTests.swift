@@ -1,0 +1,148 @@
+import Base
+import Core
+import TestSupport
+import Testing
+
+@testable import Store
+
+struct ClaimTests {
+    @Test
+    func `a lane gives its highest priorities first, and the older of two`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let priorities = [0.5, 0.9, 0.5, 0.1, 0.9]
+        try await fixture.create(
+            priorities.map { priority in fixture.download { $0.priority = priority } }, in: session)
+        var order: [Int64] = []
+        for _ in priorities { order += try await fixture.claim(1).map(\.number) }
+        #expect(order == [2, 5, 1, 3, 4])
+        #expect(try await fixture.claim(1).isEmpty)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `a claimed task comes with its specification, progress and body`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let body = NewTask.Body.bytes([1, 2, 3], mediaType: "text/plain", publicId: "body_1")
+        let created = try await fixture.create(
+            fixture.download(body: body) { $0.request.headers.append("Authorization", "canary") }, in: session)
+        let claimed = try #require(try await fixture.claim().first)
+        #expect(claimed.id == created.id)
+        #expect(claimed.specification == created.specification)
+        #expect(claimed.specification.request.headers["Authorization"] == "canary")
+        #expect(claimed.body?.place == .bytes([1, 2, 3]))
+        #expect(claimed.body?.mediaType == "text/plain")
+        #expect(claimed.resourceDeadline == created.resourceDeadline)
+        var progress = TaskProgress()
+        progress.durableOffset = 17
+        try await fixture.settle(Settlement(task: claimed.id, .interrupted(progress)))
+        #expect(try await fixture.claim().first?.progress == progress)
+    }
+
+    @Test
+    func `lanes are looked at by windows, and every lane gets its turn`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let count = Store.laneWindow + 40
+        try await fixture.create((0..<count).map { fixture.download(host: "h\($0).example") }, in: session)
+        let seen = Locked(Set<String>())
+        var cursor: Int64 = 0
+        var windows = 0
+        repeat {
+            let round = try await fixture.store.advance(settling: [], after: cursor, at: fixture.now) { lanes in
+                seen.withLock { $0.formUnion(lanes.map(\.origin)) }
+                return []
+            }
+            cursor = round.cursor
+            windows += 1
+        } while cursor > 0
+        #expect(windows == 2)
+        #expect(seen.withLock(\.count) == count)
+    }
+
+    @Test
+    func `a lane tells what its session allows`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession {
+            $0.httpMaximumConnectionsPerHost = 3
+            $0.networkServiceType = .background
+            $0.isDiscretionary = true
+            $0.allowsExpensiveNetworkAccess = false
+        }
+        try await fixture.create([fixture.download(), fixture.download { $0.priority = 0.8 }], in: session)
+        let lanes = Locked<[QueuedLane]>([])
+        _ = try await fixture.store.advance(settling: [], after: 0, at: fixture.now) { found in
+            lanes.withLock { $0 = found }
+            return []
+        }
+        let lane = try #require(lanes.withLock(\.first))
+        #expect((lane.queued, lane.limitPerHost, lane.isBackground, lane.priority) == (2, 3, true, 0.8))
+        #expect(lane.conditions == [.discretionary, .noExpensive])
+        #expect(lane.origin == "https://origin.example:443")
+    }
+
+    @Test
+    func `delayed tasks and retries are promoted when they are due`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let (first, second) = (fixture.now + .seconds(10), fixture.now + .seconds(20))
+        let delayed = try await fixture.create(fixture.download { $0.earliestBeginDate = second }, in: session)
+        let retried = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.claim()
+        let aftermath = try await fixture.settle(
+            Settlement(task: retried.id, .retry(at: first, waitsForConnectivity: false, TaskProgress())))
+        #expect(aftermath.wakeAt == first)
+        #expect(try await fixture.claim().isEmpty)
+        #expect(try await fixture.store.nextDueTime() == first)
+        fixture.advance(.seconds(10))
+        #expect(try await fixture.claim().map(\.id) == [retried.id])
+        #expect(try await fixture.store.nextDueTime() == second)
+        fixture.advance(.seconds(10))
+        #expect(try await fixture.claim().map(\.id) == [delayed.id])
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `the resource timeout ends a task wherever it waits`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
+        try await fixture.create((0..<5).map { fixture.download("/\($0)") }, in: session)
+        let active = try await fixture.claim(4)
+        try await fixture.settle(
+            fixture.ask(active[0].id, "q"),
+            Settlement(
+                task: active[1].id,
+                .retry(at: fixture.now + .seconds(5000), waitsForConnectivity: true, TaskProgress())))
+        _ = try await fixture.store.command(.suspend, task: active[2].id, at: fixture.now)
+        #expect(try await fixture.store.nextDueTime() == fixture.now + .seconds(100))
+        fixture.advance(.seconds(100))
+        let aftermath = try await fixture.store.expireTasks(at: fixture.now, limit: 100)
+        #expect(aftermath.transfersToStop == [active[3].id])
+        #expect(aftermath.completedTasks.count == 4)
+        let tasks = try await fixture.store.tasks(in: session.id, TaskFilter(), after: 0, limit: 10)
+        #expect(tasks.map(\.outcome) == [.failed, .failed, nil, .failed, .failed])
+        #expect(tasks[0].result?.error?.code == .timedOut)
+        #expect(try await fixture.store.nextDueTime() == nil)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `a start puts back what was under way and charges nothing`() async throws {
+        let folder = TemporaryFolder()
+        let fixture = try StoreFixture(folder: folder)
+        let session = try await fixture.makeSession()
+        try await fixture.create([fixture.download(), fixture.download()], in: session)
+        let claimed = try await fixture.claim(1)
+        var progress = TaskProgress()
+        progress.durableOffset = 1 << 20
+        try await fixture.settle(Settlement(task: claimed[0].id, .advanced(progress)))
+        fixture.store.close()
+        let next = try StoreFixture(folder: folder)
+        #expect(try await next.store.recoverInterruptedTasks(at: next.now) == 1)
+        let again = try await next.claim()
+        #expect(again.map(\.number) == [1, 2])
+        #expect(again[0].progress == progress)
+        try await expectSoundLedger(next)
+    }
+}

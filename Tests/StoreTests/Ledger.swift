@@ -1,0 +1,137 @@
+import SQLite
+import Testing
+
+@testable import Store
+
+/// Counts every counter again from the rows it stands for.
+///
+/// Looks at tables, not at verbs: it is the one part of these tests that belongs to the SQLite back end.
+struct Ledger {
+    /// What does not add up, in words; empty when all does.
+    static func faults(of store: Store) async throws -> [String] {
+        try await store.database.read { db in
+            try sessions(db) + lanes(db) + apps(db) + bodies(db) + clocks(db) + events(db)
+        }
+    }
+
+    private static func sessions(_ db: Connection) throws -> [String] {
+        try db.all(
+            """
+            SELECT s.id, s.suspended, s.running, s.succeeded, s.http_error, s.failed, s.cancelled, s.not_modified, \
+            s.next_task, \
+            (SELECT count(*) FROM live WHERE session = s.id AND stage = 0), \
+            (SELECT count(*) FROM live WHERE session = s.id AND stage > 0), \
+            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 0), \
+            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 1), \
+            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 2), \
+            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 3), \
+            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 4), \
+            (SELECT count(*) + 1 FROM task WHERE session = s.id), \
+            (SELECT count(*) FROM task t WHERE session = s.id AND state < 3 AND NOT EXISTS \
+              (SELECT 1 FROM live l WHERE l.task = t.id AND (l.stage = 0) = (t.state = 0))), \
+            (SELECT count(*) FROM live l JOIN task t ON t.id = l.task WHERE l.session = s.id AND t.state = 3) \
+            FROM session s WHERE s.forgotten = 0
+            """
+        ) { row in
+            let names = [
+                "suspended", "running", "succeeded", "httpError", "failed", "cancelled", "notModified", "nextTask",
+            ]
+            var faults = names.indices.compactMap { index -> String? in
+                let (kept, counted) = (row.integer(index + 1), row.integer(index + 9))
+                return kept == counted ? nil : "session \(row.integer(0)) \(names[index]): \(kept), counted \(counted)"
+            }
+            if row.integer(17) > 0 { faults.append("session \(row.integer(0)): tasks without a fitting live row") }
+            if row.integer(18) > 0 { faults.append("session \(row.integer(0)): completed tasks with a live row") }
+            return faults
+        }.flatMap(\.self)
+    }
+
+    private static func lanes(_ db: Connection) throws -> [String] {
+        try db.all(
+            """
+            SELECT l.id, l.queued, \
+            CASE WHEN s.forgotten THEN 0 ELSE (SELECT count(*) FROM live WHERE lane = l.id AND stage = 2) END AS n \
+            FROM lane l JOIN session s ON s.id = l.session WHERE l.queued <> n
+            """
+        ) { "lane \($0.integer(0)) queued: \($0.integer(1)), counted \($0.integer(2))" }
+    }
+
+    private static func apps(_ db: Connection) throws -> [String] {
+        try db.all(
+            """
+            SELECT a.id, a.unfinished_tasks, (SELECT count(*) FROM live l JOIN session s ON s.id = l.session \
+            WHERE l.app = a.id AND s.forgotten = 0) AS n FROM app a WHERE a.unfinished_tasks <> n
+            """
+        ) { "app \($0.integer(0)) unfinished: \($0.integer(1)), counted \($0.integer(2))" }
+            + db.all(
+                """
+                SELECT a.id, a.stored_bytes, (SELECT ifnull(sum(length), 0) FROM body WHERE app = a.id) AS n \
+                FROM app a WHERE a.stored_bytes <> n
+                """
+            ) { "app \($0.integer(0)) stored bytes: \($0.integer(1)), counted \($0.integer(2))" }
+    }
+
+    private static func bodies(_ db: Connection) throws -> [String] {
+        try db.all(
+            """
+            SELECT b.id, b.uses, (SELECT count(*) FROM live WHERE body = b.id) AS n FROM body b WHERE b.uses <> n
+            """
+        ) { "body \($0.integer(0)) uses: \($0.integer(1)), counted \($0.integer(2))" }
+            + db.all("SELECT task FROM live WHERE body IS NOT NULL AND body NOT IN (SELECT id FROM body)") {
+                "task \($0.integer(0)) has lost its body"
+            }
+    }
+
+    /// A due date where the stage waits for one and nowhere else; a deadline for every task but suspended ones.
+    private static func clocks(_ db: Connection) throws -> [String] {
+        try db.all(
+            """
+            SELECT task, stage FROM live l JOIN session s ON s.id = l.session WHERE s.forgotten = 0 \
+            AND ((due_at IS NULL) <> (stage NOT IN (1, 4, 5)) OR (resource_deadline IS NULL) <> (stage = 0) \
+            OR (resource_remaining IS NULL) <> (stage <> 0))
+            """
+        ) { "task \($0.integer(0)) of stage \($0.integer(1)): clocks" }
+            + db.all(
+                """
+                SELECT task, stage, (SELECT count(*) FROM question q WHERE q.task = l.task AND q.state = 0) AS n \
+                FROM live l JOIN session s ON s.id = l.session \
+                WHERE s.forgotten = 0 AND (stage = 6 AND n <> 1 OR stage NOT IN (0, 6) AND n > 0)
+                """
+            ) { "task \($0.integer(0)) of stage \($0.integer(1)): \($0.integer(2)) open questions" }
+    }
+
+    /// G1: gap-free from the first that is kept; G3 to G5: what a task's last events are.
+    private static func events(_ db: Connection) throws -> [String] {
+        try db.all(
+            """
+            SELECT s.id FROM session s WHERE s.forgotten = 0 AND s.last_seq - s.dropped_seq <> \
+            (SELECT count(*) FROM event WHERE session = s.id AND seq > s.dropped_seq AND seq <= s.last_seq)
+            """
+        ) { "session \($0.integer(0)): a gap in its events" }
+            + db.all(
+                """
+                SELECT e.session, e.task FROM event e JOIN session s ON s.id = e.session WHERE s.forgotten = 0 \
+                AND e.task IS NOT NULL AND e.seq > (SELECT min(seq) FROM event d WHERE d.session = e.session \
+                AND d.task = e.task AND d.kind = 6)
+                """
+            ) { "session \($0.integer(0)): something follows didComplete of \($0.integer(1))" }
+            + db.all(
+                """
+                SELECT e.session, e.seq FROM event e JOIN session s ON s.id = e.session \
+                WHERE e.kind = 8 AND e.seq <> s.last_seq
+                """
+            ) { "session \($0.integer(0)): didBecomeInvalid is not the last event" }
+            + db.all(
+                """
+                SELECT t.id FROM task t JOIN session s ON s.id = t.session WHERE s.forgotten = 0 AND t.state = 3 \
+                AND s.dropped_seq = 0 AND (SELECT count(*) FROM event e WHERE e.task = t.id AND e.kind = 6) <> 1
+                """
+            ) { "task \($0.integer(0)): not exactly one didComplete" }
+    }
+}
+
+/// Expects that every counter of the store is what its rows say.
+func expectSoundLedger(_ fixture: StoreFixture, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    let faults = try await Ledger.faults(of: fixture.store)
+    #expect(faults == [], sourceLocation: sourceLocation)
+}

@@ -1,0 +1,166 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import Store
+
+struct SettlementTests {
+    @Test
+    func `a download's last events come in their order, in one commit with its content`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download { $0.clientTaskId = "c" }, in: session)
+        _ = try await fixture.claim()
+        var settlement = fixture.completion(task.id)
+        settlement.resumption = Resumption(fileOffset: 5, expectedTotalBytes: 9, cause: "interrupted")
+        settlement.bytesReceived = 7
+        settlement.bytesSent = 3
+        let aftermath = try await fixture.settle(settlement)
+        #expect(aftermath.completedTasks.map(\.task) == [task.id])
+        #expect(aftermath.sessions == [session.id: 4])
+        let events = try await fixture.store.events(of: session.id, after: 0, limit: 10).events
+        #expect(
+            events.map(\.kind)
+                == [.didResumeAtOffset, .didFinishDownloading, .didFinishCollectingMetrics, .didComplete])
+        #expect(events.map(\.seq) == [1, 2, 3, 4])
+        #expect(events.allSatisfy { $0.taskIdentifier == 1 && $0.clientTaskId == "c" })
+        guard case .resumed(let resumption) = events[0].payload else { throw Unexpected() }
+        #expect(resumption.fileOffset == 5)
+        guard case .finishedDownloading(let content) = events[1].payload else { throw Unexpected() }
+        #expect(content.length == 7)
+        guard case .completed(.succeeded, let result) = events[3].payload else { throw Unexpected() }
+        #expect(result.contentLength == 7)
+        let completed = try await fixture.store.task(task.id)
+        #expect(completed.state == .completed)
+        #expect(completed.content == content)
+        #expect(try await fixture.store.content(of: task.id).place == .bytes(Array("content".utf8)))
+        let after = try await fixture.refresh(session)
+        #expect((after.countOfBytesReceived, after.countOfBytesSent) == (7, 3))
+        #expect(after.counts.succeeded == 1)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `an upload and a download without content tell no finished download`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let upload = try await fixture.create(fixture.download { $0.kind = .upload }, in: session)
+        let failed = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.claim()
+        try await fixture.settle(fixture.completion(upload.id), fixture.completion(failed.id, .failed, bytes: nil))
+        #expect(
+            try await fixture.kinds(session)
+                == [.didFinishCollectingMetrics, .didComplete, .didFinishCollectingMetrics, .didComplete])
+        #expect(try await fixture.store.content(of: upload.id).record.length == 7)
+        await #expect(throws: DomainError.notFound) { try await fixture.store.content(of: failed.id) }
+    }
+
+    @Test
+    func `cancel wins the race, and what came too late leaves nothing`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.claim()
+        _ = try await fixture.store.command(.cancel(reason: nil), task: task.id, at: fixture.now)
+        let digest = ContentDigest(algorithm: .sha256, value: "00")
+        let content = NewContent(place: .file("contents/01/1"), length: 1 << 20, digest: digest)
+        let late = try await fixture.settle(
+            Settlement(task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), content)))
+        #expect(Set(late.filesToRemove) == ["contents/01/1", "partial/\(task.id.rawValue)"])
+        #expect(try await fixture.store.task(task.id).outcome == .cancelled)
+        #expect(try await fixture.kinds(session).count == 2)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `a task suspended meanwhile stays suspended and keeps its progress`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.claim()
+        _ = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
+        var progress = TaskProgress()
+        progress.durableOffset = 1000
+        let verdicts: [Settlement.Verdict] = [
+            .advanced(progress), .interrupted(progress),
+            .retry(at: fixture.now, waitsForConnectivity: false, progress),
+            .asked(Question(kind: .challenge), questionId: "q", deadline: fixture.now, progress),
+        ]
+        for (number, verdict) in verdicts.enumerated() {
+            progress.durableOffset = Int64(number)
+            try await fixture.settle(Settlement(task: task.id, verdict))
+            let stored = try await fixture.store.task(task.id)
+            #expect(stored.stage == .suspended)
+            #expect(stored.progress?.durableOffset == 1000)
+        }
+        #expect(try await fixture.kinds(session) == [])
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `a task that was done when it was suspended completes`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download { $0.kind = .upload }, in: session)
+        _ = try await fixture.claim()
+        _ = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
+        try await fixture.settle(fixture.completion(task.id))
+        #expect(try await fixture.store.task(task.id).outcome == .succeeded)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `the answer to a request that was replaced meanwhile does not count`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.claim()
+        let change = TaskChanges.with {
+            $0.request = TransferRequest(url: "https://origin.example/new", method: "GET")
+        }
+        _ = try await fixture.store.changeTask(task.id, change, ifRevision: nil, at: fixture.now)
+        try await fixture.settle(fixture.completion(task.id))
+        #expect(try await fixture.store.task(task.id).stage == .queued)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `a partial file goes with the task that left it`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let tasks = try await fixture.create((0..<3).map { fixture.download("/\($0)") }, in: session).map(\.task.id)
+        _ = try await fixture.claim()
+        var failed = fixture.completion(tasks[0], .failed, bytes: nil)
+        failed.leavesPartialFile = true
+        #expect(try await fixture.settle(failed).filesToRemove == ["partial/\(tasks[0].rawValue)"])
+        #expect(try await fixture.settle(fixture.completion(tasks[1])).filesToRemove == [])
+        var progress = TaskProgress()
+        progress.durableOffset = 10
+        try await fixture.settle(
+            Settlement(task: tasks[2], .retry(at: fixture.now, waitsForConnectivity: false, progress)))
+        let (_, cancelled) = try await fixture.store.command(.cancel(reason: nil), task: tasks[2], at: fixture.now)
+        #expect(cancelled.filesToRemove == ["partial/\(tasks[2].rawValue)"])
+        #expect(try await fixture.store.discardedFiles(limit: 10).count == 2)
+        try await fixture.store.forgetDiscardedFiles(["partial/\(tasks[0].rawValue)"])
+        #expect(try await fixture.store.discardedFiles(limit: 10) == ["partial/\(tasks[2].rawValue)"])
+        #expect(try await !fixture.store.isNeeded(file: "partial/\(tasks[2].rawValue)"))
+    }
+
+    @Test
+    func `a settlement that cannot be stored undoes its whole commit`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
+        _ = try await fixture.claim()
+        await #expect(throws: (any Error).self) {
+            // The same question twice breaks the second settlement.
+            try await fixture.settle(fixture.ask(tasks[0], "q"), fixture.ask(tasks[1], "q"))
+        }
+        #expect(try await fixture.store.task(tasks[0]).stage == .active)
+        #expect(try await fixture.kinds(session) == [])
+        try await expectSoundLedger(fixture)
+    }
+}
+
+/// What a test did not expect to see.
+struct Unexpected: Error {}

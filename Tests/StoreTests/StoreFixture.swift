@@ -1,0 +1,176 @@
+import Base
+import Core
+import TestSupport
+
+@testable import Store
+
+/// A store in a folder of its own, a time that a test sets, and short ways to bring tasks where a test wants them.
+final class StoreFixture: Sendable {
+    let folder: TemporaryFolder
+    let store: Store
+    private let time = Locked(Timestamp(milliseconds: 1_800_000_000_000))
+    private let presences = Locked<[SessionID: Presence]>([:])
+    private let lastName = Locked(0)
+
+    init(contentRetention: Duration = .seconds(24 * 3600), folder: TemporaryFolder = TemporaryFolder()) throws {
+        self.folder = folder
+        let presences = presences
+        store = try Store(
+            path: folder.file("test.db"), sealer: Sealer(masterKey: [UInt8](repeating: 7, count: 32)),
+            policies: Store.Policies(
+                contentRetention: contentRetention, unacknowledgedRetention: .seconds(30 * 24 * 3600),
+                presence: { session in
+                    presences.withLock {
+                        $0[session] ?? Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0))
+                    }
+                }),
+            log: .none, onFatalError: { preconditionFailure("\($0)") })
+    }
+
+    deinit { store.close() }
+
+    var now: Timestamp { time.withLock { $0 } }
+
+    func advance(_ duration: Duration) { time.withLock { $0 = $0 + duration } }
+
+    func setAttached(_ isAttached: Bool, _ session: SessionID) {
+        let now = now
+        presences.withLock { $0[session] = Presence(isAttached: isAttached, lastDetachedAt: now) }
+    }
+
+    private func name(_ prefix: String) -> String {
+        prefix
+            + String(
+                lastName.withLock {
+                    $0 += 1
+                    return $0
+                })
+    }
+}
+
+// MARK: Apps, sessions, tasks
+
+extension StoreFixture {
+    func makeApp(_ identifier: String? = nil, webhook: String? = "https://app.example/hook") async throws -> AppID {
+        var settings = WebhookSettings()
+        settings.url = webhook
+        let identifier = identifier ?? name("app")
+        let key = KeyRecord(
+            app: AppID(0), keyIdentifier: name("key"), hash: [1, 2, 3], scopes: Scope.allCases, createdAt: now,
+            expiresAt: nil)
+        return try await store.createApp(
+            identifier: identifier, webhook: settings, backgroundRefreshStatus: .available, limits: AppLimits(),
+            key: key, webhookSecret: Array("canary-webhook-secret".utf8), at: now
+        ).id
+    }
+
+    func makeSession(
+        _ identifier: String? = nil, app: AppID? = nil, _ configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> SessionRecord {
+        var configuration = SessionConfiguration()
+        configure(&configuration)
+        let owner: AppID
+        if let app { owner = app } else { owner = try await makeApp() }
+        return try await store.openSession(
+            identifier ?? name("session"), app: owner, configuration: configuration, description: nil,
+            onlyCreates: true, at: now
+        ).session
+    }
+
+    func download(
+        _ path: String = "/a", host: String = "origin.example", suspended: Bool = false, body: NewTask.Body? = nil,
+        _ change: (inout TaskSpecification) -> Void = { _ in }
+    ) -> NewTask {
+        var specification = TaskSpecification(
+            kind: .download, request: TransferRequest(url: "https://\(host)\(path)", method: "GET"))
+        change(&specification)
+        return NewTask(specification: specification, origin: "https://\(host):443", isSuspended: suspended, body: body)
+    }
+
+    @discardableResult
+    func create(
+        _ tasks: [NewTask], in session: SessionRecord, limit: Int64 = .max
+    ) async throws -> [CreatedTask] {
+        try await store.createTasks(tasks, in: session.id, limit: limit, at: now).0
+    }
+
+    func create(_ task: NewTask, in session: SessionRecord) async throws -> TaskRecord {
+        try await store.createTasks([task], in: session.id, limit: .max, at: now).0[0].task
+    }
+}
+
+// MARK: Transfers
+
+extension StoreFixture {
+    /// Takes up to `count` tasks of each lane from the queue.
+    func claim(_ count: Int = .max) async throws -> [ClaimedTask] {
+        try await store.advance(settling: [], after: 0, at: now) { $0.map { ($0.id, min(count, Int($0.queued))) } }
+            .claimed
+    }
+
+    @discardableResult
+    func settle(_ settlements: Settlement...) async throws -> Aftermath {
+        try await store.advance(settling: settlements, after: 0, at: now) { _ in [] }.aftermath
+    }
+
+    func completion(
+        _ task: TaskID, _ outcome: Outcome = .succeeded, bytes: [UInt8]? = Array("content".utf8)
+    ) -> Settlement {
+        var result = TaskResult(progress: TaskProgress())
+        result.progress.attempts.attempts = 1
+        let content = bytes.map {
+            NewContent(
+                place: .bytes($0), length: Int64($0.count),
+                digest: ContentDigest(algorithm: .sha256, value: Digest.of($0).hexadecimal))
+        }
+        return Settlement(task: task, .completed(outcome, result, content))
+    }
+
+    /// Creates a task and brings it to its end.
+    @discardableResult
+    func finished(_ session: SessionRecord, _ outcome: Outcome = .succeeded) async throws -> TaskRecord {
+        let task = try await create(download(), in: session)
+        _ = try await claim()
+        try await settle(completion(task.id, outcome))
+        return try await store.task(task.id)
+    }
+
+    func ask(_ task: TaskID, _ questionId: String, _ kind: Question.Kind = .challenge) -> Settlement {
+        let space = ProtectionSpace(
+            host: "origin.example", port: 443, scheme: "https", realm: "r", authenticationMethod: .basic)
+        return Settlement(
+            task: task,
+            .asked(
+                Question(kind: kind, protectionSpace: kind == .challenge ? space : nil), questionId: questionId,
+                deadline: now + .seconds(24 * 3600), TaskProgress()))
+    }
+
+    func refresh(_ session: SessionRecord) async throws -> SessionRecord { try await store.session(session.id) }
+
+    func kinds(_ session: SessionRecord, after: Int64 = 0) async throws -> [EventKind] {
+        try await store.events(of: session.id, after: after, limit: 1000).events.map(\.kind)
+    }
+
+    func openLaunch(_ session: SessionRecord) async throws -> String? { try await refresh(session).openLaunch }
+}
+
+extension SessionConfiguration {
+    static func with(_ change: (inout SessionConfiguration) -> Void) -> SessionConfiguration {
+        var configuration = SessionConfiguration()
+        change(&configuration)
+        return configuration
+    }
+}
+
+/// SplitMix64: the same walk on every run.
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,225 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import Store
+
+struct TaskCommandTests {
+    @Test
+    func `suspended time is left out of the resource timeout`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
+        let task = try await fixture.create(fixture.download(), in: session)
+        fixture.advance(.seconds(30))
+        let (suspended, _) = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
+        #expect(suspended.state == .suspended)
+        #expect(suspended.resourceDeadline == nil)
+        fixture.advance(.seconds(1000))
+        _ = try await fixture.store.expireTasks(at: fixture.now, limit: 10)
+        #expect(try await fixture.store.task(task.id).state == .suspended)
+        let (resumed, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
+        #expect(resumed.resourceDeadline == fixture.now + .seconds(70))
+        #expect(resumed.startedAt == task.startedAt)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `the resource timeout of a task created suspended begins when it is resumed`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
+        let task = try await fixture.create(fixture.download(suspended: true), in: session)
+        fixture.advance(.seconds(500))
+        let (resumed, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
+        #expect(resumed.stage == .queued)
+        #expect(resumed.startedAt == fixture.now)
+        #expect(resumed.resourceDeadline == fixture.now + .seconds(100))
+    }
+
+    @Test
+    func `the resource timeout of a delayed task begins at its date, suspended meanwhile or not`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
+        let begin = fixture.now + .seconds(1000)
+        let task = try await fixture.create(fixture.download { $0.earliestBeginDate = begin }, in: session)
+        #expect(task.resourceDeadline == begin + .seconds(100))
+        _ = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
+        fixture.advance(.seconds(200))
+        let (resumed, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
+        #expect(resumed.stage == .delayed)
+        #expect(resumed.dueAt == begin)
+        #expect(resumed.resourceDeadline == begin + .seconds(100))
+        fixture.advance(.seconds(850))
+        _ = try await fixture.claim(0)
+        _ = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
+        let (last, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
+        #expect(last.stage == .queued)
+        #expect(last.resourceDeadline == begin + .seconds(100))
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `a new earliestBeginDate moves a waiting task and gives no time away`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
+        let task = try await fixture.create(fixture.download(), in: session)
+        fixture.advance(.seconds(40))
+        let start = fixture.now
+        func change(_ begin: Timestamp?) async throws -> TaskRecord {
+            let change = TaskChanges.with { $0.earliestBeginDate = .some(begin) }
+            return try await fixture.store.changeTask(task.id, change, ifRevision: nil, at: start).0
+        }
+        let same = try await change(nil)
+        #expect(same.stage == .queued)
+        #expect(same.resourceDeadline == start + .seconds(60))
+        let later = try await change(start + .seconds(10))
+        #expect(later.stage == .delayed)
+        #expect(later.dueAt == start + .seconds(10))
+        #expect(later.resourceDeadline == start + .seconds(110))
+        let atOnce = try await change(nil)
+        #expect(atOnce.stage == .queued)
+        #expect(atOnce.resourceDeadline == start + .seconds(100))
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `repeating a command changes nothing`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        let (first, _) = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
+        let (second, _) = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
+        #expect(first.revision == second.revision)
+        let (third, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
+        let (fourth, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
+        #expect(third.revision == fourth.revision)
+        #expect(try await fixture.refresh(session).counts.running == 1)
+    }
+
+    @Test
+    func `resume of a task that waits to try again tries at once`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        for waitsForConnectivity in [false, true] {
+            _ = try await fixture.claim()
+            try await fixture.settle(
+                Settlement(
+                    task: task.id,
+                    .retry(
+                        at: fixture.now + .seconds(60), waitsForConnectivity: waitsForConnectivity, TaskProgress())))
+            let waiting = try await fixture.store.task(task.id)
+            #expect(waiting.stage == (waitsForConnectivity ? .waitingForConnectivity : .retryWait))
+            #expect(waiting.dueAt == fixture.now + .seconds(60))
+            let (resumed, aftermath) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
+            #expect(resumed.stage == .queued)
+            #expect(resumed.dueAt == nil)
+            #expect(aftermath.hasQueuedTasks)
+        }
+    }
+
+    @Test
+    func `suspending or cancelling an active task stops its transfer`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        try await fixture.create([fixture.download(), fixture.download()], in: session)
+        let active = try await fixture.claim()
+        let (_, suspended) = try await fixture.store.command(.suspend, task: active[0].id, at: fixture.now)
+        #expect(suspended.transfersToStop == [active[0].id])
+        let (cancelled, aftermath) = try await fixture.store.command(
+            .cancel(reason: 0), task: active[1].id, at: fixture.now)
+        #expect(aftermath.transfersToStop == [active[1].id])
+        #expect(cancelled.outcome == .cancelled)
+        #expect(cancelled.result?.error?.code == .cancelled)
+        #expect(cancelled.result?.error?.backgroundTaskCancelledReason == 0)
+        await #expect(throws: DomainError.taskCompleted) {
+            try await fixture.store.command(.resume, task: active[1].id, at: fixture.now)
+        }
+        await #expect(throws: DomainError.taskCompleted) {
+            try await fixture.store.command(.cancel(reason: nil), task: active[1].id, at: fixture.now)
+        }
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `session-wide commands go in steps and match by state and group`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        try await fixture.create(
+            (1...7).map { number in fixture.download { $0.group = number <= 4 ? "g" : nil } }, in: session)
+        let store = fixture.store
+        let step = try await store.command(
+            .suspend, TaskFilter(group: "g"), in: session.id, after: 0, limit: 3, at: fixture.now)
+        #expect((step.matched, step.changed, step.last) == (3, 3, 3))
+        let rest = try await store.command(
+            .suspend, TaskFilter(group: "g"), in: session.id, after: 3, limit: 3, at: fixture.now)
+        #expect((rest.matched, rest.changed, rest.last) == (1, 1, nil))
+        let again = try await store.command(
+            .suspend, TaskFilter(), in: session.id, after: 0, limit: 100, at: fixture.now)
+        #expect((again.matched, again.changed) == (7, 3))
+        let resumed = try await store.command(
+            .resume, TaskFilter(state: .running), in: session.id, after: 0, limit: 100, at: fixture.now)
+        #expect((resumed.matched, resumed.changed) == (0, 0))
+        let cancelled = try await store.command(
+            .cancel(reason: nil), TaskFilter(state: .suspended, group: "g"), in: session.id, after: 0, limit: 100,
+            at: fixture.now)
+        #expect((cancelled.matched, cancelled.changed) == (4, 4))
+        #expect(try await fixture.refresh(session).counts.cancelled == 4)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `a completed task keeps all but its description and metadata`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.finished(session)
+        await #expect(throws: DomainError.taskCompleted) {
+            try await fixture.store.changeTask(
+                task.id, TaskChanges.with { $0.priority = 1 }, ifRevision: nil, at: fixture.now)
+        }
+        let described = TaskChanges.with {
+            $0.taskDescription = .some("d")
+            $0.metadata = ["row": "1"]
+        }
+        let (changed, _) = try await fixture.store.changeTask(
+            task.id, described, ifRevision: task.revision, at: fixture.now)
+        #expect(changed.specification.taskDescription == "d")
+        #expect(changed.specification.metadata == ["row": "1"])
+        #expect(changed.revision == task.revision + 1)
+        await #expect(throws: DomainError.revisionMismatch) {
+            try await fixture.store.changeTask(task.id, described, ifRevision: task.revision, at: fixture.now)
+        }
+        #expect(try await fixture.refresh(session).lastEventSeq == 3)
+    }
+
+    @Test
+    func `a new request moves a task to its origin's lane and stops the old transfer`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
+        _ = try await fixture.claim(1)
+        for task in tasks {
+            let change = TaskChanges.with {
+                $0.request = TransferRequest(url: "https://other.example/b", method: "GET")
+                $0.origin = "https://other.example:443"
+            }
+            let (changed, aftermath) = try await fixture.store.changeTask(
+                task, change, ifRevision: nil, at: fixture.now)
+            #expect(changed.stage == .queued)
+            #expect(changed.specification.request.url == "https://other.example/b")
+            #expect(aftermath.transfersToStop == (task == tasks[0] ? [task] : []))
+        }
+        try await expectSoundLedger(fixture)
+        let claimed = try await fixture.claim()
+        #expect(Set(claimed.map(\.lane)).count == 1)
+        #expect(claimed.map(\.specification.request.url) == Array(repeating: "https://other.example/b", count: 2))
+        try await expectSoundLedger(fixture)
+    }
+}
+
+extension TaskChanges {
+    static func with(_ change: (inout TaskChanges) -> Void) -> TaskChanges {
+        var changes = TaskChanges()
+        change(&changes)
+        return changes
+    }
+}
