@@ -1,19 +1,16 @@
+import Base
 package import Core
-package import Store
+import Store
 
 extension Service {
-    /// What the operator declares for the whole service.
-    package func declaredConditions() async throws -> DeclaredConditions { try await store.conditions() }
-
-    /// Declares conditions: transfers that may go on now do, apps whose refresh status changed are told.
-    package func setConditions(_ conditions: Conditions, _ refreshStatus: BackgroundRefreshStatus) async throws {
-        let aftermath = try await store.setConditions(conditions, refreshStatus, at: clock.now)
-        self.conditions.set(conditions, refreshStatus)
-        outlet.handle(aftermath)
+    /// Declares the conditions of the whole service; transfers and fetches that wait for them are looked at again.
+    package func declareConditions(_ declared: Conditions, _ refreshStatus: BackgroundRefreshStatus) async throws {
+        outlet.handle(try await store.setConditions(declared, refreshStatus, at: clock.now))
+        try await loadConditions()
         inbox.tell(.queued)
     }
 
-    /// Reads what the last run was told.
+    /// Takes the declared conditions from the store into memory.
     func loadConditions() async throws {
         let declared = try await store.conditions()
         conditions.set(declared.conditions, declared.refreshStatus)

@@ -96,9 +96,9 @@ package final class Service: Sendable {
     /// Repairs what a crash left and makes the folders. Before anything is served.
     package func prepare() async throws {
         try await engine.disk.prepare(folder)
+        try await loadConditions()
         let recovered = try await store.recoverInterruptedTasks(at: clock.now)
         try await measureDisk()
-        try await loadConditions()
         if recovered > 0 { log.info("interrupted transfers go back to the queue", ("tasks", recovered)) }
     }
 
