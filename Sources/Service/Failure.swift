@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import Store
 import TransferEngine
 
 /// Why a command did not do what it should, in the words of this layer.
@@ -21,7 +21,7 @@ package enum Failure: Error, Sendable {
         case let error as Refused: self = .refused(error)
         case let error as ServiceError: self = .service(error)
         case let error as BadURL: self = .service(.invalidURL(index: nil, detail: error.explanation))
-        case let error as SQLiteError where error.isFull: self = .service(.insufficientStorage)
+        case let error where Store.isOutOfSpace(error): self = .service(.insufficientStorage)
         case let error as DiskError where error.isFull: self = .service(.insufficientStorage)
         case is CancellationError: self = .cancelled
         default: self = .unexpected("\(error)")

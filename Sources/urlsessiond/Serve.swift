@@ -118,6 +118,7 @@ struct Serve {
             publicURL: publicURL, version: Command.version, adminKeyHash: Digest.of(Array(keys.adminKey.utf8)),
             cursorKey: HMAC.sha256(key: keys.masterKey, message: Array("cursors".utf8)))
         settings.isDevelopment = configuration.isDevelopment
+        settings.allowsHTTPWebhooks = configuration.allowsHTTPWebhooks
         settings.corsOrigins = configuration.corsOrigins
         settings.rateLimit = configuration.rateLimit
         if let development { settings.literalKeys = [Development.key(of: development)] }
