@@ -48,7 +48,9 @@ extension Store {
     package func recoverLaunches(at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let db = transaction.db
-            let interrupted = try db.all("SELECT id, kind, expires_at FROM launch WHERE state = 1") {
+            let interrupted = try db.all(
+                "SELECT id, kind, expires_at FROM launch WHERE state = 1 AND due_at IS NOT NULL"
+            ) {
                 ($0.integer(0), $0.int(1), Timestamp(milliseconds: $0.integer(2)))
             }
             for (id, kind, expiresAt) in interrupted {

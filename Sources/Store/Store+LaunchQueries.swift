@@ -53,7 +53,11 @@ extension Store {
                 now.milliseconds)
             guard case .exhausted = launch.state, let owner = try self.readApp(app, db) else { return }
             if let reason = owner.parkReason { try transaction.move(launch: id, .park(reason)) }
-            if let session = launch.session, let entry = try? transaction.session(session), entry.openLaunch == nil {
+            guard let session = launch.session else { return }
+            guard let entry = try? transaction.session(session), !entry.isForgotten else {
+                throw DomainError.launchNotOpen
+            }
+            if entry.openLaunch == nil {
                 entry.openLaunch = id
                 entry.revision += 1
                 entry.isChanged = true

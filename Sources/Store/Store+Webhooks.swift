@@ -46,7 +46,8 @@ extension Store {
     /// Parks the open launches of an app. An unsent fetch is given up instead: it is not made up for later.
     func parkLaunches(of app: AppRecord, _ reason: LaunchState.ParkReason, _ transaction: Transaction) throws {
         let open = try transaction.db.all(
-            "SELECT id, kind, state FROM launch WHERE app = ?1 AND state < 4 ORDER BY id", app.id.rawValue
+            "SELECT id, kind, state FROM launch INDEXED BY launch_open WHERE app = ?1 AND state < 4 ORDER BY id",
+            app.id.rawValue
         ) { (id: $0.integer(0), kind: $0.int(1), state: $0.int(2)) }
         for launch in open {
             if launch.kind == LaunchKind.performFetch.rawValue {
