@@ -1,0 +1,217 @@
+public import FoundationEssentials
+import FoundationNetworking
+public import Wire
+
+/// A client of `urlsessiond`: one app, by its API key.
+///
+///     let client = Client(url: URL(string: "http://127.0.0.1:8080")!, key: "dev")
+///     let session = try await client.openSession("com.example.bg")
+///     let task = try await client.createTask(.download(TransferRequest(url: "https://example.com/a")), in: "com.example.bg")
+///     for try await event in client.events(of: "com.example.bg") { … }
+///
+/// Every call throws ``Wire/Problem`` when the service refuses, ``ClientError`` when its answer cannot be read, and
+/// `URLError` when there is none.
+public struct Client: Sendable {
+    private let base: URL
+    private let key: String
+
+    /// Makes a client.
+    ///
+    /// - Parameters:
+    ///   - url: Where the service listens, without `/v1`.
+    ///   - key: The app's API key.
+    public init(url: URL, key: String) {
+        base = url
+        self.key = key
+    }
+
+    // MARK: Sessions
+
+    /// Creates the session, or reconnects to it: the same call at every start of the app.
+    public func openSession(
+        _ identifier: String, configuration: SessionConfiguration? = nil
+    ) async throws -> Session {
+        try await send(
+            "PUT", ["v1", "sessions", identifier], body: SessionPut(configuration: configuration).jsonBytes)
+    }
+
+    /// The session as it stands.
+    public func session(_ identifier: String) async throws -> Session {
+        try await send("GET", ["v1", "sessions", identifier])
+    }
+
+    /// Up to a thousand sessions of the app.
+    public func sessions() async throws -> [Session] {
+        let page: Page<Session> = try await send("GET", ["v1", "sessions"], query: ["limit": "1000"])
+        return page.items
+    }
+
+    /// Lets the session's tasks finish and takes no new ones.
+    public func finishTasksAndInvalidate(_ identifier: String) async throws -> Session {
+        try await send("POST", ["v1", "sessions", identifier, "finish-tasks-and-invalidate"])
+    }
+
+    /// Cancels the session's tasks and ends it.
+    public func invalidateAndCancel(_ identifier: String) async throws -> Session {
+        try await send("POST", ["v1", "sessions", identifier, "invalidate-and-cancel"])
+    }
+
+    // MARK: Tasks
+
+    /// Creates a task. With a `clientTaskId` it is safe to repeat.
+    public func createTask(_ task: TaskCreation, in session: String) async throws -> SessionTask {
+        try await send("POST", ["v1", "sessions", session, "tasks"], body: task.jsonBytes)
+    }
+
+    /// Creates all tasks or none.
+    public func createTasks(_ tasks: [TaskCreation], in session: String) async throws -> Batch {
+        try await send(
+            "POST", ["v1", "sessions", session, "tasks", "batch"], body: BatchCreation(tasks: tasks).jsonBytes)
+    }
+
+    /// A task as it stands or, with `waiting` seconds (0 to 60), once it completes.
+    public func task(_ number: Int64, in session: String, waiting: Int = 0) async throws -> SessionTask {
+        try await send(
+            "GET", ["v1", "sessions", session, "tasks", String(number)],
+            query: waiting > 0 ? ["wait": String(waiting)] : [:])
+    }
+
+    /// A part of the session's tasks, from a cursor on.
+    public func tasks(in session: String, cursor: String? = nil, limit: Int = 100) async throws -> Page<SessionTask> {
+        var query = ["limit": String(limit)]
+        query["cursor"] = cursor
+        return try await send("GET", ["v1", "sessions", session, "tasks"], query: query)
+    }
+
+    /// What can be told a task that is not completed.
+    public enum Command: String, Sendable, CaseIterable {
+        /// Stops it, bytes kept.
+        case suspend
+        /// Starts it, or tries again at once.
+        case resume
+        /// Ends it.
+        case cancel
+    }
+
+    /// Tells a task what to do.
+    public func command(_ command: Command, task number: Int64, in session: String) async throws -> SessionTask {
+        try await send("POST", ["v1", "sessions", session, "tasks", String(number), command.rawValue])
+    }
+
+    // MARK: Events
+
+    /// Events after a number, by default after what is acknowledged; with `waiting` seconds, once there is one.
+    ///
+    /// While it waits, the app counts as attached and is not launched.
+    public func eventPage(
+        of session: String, after seq: Int64? = nil, waiting: Int = 0, limit: Int = 100
+    ) async throws -> EventPage {
+        var query = ["limit": String(limit)]
+        query["after"] = seq.map { String($0) }
+        if waiting > 0 { query["wait"] = String(waiting) }
+        return try await send("GET", ["v1", "sessions", session, "events"], query: query)
+    }
+
+    /// The session's events in order, from what is acknowledged on, without an end.
+    ///
+    /// Acknowledge each when it is handled: what is not acknowledged comes again after a restart.
+    public func events(of session: String) -> Events { Events(client: self, session: session) }
+
+    /// Acknowledges all events up to a number.
+    public func acknowledge(through seq: Int64, in session: String) async throws {
+        _ = try await exchange(
+            "POST", ["v1", "sessions", session, "events", "ack"], body: EventAck(through: seq).jsonBytes)
+    }
+
+    /// Calls the completion handler of a launch.
+    public func completeLaunch(_ launchId: String, through seq: Int64? = nil) async throws -> Launch {
+        try await send(
+            "POST", ["v1", "launches", launchId, "complete"], body: LaunchCompletion(through: seq).jsonBytes)
+    }
+
+    /// Up to a hundred launches of the app.
+    public func launches() async throws -> [Launch] {
+        let page: Page<Launch> = try await send("GET", ["v1", "launches"])
+        return page.items
+    }
+
+    // MARK: Bytes
+
+    /// Stores a body that tasks can send.
+    public func storeBody(_ bytes: [UInt8], mediaType: String = "application/octet-stream") async throws -> StoredBody {
+        try await send("POST", ["v1", "bodies"], body: bytes, mediaType: mediaType)
+    }
+
+    /// The bytes of a finished download.
+    public func content(ofTask number: Int64, in session: String) async throws -> [UInt8] {
+        try await exchange("GET", ["v1", "sessions", session, "tasks", String(number), "content"])
+    }
+
+    // MARK: Exchanges
+
+    private func send<Answer: JSONReadable>(
+        _ method: String, _ path: [String], query: [String: String] = [:], body: [UInt8]? = nil,
+        mediaType: String = "application/json"
+    ) async throws -> Answer {
+        let bytes = try await exchange(method, path, query: query, body: body, mediaType: mediaType)
+        do {
+            return try Answer(parsing: bytes, .tolerant)
+        } catch {
+            throw ClientError.unreadableAnswer("\(error)")
+        }
+    }
+
+    /// One request; the body of its answer, or the problem it tells.
+    private func exchange(
+        _ method: String, _ path: [String], query: [String: String] = [:], body: [UInt8]? = nil,
+        mediaType: String = "application/json"
+    ) async throws -> [UInt8] {
+        var request = URLRequest(url: try url(path, query))
+        request.httpMethod = method
+        request.timeoutInterval = 90
+        request.setValue("Bearer \(key)", forHTTPHeaderField: "Authorization")
+        if let body {
+            request.setValue(mediaType, forHTTPHeaderField: "Content-Type")
+            request.httpBody = Data(body)
+        }
+        let (data, response) = try await URLSession.shared.data(for: request)
+        let status = (response as? HTTPURLResponse)?.statusCode ?? 0
+        guard (200..<300).contains(status) else {
+            if let problem = try? Problem(parsing: Array(data), .tolerant) { throw problem }
+            throw ClientError.status(status)
+        }
+        return Array(data)
+    }
+
+    private func url(_ path: [String], _ query: [String: String]) throws -> URL {
+        let segments = path.map { Self.encode($0) }.joined(separator: "/")
+        let pairs = query.sorted { $0.key < $1.key }.map { "\($0.key)=\(Self.encode($0.value))" }
+        let text = pairs.isEmpty ? segments : segments + "?" + pairs.joined(separator: "&")
+        var base = base.absoluteString
+        if base.hasSuffix("/") { base.removeLast() }
+        guard let url = URL(string: "\(base)/\(text)") else { throw ClientError.badURL(text) }
+        return url
+    }
+
+    /// Percent-encodes all but unreserved characters (RFC 3986 section 2.3).
+    private static func encode(_ text: String) -> String {
+        text.utf8.map { byte in
+            let isPlain =
+                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+                || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
+            if isPlain { return String(UnicodeScalar(byte)) }
+            let digits = String(byte, radix: 16, uppercase: true)
+            return digits.count < 2 ? "%0\(digits)" : "%\(digits)"
+        }.joined()
+    }
+}
+
+/// What went wrong between the client and the service.
+public enum ClientError: Error, Sendable, Hashable {
+    /// No URL can be made of this.
+    case badURL(String)
+    /// A status that is no success, without a problem that could be read.
+    case status(Int)
+    /// An answer that is not what the route answers.
+    case unreadableAnswer(String)
+}

@@ -1,0 +1,37 @@
+public import Wire
+
+/// A session's events in order, read by long polls, without an end.
+public struct Events: AsyncSequence, Sendable {
+    let client: Client
+    let session: String
+
+    /// Starts after what is acknowledged.
+    public func makeAsyncIterator() -> Iterator { Iterator(client: client, session: session) }
+
+    /// The place of one reader.
+    public struct Iterator: AsyncIteratorProtocol {
+        let client: Client
+        let session: String
+        private var last: Int64?
+        /// What is read and not handed out, the next one last.
+        private var read: [Event] = []
+
+        init(client: Client, session: String) {
+            self.client = client
+            self.session = session
+        }
+
+        /// The next event, once there is one.
+        ///
+        /// - Throws: `CancellationError` when the task is cancelled, else what ``Client`` throws.
+        public mutating func next() async throws -> Event? {
+            while read.isEmpty {
+                try Task.checkCancellation()
+                read = try await client.eventPage(of: session, after: last, waiting: 30).items.reversed()
+            }
+            let event = read.removeLast()
+            last = event.seq
+            return event
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import FoundationEssentials
+import Glibc
+import URLSessionClient
+import Wire
+
+/// `urlsession`: the service from a shell.
+enum CommandLineTool {
+    private static let usage = """
+        usage: urlsession COMMAND …
+
+          open SESSION                      create or reconnect a session
+          sessions                          list the app's sessions
+          download SESSION URL [FILE]       hand over a download; with FILE, wait and save it
+          upload SESSION FILE URL           store a file and hand over its upload
+          tasks SESSION                     list tasks
+          suspend|resume|cancel SESSION N   tell a task what to do
+          events SESSION [--follow]         print events; --follow waits for more and acknowledges them
+          ack SESSION SEQ                   acknowledge events
+          launches                          list launches
+          complete LAUNCH                   complete a launch
+
+        URLSESSION_URL (http://127.0.0.1:8080) names the service, URLSESSION_KEY (dev) the app's key.
+        """
+
+    /// Runs one command and answers with the process's exit status: 0, 1 when refused, 64 for a wrong call.
+    static func run(_ arguments: [String]) async -> Int32 {
+        guard let client = client() else {
+            complain("URLSESSION_URL is not a URL")
+            return 64
+        }
+        do {
+            guard try await perform(arguments, client) else {
+                complain(usage)
+                return 64
+            }
+            return 0
+        } catch let problem as Problem {
+            complain("\(problem.title): \(problem.detail)")
+            for entry in problem.errors { complain("  \(entry.pointer): \(entry.detail)") }
+        } catch {
+            complain("\(error)")
+        }
+        return 1
+    }
+
+    private static func client() -> Client? {
+        let url = environment("URLSESSION_URL") ?? "http://127.0.0.1:8080"
+        return URL(string: url).map { Client(url: $0, key: environment("URLSESSION_KEY") ?? "dev") }
+    }
+
+    /// - Returns: Whether there is such a command with these arguments.
+    private static func perform(_ arguments: [String], _ client: Client) async throws -> Bool {
+        let words = arguments.dropFirst()
+        switch (arguments.first, words.count) {
+        case ("open", 1): show(try await client.openSession(words[1]))
+        case ("sessions", 0): for session in try await client.sessions() { show(session) }
+        case ("download", 2...3): try await download(words[1], words[2], file: words.count > 2 ? words[3] : nil, client)
+        case ("upload", 3): try await upload(words[1], file: words[2], to: words[3], client)
+        case ("tasks", 1): try await listTasks(words[1], client)
+        case ("suspend", 2), ("resume", 2), ("cancel", 2):
+            guard let command = Client.Command(rawValue: arguments[0]), let number = Int64(words[2]) else {
+                return false
+            }
+            show(try await client.command(command, task: number, in: words[1]))
+        case ("events", 1): for event in try await client.eventPage(of: words[1], limit: 1000).items { show(event) }
+        case ("events", 2) where words[2] == "--follow": try await follow(words[1], client)
+        case ("ack", 2):
+            guard let seq = Int64(words[2]) else { return false }
+            try await client.acknowledge(through: seq, in: words[1])
+        case ("launches", 0): for launch in try await client.launches() { say(text(launch)) }
+        case ("complete", 1): say(text(try await client.completeLaunch(words[1])))
+        default: return false
+        }
+        return true
+    }
+
+    private static func download(_ session: String, _ url: String, file: String?, _ client: Client) async throws {
+        var task = try await client.createTask(.download(TransferRequest(url: url)), in: session)
+        guard let file else { return show(task) }
+        while task.state != .completed {
+            task = try await client.task(task.taskIdentifier, in: session, waiting: 30)
+        }
+        show(task)
+        guard task.content != nil else { return }
+        try Data(try await client.content(ofTask: task.taskIdentifier, in: session)).write(to: URL(filePath: file))
+    }
+
+    private static func upload(_ session: String, file: String, to url: String, _ client: Client) async throws {
+        let body = try await client.storeBody(Array(try Data(contentsOf: URL(filePath: file))))
+        show(try await client.createTask(.upload(TransferRequest(url: url), body: .id(body.id)), in: session))
+    }
+
+    private static func listTasks(_ session: String, _ client: Client) async throws {
+        var cursor: String?
+        repeat {
+            let page = try await client.tasks(in: session, cursor: cursor, limit: 1000)
+            for task in page.items { show(task) }
+            cursor = page.nextCursor
+        } while cursor != nil
+    }
+
+    private static func follow(_ session: String, _ client: Client) async throws {
+        for try await event in client.events(of: session) {
+            show(event)
+            if let seq = event.seq { try await client.acknowledge(through: seq, in: session) }
+        }
+    }
+
+    // MARK: Words
+
+    private static func show(_ session: Session) {
+        let counts = session.taskCounts
+        say("\(session.identifier)\t\(session.state)\trunning \(counts.running)\tcompleted \(counts.completed)")
+    }
+
+    private static func show(_ task: SessionTask) {
+        let state = task.outcome.map { "\($0)" } ?? task.phase.map { "\($0)" } ?? "\(task.state)"
+        say("\(task.taskIdentifier)\t\(state)\t\(task.countOfBytesReceived)\t\(task.originalRequest.url)")
+    }
+
+    private static func show(_ event: Event) {
+        say("\(event.seq.map { String($0) } ?? "-")\t\(event.type)\t\(event.taskIdentifier.map { String($0) } ?? "-")")
+    }
+
+    private static func text(_ launch: Launch) -> String {
+        "\(launch.launchId)\t\(launch.kind)\t\(launch.state)\tattempts \(launch.attempts.count)"
+    }
+
+    private static func say(_ line: String) { write(line, to: STDOUT_FILENO) }
+
+    private static func complain(_ line: String) { write(line, to: STDERR_FILENO) }
+
+    private static func write(_ line: String, to descriptor: Int32) {
+        let bytes = Array((line + "\n").utf8)
+        _ = Glibc.write(descriptor, bytes, bytes.count)
+    }
+
+    private static func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+}
