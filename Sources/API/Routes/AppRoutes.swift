@@ -16,10 +16,10 @@ struct AppRoutes {
                 try await call.showApp(call.namedApp())
             },
             server.route("PATCH", "/v1/apps/{app}", .operator, body: .json, change),
-            server.route("DELETE", "/v1/apps/{app}", .operator, delete),
+            server.route("DELETE", "/v1/apps/{app}", .operator, body: .empty, delete),
             server.route("GET", "/v1/apps/{app}/keys", .operator, query: ["limit", "cursor"], listKeys),
             server.route("POST", "/v1/apps/{app}/keys", .operator, body: .json, createKey),
-            server.route("DELETE", "/v1/apps/{app}/keys/{keyIdentifier}", .operator, revokeKey),
+            server.route("DELETE", "/v1/apps/{app}/keys/{keyIdentifier}", .operator, body: .empty, revokeKey),
         ]
     }
 

@@ -12,7 +12,7 @@ struct AttachmentRoutes {
     var routes: [Route] {
         [
             server.route("POST", Self.path, .events, body: .json, attach),
-            server.route("DELETE", Self.path, .events, query: ["epoch"], detach),
+            server.route("DELETE", Self.path, .events, query: ["epoch"], body: .empty, detach),
         ]
     }
 

@@ -18,7 +18,7 @@ struct SessionRoutes {
             server.route("GET", path, .readOrEvents) { call in try await call.showSession(call.session()) },
             server.route("PUT", path, .write, body: .json, open),
             server.route("PATCH", path, .write, body: .json, change),
-            server.route("DELETE", path, .write) { call in
+            server.route("DELETE", path, .write, body: .empty) { call in
                 let session = try await call.sessionAsExpected()
                 return try await call.showSession(call.service.deleteSession(session.id), status: 202)
             },

@@ -1,0 +1,124 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import API
+
+@Suite struct SessionRoutesTests {
+    @Test func `PUT creates, then reconnects; POST only creates`() async throws {
+        try await ServedAPI.run { api async throws in
+            let created = try await api.dev.put("/v1/sessions/s", ["sessionDescription": "first"])
+            #expect(created.status == 201)
+            #expect(created.fields["Location"] == "/v1/sessions/s")
+            #expect(created.json["configuration"]["timeoutIntervalForRequest"].int == 60)
+            #expect(created.json["incarnation"].int == 1)
+            let found = try await api.dev.put("/v1/sessions/s", ["sessionDescription": "second"])
+            #expect(found.status == 200)
+            #expect(found.json["sessionDescription"].string == "second")
+            #expect(try await api.dev.put("/v1/sessions/s", [:]).json["sessionDescription"].string == "second")
+            let exists = try await api.dev.post("/v1/sessions", ["identifier": "s"])
+            #expect(exists.status == 409)
+            #expect(exists.code == "session-exists")
+            #expect(try await api.dev.put("/v1/sessions/a%2Fb", [:]).status == 422)
+        }
+    }
+
+    @Test func `Another configuration is refused and the members named`() async throws {
+        try await ServedAPI.run { api async throws in
+            let configuration: JSON = ["configuration": ["isDiscretionary": true, "timeoutIntervalForRequest": 30]]
+            #expect(try await api.dev.put("/v1/sessions/s", configuration).status == 201)
+            #expect(try await api.dev.put("/v1/sessions/s", configuration).status == 200)
+            #expect(try await api.dev.put("/v1/sessions/s", [:]).status == 200)
+            let other = try await api.dev.put("/v1/sessions/s", ["configuration": ["isDiscretionary": true]])
+            #expect(other.status == 409)
+            #expect(other.code == "configuration-mismatch")
+            #expect(other.pointers == ["/configuration/timeoutIntervalForRequest"])
+            let wrong = try await api.dev.put(
+                "/v1/sessions/t", ["configuration": ["timeoutIntervalForRequest": -1, "proxy": 4, "x": 1]])
+            #expect(wrong.status == 422)
+            #expect(
+                Set(wrong.pointers) == [
+                    "/configuration/timeoutIntervalForRequest", "/configuration/proxy", "/configuration/x",
+                ])
+        }
+    }
+
+    @Test func `A session ends, is readable, and makes room for the next`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
+            let finishing = try await api.dev.post("/v1/sessions/s/finish-tasks-and-invalidate")
+            #expect(finishing.status == 202)
+            #expect(finishing.json["state"].string == "invalidating")
+            #expect(try await api.dev.post("/v1/sessions/s/tasks", api.task()).code == "session-invalidated")
+            #expect(try await api.dev.put("/v1/sessions/s", [:]).code == "session-invalidated")
+            let cancelled = try await api.dev.post("/v1/sessions/s/invalidate-and-cancel", [:])
+            #expect(cancelled.status == 202)
+            #expect(cancelled.json["state"].string == "invalid")
+            #expect(cancelled.json["taskCounts"]["cancelled"].int == 1)
+            let events = try await api.dev.get("/v1/sessions/s/events").json["items"].array ?? []
+            #expect(events.last?["type"].string == "session.didBecomeInvalid")
+            let next = try await api.dev.put("/v1/sessions/s", [:])
+            #expect(next.status == 201)
+            #expect(next.json["incarnation"].int == 2)
+            #expect(next.json["lastEventSeq"].int == 0)
+            #expect(try await api.dev.delete("/v1/sessions/s").status == 202)
+            #expect(try await api.dev.get("/v1/sessions/s").status == 404)
+        }
+    }
+
+    @Test func `Reset answers with the session`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            #expect(try await api.dev.post("/v1/sessions/s/reset").status == 200)
+            let unexpected = try await api.dev.post("/v1/sessions/s/reset", ["x": 1])
+            #expect(unexpected.code == "unknown-member")
+        }
+    }
+
+    @Test func `The app sees itself, changes its webhook, quits and comes back`() async throws {
+        try await ServedAPI.run { api async throws in
+            let app = try await api.dev.get("/v1/app")
+            #expect(app.json["limits"]["tasks"].int == 1_000_000)
+            let tag = try #require(app.etag)
+            #expect(try await api.dev.get("/v1/app", headers: [("If-None-Match", tag)]).status == 304)
+            let changed = try await api.dev.patch(
+                "/v1/app", ["webhook": ["url": "https://example.com/hook", "includeEvents": 5]],
+                headers: [("If-Match", tag)])
+            #expect(changed.status == 200)
+            #expect(changed.json["webhook"]["includeEvents"].int == 5)
+            let plain = try await api.dev.patch("/v1/app", ["webhook": ["url": "http://example.com/hook"]])
+            #expect(plain.status == 422)
+            #expect(plain.pointers == ["/webhook/url"])
+            #expect(try await api.dev.patch("/v1/app", ["limits": ["tasks": 5]]).code == "unknown-member")
+
+            try await api.session()
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
+            let quit = try await api.dev.post("/v1/app/force-quit")
+            #expect(quit.status == 202)
+            #expect(quit.json["state"].string == "forceQuit")
+            let task = try await api.dev.get("/v1/sessions/s/tasks/1")
+            #expect(task.json["outcome"].string == "cancelled")
+            #expect(task.json["error"]["backgroundTaskCancelledReason"].int == 0)
+            #expect(try await api.dev.post("/v1/app/activate").json["state"].string == "active")
+        }
+    }
+
+    @Test func `The operator lists, changes and bounds apps`() async throws {
+        try await ServedAPI.run { api async throws in
+            #expect(try await api.admin.get("/v1/apps?limit=1").json["items"][0]["identifier"].string == "dev")
+            let changed = try await api.admin.patch("/v1/apps/dev", ["limits": ["tasks": 1]])
+            #expect(changed.json["limits"]["tasks"].int == 1)
+            try await api.session()
+            #expect(try await api.dev.post("/v1/sessions/s/tasks", api.task()).status == 201)
+            let over = try await api.dev.post("/v1/sessions/s/tasks", api.task())
+            #expect(over.status == 429)
+            #expect(over.code == "too-many-tasks")
+            #expect(over.fields["Retry-After"] != nil)
+            let keys = try await api.admin.get("/v1/apps/dev/keys")
+            #expect(keys.json["items"][0]["keyIdentifier"].string == "first")
+            #expect(!keys.json["items"][0].has("apiKey"))
+            #expect(try await api.admin.get("/v1/apps/none").status == 404)
+        }
+    }
+}

@@ -1,0 +1,275 @@
+import Base
+import Core
+import Service
+import TestSupport
+import Testing
+
+@testable import API
+
+@Suite struct TaskRoutesTests {
+    @Test func `A task is created once for its clientTaskId`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            let path = "/v1/sessions/s/tasks"
+            let created = try await api.dev.post(path, api.task(client: "a"))
+            #expect(created.status == 201)
+            #expect(created.fields["Location"] == "/v1/sessions/s/tasks/1")
+            #expect(created.json["state"].string == "suspended")
+            let again = try await api.dev.post(path, api.task(client: "a"))
+            #expect(again.status == 200)
+            #expect(again.json["taskIdentifier"].int == 1)
+            #expect(again.json["existing"].bool == true)
+            let other = try await api.dev.post(path, api.task("https://example.com/b", client: "a"))
+            #expect(other.status == 409)
+            #expect(other.code == "client-task-conflict")
+            #expect(other.pointers == ["/clientTaskId"])
+        }
+    }
+
+    @Test func `Faults are told all at once, where they stand`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            let path = "/v1/sessions/s/tasks"
+            let wrong = try await api.dev.post(
+                path, ["kind": "download", "request": ["url": "ftp://x/"], "priority": 2, "colour": "red"])
+            #expect(wrong.status == 422)
+            #expect(Set(wrong.pointers) == ["/request/url", "/priority", "/colour"])
+            let upload: JSON = [
+                "kind": "upload", "request": ["url": "https://example.com/"], "body": ["id": "body_none"],
+            ]
+            let missing = try await api.dev.post(path, upload)
+            #expect(missing.status == 422)
+            #expect(missing.pointers == ["/body/id"])
+            let relay: JSON = ["kind": "upload", "request": ["url": "https://example.com/"], "body": ["task": 9]]
+            #expect(try await api.dev.post(path, relay).pointers == ["/body/task"])
+            #expect(
+                try await api.dev.post(path, ["kind": "download", "resumeData": "nonsense"]).pointers == ["/resumeData"]
+            )
+            #expect(try await api.dev.get("/v1/sessions/s/tasks").json["items"].array?.isEmpty == true)
+        }
+    }
+
+    @Test func `Commands repeat, end with completion, and honour If-Match`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            let path = "/v1/sessions/s/tasks/1"
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
+            for _ in 0..<2 {
+                let resumed = try await api.dev.post(path + "/resume")
+                #expect(resumed.status == 200)
+                #expect(resumed.json["state"].string == "running")
+                #expect(resumed.json["phase"].string == "queued")
+            }
+            let running = try await api.dev.get(path)
+            #expect(
+                try await api.dev.get(path, headers: [("If-None-Match", try #require(running.etag))]).status == 200)
+            for _ in 0..<2 {
+                #expect(try await api.dev.post(path + "/suspend", [:]).json["state"].string == "suspended")
+            }
+            #expect(try await api.dev.post(path + "/cancel", headers: [("If-Match", "\"r0\"")]).status == 412)
+            let cancelled = try await api.dev.post(path + "/cancel")
+            #expect(cancelled.status == 202)
+            #expect(cancelled.json["error"]["code"].int == -999)
+            for verb in ["suspend", "resume", "cancel"] {
+                let late = try await api.dev.post("\(path)/\(verb)")
+                #expect(late.status == 409)
+                #expect(late.code == "task-completed")
+            }
+            let late = try await api.dev.post(path + "/cancel", ["byProducingResumeData": true])
+            #expect(late.code == "task-completed")
+            let done = try await api.dev.get(path)
+            #expect(
+                try await api.dev.get(path, headers: [("If-None-Match", try #require(done.etag))]).status == 304)
+            #expect(try await api.dev.patch(path, ["taskDescription": "late"]).status == 200)
+            #expect(try await api.dev.patch(path, ["priority": 1]).code == "task-completed")
+        }
+    }
+
+    @Test func `A completed task is made anew`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task(client: "a"))
+            let path = "/v1/sessions/s/tasks/1"
+            #expect(try await api.dev.post(path + "/retry").status == 422)
+            _ = try await api.dev.post(path + "/cancel")
+            let retried = try await api.dev.post(path + "/retry")
+            #expect(retried.status == 201)
+            #expect(retried.json["retryOf"].int == 1)
+            #expect(retried.fields["Location"] == "/v1/sessions/s/tasks/2")
+            for number in ["0", "01", "x", "99", "-1"] {
+                #expect(try await api.dev.get("/v1/sessions/s/tasks/\(number)").status == 404)
+            }
+        }
+    }
+
+    @Test func `Members of a task change, null takes them away`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
+            let path = "/v1/sessions/s/tasks/1"
+            let changed = try await api.dev.patch(
+                path,
+                [
+                    "priority": 0.9, "taskDescription": "x", "metadata": ["a": "1"],
+                    "request": ["url": "https://example.com/new"],
+                ])
+            #expect(changed.status == 200)
+            #expect(changed.json["priority"].double == 0.9)
+            #expect(changed.json["metadata"]["a"].string == "1")
+            #expect(changed.json["originalRequest"]["url"].string == "https://example.com/new")
+            #expect(changed.json["revision"].int == 2)
+            let cleared = try await api.dev.patch(path, ["taskDescription": nil])
+            #expect(cleared.json["taskDescription"].isNull)
+            #expect(try await api.dev.patch(path, ["request": ["url": "nonsense"]]).pointers == ["/request/url"])
+        }
+    }
+
+    @Test func `A batch makes all or none, and says where it fails`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            let path = "/v1/sessions/s/tasks/batch"
+            let faulty = try await api.dev.post(
+                path, ["tasks": [api.task(), api.task("ftp://x/"), ["kind": "download"]]])
+            #expect(faulty.status == 422)
+            #expect(Set(faulty.pointers) == ["/tasks/1/request/url", "/tasks/2/request"])
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task(client: "a"))
+            let conflict = try await api.dev.post(
+                path, ["tasks": [api.task(), api.task("https://example.com/b", client: "a")]])
+            #expect(conflict.status == 409)
+            #expect(conflict.pointers == ["/tasks/1/clientTaskId"])
+            #expect(try await api.dev.get("/v1/sessions/s/tasks").json["items"].array?.count == 1)
+
+            let batch = try await api.dev.post(path, ["tasks": [api.task(client: "a"), api.task(), api.task()]])
+            #expect(batch.status == 201)
+            #expect(batch.json["created"].int == 2)
+            #expect(batch.json["firstTaskIdentifier"].int == 2)
+            #expect(batch.json["lastTaskIdentifier"].int == 3)
+            #expect(batch.json["items"][0]["existing"].bool == true)
+            let minimal = try await api.dev.post(path + "?return=minimal", ["tasks": [api.task(client: "a")]])
+            #expect(minimal.json["firstTaskIdentifier"].isNull)
+            #expect(!minimal.json.has("items"))
+            #expect(try await api.dev.post(path + "?return=all", ["tasks": [api.task()]]).status == 422)
+            #expect(try await api.dev.post(path, ["tasks": []]).status == 422)
+        }
+    }
+
+    @Test func `Ten thousand tasks are one request`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            let batch: JSON = ["tasks": .array((0..<10_000).map { api.task("https://example.com/\($0)") })]
+            let answer = try await api.dev.post("/v1/sessions/s/tasks/batch?return=minimal", batch)
+            #expect(answer.status == 201)
+            #expect(answer.json["lastTaskIdentifier"].int == 10_000)
+        }
+    }
+
+    @Test func `Lists are filtered, and whole sessions commanded`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            let path = "/v1/sessions/s/tasks"
+            for index in 1...4 {
+                var task = api.task(client: "c\(index)")
+                task["group"] = .string(index < 3 ? "left" : "right")
+                _ = try await api.dev.post(path, task)
+            }
+            #expect(try await api.dev.get(path + "?group=left").json["items"].array?.count == 2)
+            #expect(
+                try await api.dev.get(path + "?clientTaskId=c3").json["items"][0]["taskIdentifier"].int == 3)
+            #expect(try await api.dev.get(path + "?state=sleeping").pointers == ["state"])
+            let resumed = try await api.dev.post(path + "/resume", ["group": "left"])
+            #expect(resumed.status == 200)
+            #expect(resumed.json == ["matched": 2, "changed": 2])
+            #expect(try await api.dev.get(path + "?state=running").json["items"].array?.count == 2)
+            #expect(try await api.dev.post(path + "/suspend").json["changed"].int == 2)
+            #expect(try await api.dev.post(path + "/cancel", ["group": "right"]).json["changed"].int == 2)
+            #expect(try await api.dev.get(path + "?outcome=cancelled").json["items"].array?.count == 2)
+            #expect(try await api.dev.post(path + "/retry", ["outcome": "cancelled"]).json["changed"].int == 2)
+            #expect(try await api.dev.get(path).json["items"].array?.count == 6)
+        }
+    }
+
+    @Test func `Waiting for a task ends with its completion or its next revision`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
+            let path = "/v1/sessions/s/tasks/1"
+            #expect(try await api.dev.get(path + "?wait=0").status == 200)
+            #expect(try await api.dev.get(path + "?wait=61").status == 422)
+            async let newer = api.dev.get(path + "?wait=60&revision=1")
+            async let completed = api.dev.get(path + "?wait=60")
+            try await eventually("both wait") {
+                try await api.service.hub.tasks.countOfWatches(
+                    of: api.service.task(1, in: api.service.session("s", app: AppID(1)).id).id) == 2
+            }
+            _ = try await api.dev.patch(path, ["priority": 1])
+            #expect(try await newer.json["revision"].int == 2)
+            _ = try await api.dev.post(path + "/cancel")
+            #expect(try await completed.json["state"].string == "completed")
+        }
+    }
+
+    @Test func `Lines are answered one by one, in order`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task(client: "old"))
+            let lines =
+                [
+                    api.task(client: "a").description, api.task("ftp://x/", client: "b").description, "{nonsense",
+                    api.task("https://example.com/other", client: "old").description, "",
+                    api.task(client: "old").description,
+                    api.task(client: "c").description,
+                ].joined(separator: "\n")
+            let headers = [("Content-Type", "application/x-ndjson"), ("Idempotency-Key", "ignored")]
+            let answer = try await api.dev.send("POST", "/v1/sessions/s/tasks", headers: headers, body: bytes(lines))
+            #expect(answer.status == 200)
+            #expect(answer.fields["Content-Type"] == "application/x-ndjson")
+            let results = try answer.text.split(separator: "\n").map { try JSON(parsing: String($0)) }
+            #expect(results.map { $0["status"].int } == [201, 422, 400, 409, 200, 201])
+            #expect(results[0]["taskIdentifier"].int == 2)
+            #expect(results[1]["problem"]["errors"][0]["pointer"].string == "/request/url")
+            #expect(results[2]["problem"]["code"].string == "malformed-json")
+            #expect(results[3]["problem"]["code"].string == "client-task-conflict")
+            #expect(results[3]["clientTaskId"].string == "old")
+            #expect(results[4]["existing"].bool == true)
+            #expect(results[5]["taskIdentifier"].int == 3)
+        }
+    }
+
+    @Test func `Lines are committed as they arrive`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            let headers = [("Content-Type", "application/x-ndjson"), ("Transfer-Encoding", "chunked")]
+            let exchange = try await api.dev.begin("POST", "/v1/sessions/s/tasks", headers: headers)
+            func send(_ lines: String) async throws {
+                try await exchange.send(bytes("\(String(lines.utf8.count, radix: 16))\r\n\(lines)\r\n"))
+            }
+            let line = api.task().description + "\n"
+            try await send(String(repeating: line, count: 600))
+            try await eventually("the first group") {
+                try await api.dev.get("/v1/sessions/s").json["taskCounts"]["suspended"].int ?? 0 >= 500
+            }
+            try await send(line)
+            try await exchange.send(bytes("0\r\n\r\n"))
+            let answer = try await exchange.answer()
+            #expect(answer.text.split(separator: "\n").count == 601)
+        }
+    }
+
+    @Test func `Lines are cut wherever the pieces end`() {
+        var splitter = LineSplitter(limit: 4)
+        func texts(_ lines: [LineSplitter.Line]) -> [String] {
+            lines.map { line in
+                switch line {
+                case .bytes(let bytes): String(decoding: bytes, as: UTF8.self)
+                case .tooLong: "too long"
+                }
+            }
+        }
+        #expect(texts(splitter.take(bytes("a"))) == [])
+        #expect(texts(splitter.take(bytes("b\n\r\n\ncd"))) == ["ab"])
+        #expect(texts(splitter.take(bytes("efg"))) == [])
+        #expect(texts(splitter.take(bytes("hij\nkl\nmn"))) == ["too long", "kl"])
+        #expect(splitter.finish().map { texts([$0]) } == ["mn"])
+        #expect(splitter.finish() == nil)
+    }
+}
