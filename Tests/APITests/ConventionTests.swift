@@ -150,15 +150,28 @@ import Testing
     }
 
     @Test func `A key that asks too often hears 429 and when to come again`() async throws {
-        try await ServedAPI.run {
-            $0.rateLimit = 3
-        } _: { api async throws in
-            var statuses: [Int] = []
-            for _ in 0..<8 { statuses.append(try await api.dev.get("/v1/sessions").status) }
-            #expect(statuses.prefix(3) == [200, 200, 200])
-            #expect(statuses.contains(429))
+        try await ServedAPI.run(configured: { $0.rateLimit = 1 }) { api async throws in
+            let refused = try await eventually("a refusal") {
+                try await withThrowingTaskGroup(of: APIClient.Answer.self) { group in
+                    for _ in 0..<4 { group.addTask { try await api.dev.get("/v1/sessions") } }
+                    return try await group.first { $0.status == 429 }
+                }
+            }
+            #expect(refused.code == "rate-limited")
+            #expect(refused.fields["Retry-After"] == "1")
             #expect(try await api.admin.get("/v1/apps").status == 200)
         }
+    }
+
+    @Test func `A second's worth of requests is at hand, and comes back with time`() {
+        let time = ManualClock()
+        let limiter = RateLimiter(perSecond: 2, clock: time.clock)
+        #expect([1, 2, 3].map { _ in limiter.admit("a") } == [true, true, false])
+        #expect(limiter.admit("b"))
+        time.advance(by: 500)
+        #expect([1, 2].map { _ in limiter.admit("a") } == [true, false])
+        time.advance(by: 60_000)
+        #expect([1, 2, 3].map { _ in limiter.admit("a") } == [true, true, false])
     }
 
     @Test func `A cursor opens only where it was made`() {
