@@ -62,6 +62,11 @@ package final class Outlet: Sendable {
             to: task.session)
     }
 
+    /// Wakes the streams of a session, which from now on have progress to sample.
+    func transferBegan(in session: SessionID) {
+        if hub.hasStreams(session) { hub.sessions.signal(session) }
+    }
+
     func isAttached(_ session: SessionID) -> Bool { attendance.presence(of: session).isAttached }
 
     /// Whether new content may be written: above the floor of free bytes.

@@ -29,6 +29,8 @@ package actor Scheduler {
     var transfers: [TaskID: Transfer] = [:]
     private var tasksOfExchanges: [ExchangeID: TaskID] = [:]
     var settlements: [Settlement] = []
+    /// Those of them that a commit under way stores.
+    private var beingStored: [Settlement] = []
     private var lanes: [Int64: FairShare.Lane] = [:]
     private var configurations: [SessionID: SessionConfiguration] = [:]
     private var webhooks: [AppID: Bool] = [:]
@@ -300,6 +302,7 @@ package actor Scheduler {
         tasksOfExchanges[exchange] = id
         live.began(
             id, session: transfer.task.session, exchange: exchange, offset: transfer.resuming?.offset ?? 0)
+        outlet.transferBegan(in: transfer.task.session)
         engine.start(
             transfer.request(folder: folder, settings: settings, bandwidthLimit: bandwidthShare(of: transfer)))
     }
@@ -343,6 +346,8 @@ package actor Scheduler {
     private func advance(_ group: inout ThrowingDiscardingTaskGroup<any Error>) async throws {
         let batch = settlements
         settlements = []
+        beingStored = batch
+        defer { beingStored = [] }
         let jars = cookies.takeChanged()
         let runningLanes = lanes
         let free = wantsTasks ? settings.maximumTransfers - transfers.count : 0
@@ -485,11 +490,13 @@ package actor Scheduler {
 
     /// Whether a task's transfer, or what it left to store, is still under way.
     func isTransferring(_ task: TaskID) -> Bool {
-        transfers[task] != nil || settlements.contains { $0.task == task } || !inbox.isEmpty
+        transfers[task] != nil || (settlements + beingStored).contains { $0.task == task } || !inbox.isEmpty
     }
 
     /// Whether nothing is under way and everything is stored.
-    package var isIdle: Bool { transfers.isEmpty && settlements.isEmpty && !cookies.haveChanged && inbox.isEmpty }
+    package var isIdle: Bool {
+        transfers.isEmpty && settlements.isEmpty && beingStored.isEmpty && !cookies.haveChanged && inbox.isEmpty
+    }
 }
 
 extension Origin {

@@ -82,7 +82,7 @@ extension TaskCreation: JSONReadable {
         let isDownload = kind != .upload
         request = reader.optionalObject("request") { TransferRequest(reading: &$0, forDownload: isDownload) }
         body = reader.optionalObject("body")
-        resumeData = reader.optionalString("resumeData", .length(1...4096))
+        resumeData = reader.optionalString("resumeData", .length(1...262_144))
         let word: TaskState = reader.word("state", default: .running)
         state = word
         clientTaskId = reader.optionalString("clientTaskId", .plain(1...256))
