@@ -68,13 +68,14 @@ def run(scratch):
     with Service(scratch / "launches") as service:
         api = service.api()
         api("PATCH", "/v1/app", {"webhook": {"url": receiver.url}})
-        for number in range(RUNS):
+        # The first is not counted: for 5 s after a start the service waits for apps that were attached before it.
+        for number in range(RUNS + 1):
             api("PUT", f"/v1/sessions/bench-{number}", {})
             api("POST", f"/v1/sessions/bench-{number}/tasks", {"kind": "download", "request": {"url": origin.url}})
             sent = origin.moments.get(timeout=30)
             latencies.append((receiver.moments.get(timeout=30) - sent) * 1000)
     origin.listener.close()
     receiver.listener.close()
-    latencies.sort()
+    latencies = sorted(latencies[1:])
     yield ("(e) last byte to webhook, median", f"{statistics.median(latencies):.1f} ms", f"{RUNS} runs")
     yield ("(e) last byte to webhook, p99", f"{latencies[int(RUNS * 0.99) - 1]:.1f} ms", f"worst {latencies[-1]:.1f} ms")
