@@ -39,7 +39,10 @@ package final class APIServer: Sendable {
             AppRoutes(server: self).routes, OwnAppRoutes(server: self).routes, SessionRoutes(server: self).routes,
             TaskRoutes(server: self).routes, BatchRoutes(server: self).routes, EventRoutes(server: self).routes,
             AttachmentRoutes(server: self).routes,
-            systemRoutes, bodyRoutes, contentRoutes, questionRoutes, credentialRoutes,
+            SystemRoutes(server: self).routes, BodyRoutes(server: self).routes, ContentRoutes(server: self).routes,
+            LaunchRoutes(server: self).routes, QuestionRoutes(server: self).routes,
+            CredentialRoutes(server: self).routes, RefreshRoutes(server: self).routes,
+            ConditionsRoutes(server: self).routes,
         ]
         return groups.flatMap { $0 }
     }

@@ -14,7 +14,7 @@ extension Wire.Event {
 }
 
 /// What events say, and the parts of it.
-enum EventContent {
+package enum EventContent {
     static func data(_ record: EventRecord, session: String, urls: PublicURLs) -> JSONText {
         switch record.payload {
         case .question(let question): self.question(question)
@@ -45,7 +45,7 @@ enum EventContent {
         }
     }
 
-    private static func question(_ record: QuestionRecord) -> JSONText {
+    package static func question(_ record: QuestionRecord) -> JSONText {
         let question = record.question
         switch (question.kind, question.protectionSpace, question.request) {
         case (.challenge, let space?, _):
@@ -66,12 +66,12 @@ enum EventContent {
 
     // MARK: Their parts
 
-    static func digest(_ digest: Core.ContentDigest) -> Wire.ContentDigest {
+    package static func digest(_ digest: Core.ContentDigest) -> Wire.ContentDigest {
         Wire.ContentDigest(
             algorithm: Wire.ContentDigest.Algorithm(rawValue: digest.algorithm.rawValue), value: digest.value)
     }
 
-    static func error(_ error: Core.TaskError) -> Wire.TaskError {
+    package static func error(_ error: Core.TaskError) -> Wire.TaskError {
         var wire = Wire.TaskError(
             code: Int64(error.code.rawValue), name: error.code.name, localizedDescription: error.localizedDescription,
             failingURL: error.failingURL, policy: error.policy,
@@ -92,7 +92,7 @@ enum EventContent {
     }
 
     /// The cookies that an origin sets are as good as credentials, and so are hidden.
-    static func response(_ response: Core.TaskResponse) -> Wire.TaskResponse {
+    package static func response(_ response: Core.TaskResponse) -> Wire.TaskResponse {
         Wire.TaskResponse(
             statusCode: Int64(response.statusCode), headers: headers(response.headers.withoutCookies),
             mimeType: response.mimeType,
@@ -101,7 +101,7 @@ enum EventContent {
     }
 
     /// Fields as a map: several lines of one name are joined with commas (RFC 9110 section 5.3).
-    static func headers(_ fields: HTTPFields) -> StringMap {
+    package static func headers(_ fields: HTTPFields) -> StringMap {
         var names: [String: String] = [:]
         var map = StringMap()
         for field in fields.fields {
@@ -113,14 +113,14 @@ enum EventContent {
     }
 
     /// A request with its secrets hidden.
-    static func request(_ request: Core.TransferRequest) -> Wire.TransferRequest {
+    package static func request(_ request: Core.TransferRequest) -> Wire.TransferRequest {
         Wire.TransferRequest(
             url: request.url, method: request.method, headers: headers(request.headers),
             sensitiveHeaders: request.sensitiveHeaders
         ).redacted()
     }
 
-    static func protectionSpace(_ space: Core.ProtectionSpace) -> Wire.ProtectionSpace {
+    package static func protectionSpace(_ space: Core.ProtectionSpace) -> Wire.ProtectionSpace {
         Wire.ProtectionSpace(
             host: space.host, port: Int64(space.port), protocol: space.scheme, realm: space.realm,
             authenticationMethod: AuthenticationMethod(rawValue: space.authenticationMethod.rawValue),

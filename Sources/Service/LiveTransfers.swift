@@ -33,6 +33,13 @@ package final class LiveTransfers: Sendable {
         package var received: Int64
         package var sent: Int64
         package var expected: Int64?
+
+        package init(phase: LivePhase, received: Int64, sent: Int64, expected: Int64?) {
+            self.phase = phase
+            self.received = received
+            self.sent = sent
+            self.expected = expected
+        }
     }
 
     package enum LivePhase: String, Sendable { case connecting, sending, receiving, finalizing }

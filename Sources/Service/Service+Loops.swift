@@ -86,11 +86,15 @@ extension Service {
     }
 
     /// Removes files that a crash left between their making and the commit that tells of them.
+    ///
+    /// Files of this run are about to be told of: only what is older is looked at.
     private func removeOrphans() async throws {
         for relative in DataFolder.folders {
             for name in (try? await engine.disk.list(folder.absolute(relative))) ?? [] {
                 let path = "\(relative)/\(name)"
-                guard !DataFolder.folders.contains(path), try await !store.isNeeded(file: path) else { continue }
+                guard !DataFolder.folders.contains(path), try await !store.isNeeded(file: path),
+                    let changedAt = try? await engine.disk.changedAt(folder.absolute(path)), changedAt < startedAt
+                else { continue }
                 try? await engine.disk.remove(folder.absolute(path))
             }
         }

@@ -46,6 +46,8 @@ package final class Service: Sendable {
     package let live: LiveTransfers
     package let conditions: CurrentConditions
     let draining = Locked(false)
+    /// Files that changed later than that are of this run; by the machine's clock, less what file systems round off.
+    let startedAt = Clock.system.wall() - 100
     /// Drafts of bodies that are being appended to.
     let appending = Locked<Set<String>>([])
 

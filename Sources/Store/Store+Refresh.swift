@@ -2,28 +2,6 @@ import Base
 package import Core
 import SQLite
 
-/// Background refresh of an app as it stands.
-package struct RefreshOverview: Sendable {
-    package var interval: BackgroundRefresh.Interval
-    /// The stricter of the app's and the operator's.
-    package var status: BackgroundRefreshStatus
-    /// Nil when there will be none.
-    package var nextFetchAt: Timestamp?
-    /// Why then, or why not.
-    package var why: String
-    /// The latest first.
-    package var history: [PastFetch]
-}
-
-/// A fetch that was sent.
-package struct PastFetch: Hashable, Sendable {
-    package var launchId: String
-    package var at: Timestamp
-    /// Until the result, or the deadline; nil while it is open.
-    package var duration: Duration?
-    package var result: BackgroundRefresh.Result?
-}
-
 extension Store {
     /// Sets how often an app wants to fetch.
     package func setRefreshInterval(

@@ -103,6 +103,18 @@ extension DiskQueue {
         }
     }
 
+    /// When a file was made, written to or renamed last, in milliseconds since 1970 (`st_ctim`); nil where there is none.
+    package func changedAt(_ path: String) async throws(DiskError) -> Int64? {
+        try await run { () throws(DiskError) in
+            var status = stat()
+            if lstat(path, &status) == 0 {
+                return Int64(status.st_ctim.tv_sec) * 1000 + Int64(status.st_ctim.tv_nsec) / 1_000_000
+            }
+            guard errno == ENOENT else { throw DiskError("lstat", errno: errno) }
+            return nil
+        }
+    }
+
     package func open(_ path: String, _ flags: Int32 = O_RDONLY) async throws(DiskError) -> OpenFile {
         try await run { () throws(DiskError) in try OpenFile.open(path, flags) }
     }

@@ -1,20 +1,15 @@
 import Core
+import Launches
 import Service
 import Wire
 
 /// Writes events as clients read them.
 struct EventEnvelope: Sendable {
     let sessionIdentifier: String
-    /// The service's public URL, without a slash at its end: the base of the URLs in events.
-    let publicURL: String
+    let urls: PublicURLs
 
-    /// A kept event.
-    func event(_ record: EventRecord) -> Event {
-        Event(
-            seq: record.seq, type: Event.Kind(rawValue: record.kind.name), occurredAt: record.occurredAt.rfc3339,
-            sessionIdentifier: sessionIdentifier, taskIdentifier: record.taskIdentifier,
-            clientTaskId: record.clientTaskId, group: record.group, data: data(of: record))
-    }
+    /// A kept event: as in webhooks.
+    func event(_ record: EventRecord) -> Event { Event(record, session: sessionIdentifier, urls: urls) }
 
     /// A message that is not kept: it has no number.
     func event(_ live: LiveEvent) -> Event {
@@ -22,35 +17,6 @@ struct EventEnvelope: Sendable {
         return Event(
             seq: nil, type: type, occurredAt: live.occurredAt.rfc3339, sessionIdentifier: sessionIdentifier,
             taskIdentifier: live.taskIdentifier, clientTaskId: live.clientTaskId, group: live.group, data: data)
-    }
-
-    private func data(of record: EventRecord) -> JSONText {
-        switch record.payload {
-        case .question(let question): question.eventData
-        case .resumed(let resumption):
-            JSONText(
-                EventData.DidResumeAtOffset(
-                    fileOffset: resumption.fileOffset, expectedTotalBytes: resumption.expectedTotalBytes,
-                    cause: resumption.cause))
-        case .finishedDownloading(let content):
-            JSONText(
-                EventData.DidFinishDownloading(
-                    contentURL: contentURL(ofTask: record.taskIdentifier ?? 0), length: content.length,
-                    digest: Wire.ContentDigest(content.digest), expiresAt: content.expiresAt?.rfc3339))
-        case .metrics(let result, let createdAt, let completedAt):
-            JSONText(TaskMetrics(result, createdAt: createdAt, completedAt: completedAt))
-        case .completed(let outcome, let result):
-            JSONText(
-                EventData.DidComplete(
-                    outcome: TaskOutcome(rawValue: outcome.name), error: result.error.map(Wire.TaskError.init),
-                    response: result.response.map(Wire.TaskResponse.init)))
-        case .finishedEvents(let launchId): JSONText(EventData.DidFinishEvents(launchId: launchId))
-        case .becameInvalid: JSONText(EventData.DidBecomeInvalid())
-        }
-    }
-
-    private func contentURL(ofTask number: Int64) -> String {
-        "\(publicURL)/v1/sessions/\(sessionIdentifier)/tasks/\(number)/content"
     }
 
     private static func content(of payload: LiveEvent.Payload) -> (Event.Kind, JSONText) {

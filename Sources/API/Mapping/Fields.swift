@@ -1,4 +1,5 @@
 import Core
+import Launches
 import Wire
 
 extension HTTPFields {
@@ -9,27 +10,8 @@ extension HTTPFields {
 }
 
 extension StringMap {
-    /// Header fields as a JSON object: lines of one name are joined, as RFC 9110 section 5.2 allows.
-    init(_ fields: HTTPFields) {
-        self.init()
-        var names: [String: String] = [:]
-        for field in fields.fields {
-            let name = names[field.name.asciiLowercased] ?? field.name
-            names[field.name.asciiLowercased] = name
-            self[name] = self[name].map { "\($0), \(field.value)" } ?? field.value
-        }
-    }
-
-    /// Header fields of an origin's answer. The cookies it sets are as good as credentials, and so are hidden.
-    init(answer fields: HTTPFields) {
-        self.init(
-            HTTPFields(
-                fields.fields.map { field in
-                    let name = field.name.asciiLowercased
-                    guard name == "set-cookie" || name == "set-cookie2" else { return field }
-                    return HTTPField(name: field.name, value: Wire.SecretHeaders.placeholder)
-                }))
-    }
+    /// Header fields as a JSON object.
+    init(_ fields: HTTPFields) { self = EventContent.headers(fields) }
 
     /// A dictionary, in the order of its names' bytes.
     init(sorted dictionary: [String: String]) {
@@ -43,9 +25,7 @@ extension StringMap {
 }
 
 extension Wire.ContentDigest {
-    init(_ digest: Core.ContentDigest) {
-        self.init(algorithm: Algorithm(rawValue: digest.algorithm.rawValue), value: digest.value)
-    }
+    init(_ digest: Core.ContentDigest) { self = EventContent.digest(digest) }
 }
 
 extension Core.ContentDigest {

@@ -1,4 +1,5 @@
 import Core
+import Launches
 import Service
 import Wire
 
@@ -18,31 +19,6 @@ extension Wire.Question {
             disposition: record.disposition.map { Disposition(rawValue: $0.rawValue) },
             deadline: record.deadline.rfc3339, createdAt: record.createdAt.rfc3339,
             answeredAt: record.answeredAt?.rfc3339)
-    }
-}
-
-extension QuestionRecord {
-    /// The `data` of the event that asks it.
-    var eventData: JSONText {
-        if question.kind == .challenge, let space = question.protectionSpace {
-            return JSONText(
-                AuthenticationChallenge(
-                    questionId: questionId, protectionSpace: Wire.ProtectionSpace(space),
-                    previousFailureCount: Int64(question.previousFailureCount),
-                    proposedCredential: question.proposedUser.map { ProposedCredential(user: $0) },
-                    failureResponse: question.failureResponse.map(Wire.TaskResponse.init), deadline: deadline.rfc3339))
-        }
-        let request = question.request ?? Core.TransferRequest(url: "", method: "GET")
-        return JSONText(
-            DelayedRequest(
-                questionId: questionId, request: Wire.TransferRequest(request), deadline: deadline.rfc3339))
-    }
-}
-
-extension QuestionRecord.State {
-    init?(_ word: Wire.QuestionState) {
-        guard let state = Self.allCases.first(where: { $0.name == word.rawValue }) else { return nil }
-        self = state
     }
 }
 
@@ -115,12 +91,7 @@ extension Core.ProtectionSpace {
 }
 
 extension Wire.ProtectionSpace {
-    init(_ core: Core.ProtectionSpace) {
-        self.init(
-            host: core.host, port: Int64(core.port), protocol: core.scheme, realm: core.realm,
-            authenticationMethod: AuthenticationMethod(rawValue: core.authenticationMethod.rawValue),
-            isProxy: core.isProxy, serverPublicKey: core.serverPublicKey)
-    }
+    init(_ core: Core.ProtectionSpace) { self = EventContent.protectionSpace(core) }
 }
 
 extension StoredCredential {

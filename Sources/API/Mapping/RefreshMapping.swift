@@ -1,4 +1,5 @@
 import Core
+import Launches
 import Wire
 
 extension Core.BackgroundRefresh.Interval {
@@ -18,5 +19,19 @@ extension FetchInterval {
         case .minimum: self = .minimum
         case .seconds(let seconds): self = .seconds(seconds)
         }
+    }
+}
+
+extension Wire.BackgroundRefresh {
+    init(_ overview: RefreshOverview) {
+        self.init(
+            minimumBackgroundFetchInterval: FetchInterval(overview.interval),
+            backgroundRefreshStatus: Wire.BackgroundRefreshStatus(overview.status),
+            nextFetchAt: overview.nextFetchAt?.rfc3339, why: overview.why,
+            history: overview.history.map { fetch in
+                Wire.PastFetch(
+                    launchId: fetch.launchId, at: fetch.at.rfc3339, duration: fetch.duration?.seconds,
+                    result: fetch.result.map { LaunchCompletion.FetchResult($0) })
+            })
     }
 }

@@ -1,4 +1,5 @@
 import Core
+import Launches
 import Wire
 
 extension Wire.TaskProgress {
@@ -43,31 +44,11 @@ extension TaskAttempts.Attempt {
 }
 
 extension Wire.TaskResponse {
-    init(_ core: Core.TaskResponse) {
-        self.init(
-            statusCode: Int64(core.statusCode), headers: StringMap(answer: core.headers), mimeType: core.mimeType,
-            expectedContentLength: core.expectedContentLength, suggestedFilename: core.suggestedFilename,
-            url: core.url)
-    }
+    init(_ core: Core.TaskResponse) { self = EventContent.response(core) }
 }
 
 extension Wire.TaskError {
-    init(_ core: Core.TaskError) {
-        self.init(
-            code: Int64(core.code.rawValue), name: core.code.name, localizedDescription: core.localizedDescription,
-            failingURL: core.failingURL, policy: core.policy, underlying: core.underlying.map(Underlying.init))
-        backgroundTaskCancelledReason = core.backgroundTaskCancelledReason.map(Int64.init)
-        networkUnavailableReason = core.networkUnavailableReason.map(Int64.init)
-    }
-}
-
-extension Wire.TaskError.Underlying {
-    /// libcurl's codes are numbers, the service's own are names.
-    init(_ core: Core.TaskError.Underlying) {
-        let number = core.domain == "curl" ? Int64(core.code) : nil
-        self.init(
-            domain: core.domain, code: number.map(JSON.integer) ?? .string(core.code), message: core.message)
-    }
+    init(_ core: Core.TaskError) { self = EventContent.error(core) }
 }
 
 extension Wire.WaitingReason {
@@ -80,36 +61,5 @@ extension Content {
     init(_ record: ContentRecord) {
         self.init(
             length: record.length, digest: Wire.ContentDigest(record.digest), expiresAt: record.expiresAt?.rfc3339)
-    }
-}
-
-extension TaskMetrics {
-    init(_ result: TaskResult, createdAt: Timestamp, completedAt: Timestamp) {
-        self.init(
-            taskInterval: TaskInterval(
-                start: createdAt.rfc3339, duration: max(0, (completedAt - createdAt).seconds)),
-            redirectCount: Int64(result.progress.redirects.count),
-            transactionMetrics: result.progress.transactions.map(Wire.TransactionMetrics.init))
-    }
-}
-
-extension Wire.TransactionMetrics {
-    init(_ core: Core.TransactionMetrics) {
-        self.init(
-            url: core.url, statusCode: core.statusCode.map(Int64.init), error: core.error, offset: core.offset,
-            fetchStartDate: core.fetchStartDate.rfc3339, domainLookupStartDate: core.domainLookupStartDate?.rfc3339,
-            domainLookupEndDate: core.domainLookupEndDate?.rfc3339, connectStartDate: core.connectStartDate?.rfc3339,
-            secureConnectionStartDate: core.secureConnectionStartDate?.rfc3339,
-            secureConnectionEndDate: core.secureConnectionEndDate?.rfc3339,
-            connectEndDate: core.connectEndDate?.rfc3339, requestStartDate: core.requestStartDate?.rfc3339,
-            requestEndDate: core.requestEndDate?.rfc3339, responseStartDate: core.responseStartDate?.rfc3339,
-            responseEndDate: core.responseEndDate?.rfc3339, networkProtocolName: core.networkProtocolName,
-            isReusedConnection: core.isReusedConnection, isProxyConnection: core.isProxyConnection,
-            localAddress: core.localAddress, localPort: core.localPort.map(Int64.init),
-            remoteAddress: core.remoteAddress, remotePort: core.remotePort.map(Int64.init),
-            countOfRequestHeaderBytesSent: core.countOfRequestHeaderBytesSent,
-            countOfRequestBodyBytesSent: core.countOfRequestBodyBytesSent,
-            countOfResponseHeaderBytesReceived: core.countOfResponseHeaderBytesReceived,
-            countOfResponseBodyBytesReceived: core.countOfResponseBodyBytesReceived)
     }
 }

@@ -4,24 +4,27 @@ import HTTPServer
 import Service
 import Wire
 
-extension APIServer {
-    /// Bodies of uploads: stored at once, or as a draft that is appended to (IETF draft "Resumable Uploads for HTTP").
-    var bodyRoutes: [Route] {
+/// Bodies of uploads: stored at once, or as a draft that is appended to (IETF draft "Resumable Uploads for HTTP").
+struct BodyRoutes {
+    let server: APIServer
+
+    var routes: [Route] {
         [
-            // The key is looked at here, because the body is not at hand when it is.
-            route("POST", "/v1/bodies", .write, body: .stream, isIdempotent: false) { call in
+            server.route(
+                "POST", "/v1/bodies", .write, body: .stream, replay: { try await $0.repeatedBody($1) }
+            ) { call in
                 try await call.createBody()
             },
-            route("GET", "/v1/bodies/{bodyId}", .read) { call in
+            server.route("GET", "/v1/bodies/{bodyId}", .read) { call in
                 .json(StoredBody(try await call.storedBody()))
             },
-            route("HEAD", "/v1/bodies/{bodyId}", .read) { call in
+            server.route("HEAD", "/v1/bodies/{bodyId}", .read) { call in
                 let body = try await call.storedBody()
                 return HTTPResponse(
                     status: 200, headers: [("Content-Type", MediaTypes.json)] + body.uploadFields(withLength: true))
             },
-            route("PATCH", "/v1/bodies/{bodyId}", .write, body: .stream) { call in try await call.appendBody() },
-            route("DELETE", "/v1/bodies/{bodyId}", .write, body: .empty) { call in
+            server.route("PATCH", "/v1/bodies/{bodyId}", .write, body: .stream) { call in try await call.appendBody() },
+            server.route("DELETE", "/v1/bodies/{bodyId}", .write, body: .empty) { call in
                 try await call.service.deleteBody(call.parameter("bodyId"), app: call.app)
                 return .nothing
             },
@@ -39,35 +42,22 @@ extension Call {
     fileprivate func createBody() async throws -> HTTPResponse {
         let order = try BodyOrder(self)
         var reading = try BodyReading(self, at: 0, order)
-        guard let key = try IdempotencyKeys.key(of: request) else { return try await create(order, &reading, nil) }
-        let entry = IdempotencyKeys.Entry(
-            principal: caller.principal, key: key, fingerprint: IdempotencyKeys.fingerprint(of: request, body: []))
-        if let answer = try await repeatedAnswer(entry, &reading) { return answer }
-        return try await server.idempotencyKeys.answer(entry) { entry in try await create(order, &reading, entry) }
-    }
-
-    private func create(
-        _ order: BodyOrder, _ reading: inout BodyReading, _ entry: IdempotencyKeys.Entry?
-    ) async throws -> HTTPResponse {
-        let recording: Recording<BodyRecord>? = entry?.recording(holdsSecrets: false) { $0.creationAnswer }
-        let body = try await service.receiveBody(order, app: app, recording: recording) { try await reading.next() }
+        let body = try await service.receiveBody(order, app: app, recording: recording { $0.creationAnswer }) {
+            try await reading.next()
+        }
         return body.creationAnswer
     }
 
     /// The answer kept for a repeated request, whose bytes must be those of the first.
-    private func repeatedAnswer(
-        _ entry: IdempotencyKeys.Entry, _ reading: inout BodyReading
-    ) async throws -> HTTPResponse? {
-        guard let kept = try await service.storedAnswer(principal: entry.principal, key: entry.key),
-            kept.fingerprint == entry.fingerprint
-        else { return nil }
+    fileprivate func repeatedBody(_ kept: StoredAnswer) async throws -> HTTPResponse {
+        var reading = try BodyReading(self, at: 0, BodyOrder(self))
         let digest = Digest(.sha256)
         while let bytes = try await reading.next() { digest.update(bytes) }
-        let first = try StoredBody(parsing: kept.answer.body, .tolerant).digest?.value
+        let first = try StoredBody(parsing: kept.body, .tolerant).digest?.value
         guard first == nil || first == digest.finish().hexadecimal else {
             throw Problem(.idempotencyMismatch, "This Idempotency-Key was used for other bytes.")
         }
-        return HTTPResponse(kept.answer)
+        return HTTPResponse(kept)
     }
 
     // MARK: Appending

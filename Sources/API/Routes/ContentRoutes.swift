@@ -4,13 +4,15 @@ import HTTPServer
 import Service
 import Wire
 
-extension APIServer {
-    /// The bytes that tasks received.
-    var contentRoutes: [Route] {
+/// The bytes that tasks received.
+struct ContentRoutes {
+    let server: APIServer
+
+    var routes: [Route] {
         let path = "/v1/sessions/{identifier}/tasks/{taskIdentifier}/content"
         return [
-            route("GET", path, .read, produces: [MediaTypes.any]) { call in try await call.content() },
-            route("POST", path + "/claim", .write, body: .empty) { call in
+            server.route("GET", path, .read, produces: [MediaTypes.any]) { call in try await call.content() },
+            server.route("POST", path + "/claim", .write, body: .empty) { call in
                 let session = try await call.session()
                 let number = try call.number("taskIdentifier")
                 let task = try await call.service.task(number, in: session.id)

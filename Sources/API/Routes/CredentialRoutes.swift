@@ -3,25 +3,27 @@ import HTTPServer
 import Service
 import Wire
 
-extension APIServer {
-    /// Secrets that are used without asking. They are written and never read.
-    var credentialRoutes: [Route] {
+/// Secrets that are used without asking. They are written and never read.
+struct CredentialRoutes {
+    let server: APIServer
+
+    var routes: [Route] {
         let filters = ["host", "port", "protocol", "realm", "authenticationMethod"]
         return [
-            route("GET", "/v1/credentials", .read, query: ["limit", "cursor"]) { call in
+            server.route("GET", "/v1/credentials", .read, query: ["limit", "cursor"]) { call in
                 let app = try call.app
                 return try await call.page(
                     fetch: { try await call.service.credentials(of: app, after: $0, limit: $1) }, position: \.cursor,
                     write: { StoredCredential($0.credential) })
             },
-            route("POST", "/v1/credentials", .write, body: .json) { call in try await call.storeCredential() },
-            route("DELETE", "/v1/credentials", .write, query: filters, body: .empty) { call in
+            server.route("POST", "/v1/credentials", .write, body: .json) { call in try await call.storeCredential() },
+            server.route("DELETE", "/v1/credentials", .write, query: filters, body: .empty) { call in
                 try await call.deleteCredentials()
             },
-            route("GET", "/v1/credentials/{credentialIdentifier}", .read) { call in
+            server.route("GET", "/v1/credentials/{credentialIdentifier}", .read) { call in
                 .json(StoredCredential(try await call.credential(call.parameter("credentialIdentifier"))))
             },
-            route("DELETE", "/v1/credentials/{credentialIdentifier}", .write, body: .empty) { call in
+            server.route("DELETE", "/v1/credentials/{credentialIdentifier}", .write, body: .empty) { call in
                 try await call.service.deleteCredential(call.parameter("credentialIdentifier"), app: call.app)
                 return .nothing
             },

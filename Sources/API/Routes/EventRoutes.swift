@@ -1,6 +1,7 @@
 import Base
 import Core
 import HTTPServer
+import Launches
 import Service
 import Wire
 
@@ -65,7 +66,7 @@ struct EventRoutes {
 
 extension Call {
     func envelope(of session: SessionRecord) -> EventEnvelope {
-        EventEnvelope(sessionIdentifier: session.identifier, publicURL: server.settings.publicURL)
+        EventEnvelope(sessionIdentifier: session.identifier, urls: server.launches.urls)
     }
 
     /// The last event that a stream's client has, from a stream before.

@@ -3,17 +3,20 @@ import HTTPServer
 import Service
 import Wire
 
-extension APIServer {
-    /// What tasks ask the app.
-    var questionRoutes: [Route] {
+/// What tasks ask the app.
+struct QuestionRoutes {
+    let server: APIServer
+
+    var routes: [Route] {
         [
-            route("GET", "/v1/questions", .readOrEvents, query: ["session", "state", "limit", "cursor"]) { call in
+            server.route("GET", "/v1/questions", .readOrEvents, query: ["session", "state", "limit", "cursor"]) {
+                call in
                 try await call.questions()
             },
-            route("GET", "/v1/questions/{questionId}", .readOrEvents) { call in
+            server.route("GET", "/v1/questions/{questionId}", .readOrEvents) { call in
                 .json(Question(try await call.service.question(call.parameter("questionId"), app: call.app)))
             },
-            route("POST", "/v1/questions/{questionId}/answer", .events, body: .json) { call in
+            server.route("POST", "/v1/questions/{questionId}/answer", .events, body: .json) { call in
                 try await call.answer()
             },
         ]

@@ -4,38 +4,45 @@ package import HTTPServer
 import Service
 import Wire
 
-extension APIServer {
-    /// What watches and describes the service.
-    var systemRoutes: [Route] {
+/// What watches and describes the service.
+struct SystemRoutes {
+    let server: APIServer
+
+    var routes: [Route] {
         [
-            route("GET", "/healthz", .open) { _ in .json(Health(status: "ok")) },
-            route("GET", "/readyz", .open) { call in
+            server.route("GET", "/healthz", .open) { _ in .json(Health(status: "ok")) },
+            server.route("GET", "/readyz", .open) { call in
                 guard let reason = await call.service.unreadiness() else { return .json(Health(status: "ready")) }
                 let code: ProblemCode = call.service.isDraining ? .shuttingDown : .insufficientStorage
                 var problem = Problem(code, reason, status: 503)
                 problem.instance = call.request.path
                 return problem.response()
             },
-            route("GET", "/metrics", .operator, produces: [Self.metricsText]) { $0.server.renderMetrics() },
-            route("GET", "/openapi.yaml", .open, produces: ["application/yaml"]) { call in
+            server.route("GET", "/metrics", .operator, produces: [APIServer.metricsText]) { call in
+                call.server.renderMetrics()
+            },
+            server.route("GET", "/openapi.yaml", .open, produces: ["application/yaml"]) { call in
                 call.description("application/yaml", OpenAPI.yaml)
             },
-            route("GET", "/openapi.json", .open) { call in call.description(MediaTypes.json, OpenAPI.json) },
+            server.route("GET", "/openapi.json", .open) { call in call.description(MediaTypes.json, OpenAPI.json) },
         ]
     }
 
+}
+
+extension APIServer {
     /// The one route of `--metrics-listen`, which asks for no key.
     package var metricsRouter: Router {
         Router([route("GET", "/metrics", .open, produces: [Self.metricsText]) { $0.server.renderMetrics() }])
     }
 
-    private func renderMetrics() -> HTTPResponse {
+    fileprivate func renderMetrics() -> HTTPResponse {
         HTTPResponse(
             status: 200, headers: [("Content-Type", Self.metricsText + "; version=0.0.4; charset=utf-8")],
             body: .bytes(metrics.render()))
     }
 
-    private static var metricsText: String { "text/plain" }
+    fileprivate static var metricsText: String { "text/plain" }
 }
 
 /// The answer of a service that is well.

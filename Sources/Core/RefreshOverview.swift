@@ -1,0 +1,39 @@
+/// Background refresh of an app as it stands.
+package struct RefreshOverview: Sendable {
+    package var interval: BackgroundRefresh.Interval
+    /// The stricter of the app's and the operator's.
+    package var status: BackgroundRefreshStatus
+    /// Nil when there will be none.
+    package var nextFetchAt: Timestamp?
+    /// Why then, or why not.
+    package var why: String
+    /// The latest first.
+    package var history: [PastFetch]
+
+    package init(
+        interval: BackgroundRefresh.Interval, status: BackgroundRefreshStatus, nextFetchAt: Timestamp?, why: String,
+        history: [PastFetch]
+    ) {
+        self.interval = interval
+        self.status = status
+        self.nextFetchAt = nextFetchAt
+        self.why = why
+        self.history = history
+    }
+}
+
+/// A fetch that was sent.
+package struct PastFetch: Hashable, Sendable {
+    package var launchId: String
+    package var at: Timestamp
+    /// Until the result, or the deadline; nil while it is open.
+    package var duration: Duration?
+    package var result: BackgroundRefresh.Result?
+
+    package init(launchId: String, at: Timestamp, duration: Duration?, result: BackgroundRefresh.Result?) {
+        self.launchId = launchId
+        self.at = at
+        self.duration = duration
+        self.result = result
+    }
+}

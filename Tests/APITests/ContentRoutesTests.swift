@@ -1,0 +1,63 @@
+import Base
+import Core
+import HTTPServer
+import Service
+import TestSupport
+import Testing
+import Wire
+
+@testable import API
+
+@Suite struct ContentRoutesTests {
+    private static let path = "/v1/sessions/s/tasks/1/content"
+
+    @Test(arguments: [1000, 300_000])
+    func `A content is read whole and in ranges`(length: Int) async throws {
+        try await RouteFixture.run { fixture in
+            let bytes = TestSupport.Content.bytes(seed: 5, length: length)
+            _ = try await fixture.download(.generated(seed: 5, length: length))
+            let whole = try await fixture.call("GET", Self.path, headers: [("Accept", "image/png")])
+            #expect(whole.status == 200)
+            #expect(whole.bytes == bytes)
+            let tag = try #require(whole.headers["ETag"])
+            #expect(tag == "\"\(Digest.of(bytes).hexadecimal)\"")
+            #expect(whole.headers["Repr-Digest"] == DigestField.format([.sha256: Digest.of(bytes)]))
+            #expect(whole.headers["Accept-Ranges"] == "bytes")
+            #expect(whole.headers["Content-Disposition"]?.hasPrefix("attachment; filename=\"file") == true)
+
+            let part = try await fixture.call("GET", Self.path, headers: [("Range", "bytes=10-19")])
+            #expect(part.status == 206)
+            #expect(part.bytes == Array(bytes[10..<20]))
+            #expect(part.headers["Content-Range"] == "bytes 10-19/\(length)")
+            let end = try await fixture.call(
+                "GET", Self.path, headers: [("Range", "bytes=-5"), ("If-Range", tag)])
+            #expect(end.bytes == Array(bytes.suffix(5)))
+            let changed = try await fixture.call(
+                "GET", Self.path, headers: [("Range", "bytes=-5"), ("If-Range", "\"other\"")])
+            #expect(changed.status == 200)
+            #expect(changed.bytes == bytes)
+
+            let outside = try await fixture.call("GET", Self.path, headers: [("Range", "bytes=\(length)-")])
+            #expect(outside.status == 416)
+            #expect(outside.problem == .rangeNotSatisfiable)
+            #expect(outside.headers["Content-Range"] == "bytes */\(length)")
+            #expect(try await fixture.call("GET", Self.path, headers: [("If-None-Match", tag)]).status == 304)
+            #expect(try await fixture.call("HEAD", Self.path, headers: [("Range", "bytes=10-19")]).status == 200)
+        }
+    }
+
+    @Test func `A content that was claimed is gone, and one that never was is not there`() async throws {
+        try await RouteFixture.run { fixture in
+            _ = try await fixture.download(.generated(seed: 5, length: 100))
+            let claimed = try await fixture.call("POST", Self.path + "/claim")
+            #expect(claimed.status == 200)
+            #expect(try claimed.json["content"] == WireJSON.null)
+            let gone = try await fixture.call("GET", Self.path)
+            #expect(gone.status == 410)
+            #expect(gone.problem == .contentExpired)
+            #expect(try await fixture.call("GET", "/v1/sessions/s/tasks/2/content").status == 404)
+            #expect(try await fixture.call("GET", "/v1/sessions/s/tasks/0/content").status == 404)
+            #expect(try await fixture.call("GET", "/v1/sessions/none/tasks/1/content").status == 404)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import Core
+import HTTPServer
+import TestSupport
+import Testing
+import Wire
+
+@testable import API
+
+@Suite struct CredentialRoutesTests {
+    private static func creation(_ host: String, method: String = "HTTPBasic") -> WireJSON {
+        [
+            "protectionSpace": [
+                "host": .string(host), "port": 443, "protocol": "https", "realm": "r",
+                "authenticationMethod": .string(method),
+            ],
+            "credential": ["user": "me", "password": "hush"],
+        ]
+    }
+
+    @Test func `Credentials are written, listed and forgotten, never read`() async throws {
+        try await RouteFixture.run { fixture in
+            let created = try await fixture.call("POST", "/v1/credentials", json: Self.creation("A.example"))
+            #expect(created.status == 201)
+            #expect(!String(decoding: created.bytes, as: UTF8.self).contains("hush"))
+            let place = try #require(created.headers["Location"])
+            let read = try await fixture.call("GET", place)
+            #expect(read.bytes == created.bytes)
+            let stored: StoredCredential = try read.read()
+            #expect(stored.user == "me")
+            #expect(stored.protectionSpace.host == "a.example")
+            _ = try await fixture.call("POST", "/v1/credentials", json: Self.creation("b.example"))
+
+            #expect(try await fixture.call("DELETE", "/v1/credentials").problem == .invalidValue)
+            #expect(try await fixture.call("DELETE", "/v1/credentials?host=a.example&port=80").status == 204)
+            let list = try await fixture.call("GET", "/v1/credentials?limit=1")
+            #expect(try list.json["items"]?.elements?.count == 1)
+            #expect(try list.json["nextCursor"]?.stringValue != nil)
+            #expect(try await fixture.call("DELETE", "/v1/credentials?host=A.example&realm=r").status == 204)
+            #expect(try await fixture.call("GET", place).status == 404)
+            #expect(try await fixture.call("GET", "/v1/credentials").json["items"]?.elements?.count == 1)
+        }
+    }
+
+    @Test func `A credential has to fit its protection space`() async throws {
+        try await RouteFixture.run { fixture in
+            let answer = try await fixture.call(
+                "POST", "/v1/credentials", json: Self.creation("a.example", method: "HTTPBearer"))
+            #expect(answer.status == 422)
+            #expect(try answer.json["errors"]?[0]?["pointer"] == "/credential")
+        }
+    }
+}
