@@ -39,11 +39,11 @@ extension Call {
         return word.1
     }
 
-    /// A text of 1 to 256 bytes.
-    func queryText(_ name: String) throws -> String? {
+    /// A text of so many bytes.
+    func queryText(_ name: String, from shortest: Int = 1, upTo longest: Int = 256) throws -> String? {
         guard let text = query(name) else { return nil }
-        guard (1...256).contains(text.utf8.count) else {
-            throw Problem.query(name, "This must be 1 to 256 bytes long in UTF-8.")
+        guard (shortest...longest).contains(text.utf8.count) else {
+            throw Problem.query(name, "This must be \(shortest) to \(longest) bytes long in UTF-8.")
         }
         return text
     }

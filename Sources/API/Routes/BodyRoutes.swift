@@ -193,7 +193,7 @@ struct BodyReading {
     }
 
     static func inconsistentLength(_ length: Int64) -> Problem {
-        Problem(.invalidValue, "Upload-Length: The bytes do not make \(length) together.", status: 400)
+        Problem.header("Upload-Length", "The bytes do not make \(length) together.")
     }
 
     /// The digests in a field of RFC 9530.

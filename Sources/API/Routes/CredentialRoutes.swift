@@ -56,10 +56,12 @@ extension Call {
 
     /// Forgets every credential whose protection space matches; none is no error.
     fileprivate func deleteCredentials() async throws -> HTTPResponse {
-        guard let host = try queryText("host") else { throw Problem.query("host", "This parameter is missing.") }
+        guard let host = try queryText("host", upTo: 253) else {
+            throw Problem.query("host", "This parameter is missing.")
+        }
         let port = try queryInteger("port", in: 1...65535)
         let scheme = try queryWord("protocol", ["http", "https"].map { ($0, $0) })
-        let realm = query("realm")
+        let realm = try queryText("realm", from: 0, upTo: 1024)
         let method = try queryWord(
             "authenticationMethod", Core.ProtectionSpace.Method.allCases.map { ($0.rawValue, $0) })
         let app = try app

@@ -55,9 +55,18 @@ extension Call {
     /// A query parameter that names a session.
     func queryIdentifier(_ name: String) throws -> String? {
         guard let text = query(name) else { return nil }
-        guard (1...128).contains(text.utf8.count) else {
-            throw Problem.query(name, "An identifier has 1 to 128 characters.")
+        let isIdentifier =
+            (1...128).contains(text.utf8.count)
+            && text.utf8.allSatisfy { $0.isLetterOrDigit || "._-~:@+".utf8.contains($0) }
+        guard isIdentifier else {
+            throw Problem.query(name, "An identifier has 1 to 128 characters of A-Z a-z 0-9 . _ - ~ : @ +.")
         }
         return text
+    }
+}
+
+extension UInt8 {
+    fileprivate var isLetterOrDigit: Bool {
+        (0x30...0x39).contains(self) || (0x61...0x7A).contains(self | 0x20)
     }
 }
