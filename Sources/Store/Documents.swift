@@ -6,10 +6,7 @@ import FoundationEssentials
 struct Documents: Sendable {
     let sealer: Sealer
 
-    func encode(_ value: some Encodable) throws -> [UInt8] {
-        let encoder = JSONEncoder()
-        return Array(try encoder.encode(value))
-    }
+    func encode(_ value: some Encodable) throws -> [UInt8] { try DocumentEncoder.encode(value) }
 
     /// Seals the document, bound to the row that `context` names, where it holds a secret.
     func encode(_ value: some Encodable, sealedAs context: String, if holdsSecrets: Bool) throws -> [UInt8] {
