@@ -356,7 +356,7 @@ package actor Scheduler {
         let verdict = conditions.snapshot
         let fairness = fairness
         let picked = Locked<[Int64: QueuedLane]>([:])
-        let result: (claimed: [ClaimedTask], cursor: Int64, aftermath: Aftermath)
+        let result: (claimed: [ClaimedTask], unreadable: [TaskID], cursor: Int64, aftermath: Aftermath)
         do {
             result = try await store.advance(settling: batch, cookies: jars, after: cursor, at: now) { queued in
                 guard free > 0 else { return [] }
@@ -372,12 +372,9 @@ package actor Scheduler {
                 return grants.filter { $0.lane < open.count }.map { (open[$0.lane].id, $0.count) }
             }
         } catch {
-            // Nothing of the batch is stored: it waits for room.
-            settlements = batch + settlements
             cookies.putBack(jars)
             log.error("transfers could not be stored", ("error", "\(error)"))
-            try await Task.sleep(for: .seconds(1))
-            return
+            return try await storeOneByOne(batch)
         }
         if free > 0 {
             cursor = result.cursor
@@ -390,6 +387,31 @@ package actor Scheduler {
             guard let lane = lanes[task.lane] else { continue }
             await begin(task, lane)
         }
+        for task in result.unreadable {
+            log.error("a task cannot be read; was the master key replaced?", ("task", task.rawValue))
+            var result = TaskResult(progress: TaskProgress())
+            result.error = TaskError(.unknown, "What was stored of the task cannot be read.")
+            settlements.append(Settlement(task: task, .completed(.failed, result, nil)))
+        }
+    }
+
+    /// Nothing of a batch is stored. On a full disk it waits for room; else whatever spoils it is kept from the rest,
+    /// and its task stays under way until the next start puts it back into the queue.
+    private func storeOneByOne(_ batch: [Settlement]) async throws {
+        for settlement in batch {
+            do {
+                let stored = try await store.advance(
+                    settling: [settlement], cookies: [:], after: 0, at: clock.now, pick: { _ in [] })
+                outlet.handle(stored.aftermath)
+            } catch  where store.isFull {
+                settlements.append(settlement)
+            } catch {
+                log.error(
+                    "the end of a transfer could not be stored", ("task", settlement.task.rawValue),
+                    ("error", "\(error)"))
+            }
+        }
+        if store.isFull { try await Task.sleep(for: .seconds(1)) }
     }
 
     private func begin(_ task: ClaimedTask, _ lane: QueuedLane) async {

@@ -51,6 +51,18 @@ package struct ClaimedTask: Sendable {
     package var resourceDeadline: Timestamp?
 }
 
+/// A task as its row says, its documents unread.
+private struct TakenTask: Sendable {
+    var id: TaskID
+    var number: Int64
+    var lane: QueuedLane
+    var specification: [UInt8]
+    var progress: [UInt8]?
+    var bodyID: Int64?
+    var body: BodyLocation?
+    var resourceDeadline: Timestamp?
+}
+
 extension Store {
     /// Lanes read for one round of the scheduler: a bounded window of the queue, however long it is.
     package static let laneWindow = 512
@@ -63,25 +75,34 @@ extension Store {
     ///   - cookies: Jars that changed, as lines of Netscape's cookie file. One row each.
     ///   - cursor: The lane after which the window begins, so that many lanes take turns.
     ///   - pick: How many tasks each lane may start. Pure.
-    /// - Returns: The tasks taken, and the last lane of a full window, 0 after the last one.
+    /// - Returns: The tasks taken, those among them whose documents cannot be read (the master key is another one), and
+    ///   the last lane of a full window, 0 after the last one.
     package func advance(
         settling settlements: [Settlement], cookies: [SessionID: [String]] = [:], after cursor: Int64,
         at now: Timestamp, pick: @escaping @Sendable ([QueuedLane]) -> [(lane: Int64, count: Int)]
-    ) async throws -> (claimed: [ClaimedTask], cursor: Int64, aftermath: Aftermath) {
-        let (result, aftermath) = try await transact(at: now) { transaction -> ([ClaimedTask], Int64) in
+    ) async throws -> (claimed: [ClaimedTask], unreadable: [TaskID], cursor: Int64, aftermath: Aftermath) {
+        let (result, aftermath) = try await transact(at: now) { transaction -> ([TakenTask], Int64) in
             try self.settle(settlements, transaction)
             for (session, lines) in cookies { try self.save(cookies: lines, of: session, transaction.db) }
             try self.promoteDueTasks(transaction)
             try transaction.flushCounters()
             let lanes = try self.queuedLanes(after: cursor, transaction.db)
-            var claimed: [ClaimedTask] = []
+            var claimed: [TakenTask] = []
             for (lane, count) in pick(lanes) where count > 0 {
                 guard let lane = lanes.first(where: { $0.id == lane }) else { continue }
                 claimed += try self.claim(count, of: lane, transaction)
             }
             return (claimed, lanes.count < Self.laneWindow ? 0 : lanes.last?.id ?? 0)
         }
-        return (result.0, result.1, aftermath)
+        var (tasks, unreadable): ([ClaimedTask], [TaskID]) = ([], [])
+        for taken in result.0 {
+            do {
+                tasks.append(try claimed(taken))
+            } catch {
+                unreadable.append(taken.id)
+            }
+        }
+        return (tasks, unreadable, result.1, aftermath)
     }
 
     /// Moves tasks whose moment has come into the queue, up to 1,000 at a time.
@@ -113,7 +134,7 @@ extension Store {
         }
     }
 
-    private func claim(_ count: Int, of lane: QueuedLane, _ transaction: Transaction) throws -> [ClaimedTask] {
+    private func claim(_ count: Int, of lane: QueuedLane, _ transaction: Transaction) throws -> [TakenTask] {
         let db = transaction.db
         let taken = try db.all(
             """
@@ -122,22 +143,29 @@ extension Store {
             RETURNING task, number, body, progress_document, resource_deadline, \
             (SELECT specification_document FROM task WHERE id = live.task)
             """, lane.id, count
-        ) { row -> (ClaimedTask, Int64?) in
-            let number = row.integer(1)
-            let task = ClaimedTask(
-                id: TaskID(row.integer(0)), session: lane.session, app: lane.app, number: number, lane: lane.id,
-                specification: try documents.decode(
-                    TaskSpecification.self, row.blob(5), sealedAs: Self.context(lane.session, number)),
-                progress: try row.blobOrNil(3).map { try documents.decode(TaskProgress.self, $0) } ?? TaskProgress(),
-                body: nil, resourceDeadline: row.integerOrNil(4).map(Timestamp.init(milliseconds:)))
-            return (task, row.integerOrNil(2))
+        ) { row in
+            TakenTask(
+                id: TaskID(row.integer(0)), number: row.integer(1), lane: lane, specification: row.blob(5),
+                progress: row.blobOrNil(3), bodyID: row.integerOrNil(2),
+                resourceDeadline: row.integerOrNil(4).map(Timestamp.init(milliseconds:)))
         }
         transaction.addQueued(-Int64(taken.count), lane: lane.id)
-        return try taken.map { task, body in
+        return try taken.map { task in
             var task = task
-            task.body = try body.flatMap { try bodyLocation($0, db) }
+            task.body = try task.bodyID.flatMap { try bodyLocation($0, db) }
             return task
         }.sorted { $0.number < $1.number }
+    }
+
+    /// Reads the documents of tasks that were taken, off the writer's thread.
+    private func claimed(_ taken: TakenTask) throws -> ClaimedTask {
+        ClaimedTask(
+            id: taken.id, session: taken.lane.session, app: taken.lane.app, number: taken.number, lane: taken.lane.id,
+            specification: try documents.decode(
+                TaskSpecification.self, taken.specification,
+                sealedAs: Self.context(taken.lane.session, taken.number)),
+            progress: try taken.progress.map { try documents.decode(TaskProgress.self, $0) } ?? TaskProgress(),
+            body: taken.body, resourceDeadline: taken.resourceDeadline)
     }
 
     /// The next moment that something is due: a delayed task, a retry, a resource timeout or a question's deadline.
