@@ -71,7 +71,7 @@ package enum URLErrorCode: Int, Hashable, Sendable, Codable, CaseIterable {
     case cannotCreateFile = -3000
     case cannotOpenFile = -3001
     case cannotWriteToFile = -3003
-    case cannotMoveFile = -3006
+    case cannotMoveFile = -3005
 
     /// Apple's name of the code.
     package var name: String { "\(self)" }
