@@ -58,6 +58,14 @@ extension Call {
         return revision
     }
 
+    /// Refuses lists of entity tags that are longer than any that makes sense.
+    func checkConditions() throws {
+        for field in ["If-Match", "If-None-Match"] {
+            let length = request.headers.all(field).reduce(0) { $0 + $1.utf8.count }
+            if length > 1024 { throw Problem.header(field, "This may have at most 1024 bytes.") }
+        }
+    }
+
     private func entityTags(_ field: String) -> [String] {
         request.headers.all(field).flatMap { $0.split(separator: ",") }
             .map { String($0.drop { $0 == " " || $0 == "\t" }) }

@@ -44,6 +44,7 @@ extension APIServer {
                 let caller = try await admit(request, access)
                 var call = Call(server: self, caller: caller, request: request, accepted: produces.first ?? "")
                 try call.checkQuery(query)
+                try call.checkConditions()
                 guard let accepted = MediaTypes.choose(produces, accept: request.headers.all("Accept")) else {
                     throw Problem(.notAcceptable, "There is: \(produces.joined(separator: ", ")).")
                 }
