@@ -64,8 +64,6 @@ package final class CurrentConditions: Sendable {
                 load: load, at: now)
         }
 
-        func admits(_ demands: LaneConditions) -> Bool { verdict(demands) == .go }
-
         var bandwidthLimit: Int64? { conditions.bandwidthLimit(at: now) }
     }
 

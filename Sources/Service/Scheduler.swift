@@ -32,13 +32,15 @@ package actor Scheduler {
     /// Those of them that a commit under way stores.
     private var beingStored: [Settlement] = []
     private var lanes: [Int64: FairShare.Lane] = [:]
-    private var configurations: [SessionID: SessionConfiguration] = [:]
+    var configurations: [SessionID: SessionConfiguration] = [:]
     private var webhooks: [AppID: Bool] = [:]
     private var appsWithCredentials: [AppID: Bool] = [:]
     private var nextExchange: UInt64 = 1
     private var cursor: Int64 = 0
     private var mayHaveQueued = true
     private var dueAt: Timestamp?
+    /// When a lane that waits for conditions may go on by itself.
+    private var heldUntil: Timestamp?
     private var isDraining = false
 
     /// What others tell the scheduler.
@@ -87,12 +89,20 @@ package actor Scheduler {
     private func wait() async {
         guard inbox.isEmpty else { return }
         guard !(wantsTasks && cursor > 0) else { return }
-        let next = [dueAt, pauseEnds.min(), conditions.nextChange].compactMap { $0 }.min()
+        let next = [dueAt, pauseEnds.min(), conditions.nextChange, heldUntil].compactMap { $0 }.min()
         let delay = next.map { max(0, min(($0 - clock.now).milliseconds, 60_000)) } ?? 60_000
         _ = await inbox.bell.wait(until: clock.monotonic() + delay)
         if let dueAt, dueAt <= clock.now { mayHaveQueued = true }
         let now = clock.now
-        if conditions.changed(at: now) || pauseEnds.contains(where: { $0 <= now }) {
+        if conditions.changed(at: now) {
+            mayHaveQueued = true
+            applyConditions()
+        }
+        if let heldUntil, heldUntil <= now {
+            mayHaveQueued = true
+            self.heldUntil = nil
+        }
+        if pauseEnds.contains(where: { $0 <= now }) {
             mayHaveQueued = true
             pauseEnds.removeAll { $0 <= now }
             pauses.prune(at: now)
@@ -112,9 +122,7 @@ package actor Scheduler {
         case .stop(let tasks): for task in tasks { stop(task, reason: .decided) }
         case .queued: mayHaveQueued = true
         case .wake(let time): dueAt = min(dueAt ?? time, time)
-        case .sessionChanged(let session):
-            configurations[session] = nil
-            await applyBandwidth(to: session)
+        case .sessionChanged(let session): await applyBandwidth(to: session)
         case .appChanged(let app):
             webhooks[app] = nil
             appsWithCredentials[app] = nil
@@ -303,8 +311,11 @@ package actor Scheduler {
         live.began(
             id, session: transfer.task.session, exchange: exchange, offset: transfer.resuming?.offset ?? 0)
         outlet.transferBegan(in: transfer.task.session)
+        let isLimited = isLimited(transfer.task.session)
         engine.start(
-            transfer.request(folder: folder, settings: settings, bandwidthLimit: bandwidthShare(of: transfer)))
+            transfer.request(
+                folder: folder, settings: settings, bandwidthLimit: isLimited ? bandwidthShare(of: transfer) : nil))
+        if isLimited { shareBandwidth(of: transfer.task.session) }
     }
 
     private func refuse(_ transfer: Transfer, _ error: TaskError) {
@@ -315,7 +326,7 @@ package actor Scheduler {
         release(transfer.task.id)
     }
 
-    private func stop(_ id: TaskID, reason: Transfer.StopReason) {
+    func stop(_ id: TaskID, reason: Transfer.StopReason) {
         guard var transfer = transfers[id] else { return outlet.removePartialIfOrphan(id) }
         live.ended(id)
         transfer.stopReason = reason
@@ -327,6 +338,7 @@ package actor Scheduler {
     private func release(_ id: TaskID) {
         live.ended(id)
         guard let transfer = transfers.removeValue(forKey: id) else { return }
+        if isLimited(transfer.task.session) { shareBandwidth(of: transfer.task.session) }
         cookies.letGo(transfer.task.session)
         lanes[transfer.lane]?.running -= 1
         if lanes[transfer.lane]?.running == 0 { lanes[transfer.lane] = nil }
@@ -356,13 +368,16 @@ package actor Scheduler {
         let verdict = conditions.snapshot
         let fairness = fairness
         let picked = Locked<[Int64: QueuedLane]>([:])
+        let heldBack = Locked<Timestamp?>(nil)
         let result: (claimed: [ClaimedTask], unreadable: [TaskID], cursor: Int64, aftermath: Aftermath)
         do {
             result = try await store.advance(settling: batch, cookies: jars, after: cursor, at: now) { queued in
                 guard free > 0 else { return [] }
                 let open = queued.filter { lane in
-                    pauses.until(Origin(lane: lane.origin), app: lane.app.rawValue, at: now) == nil
-                        && verdict.admits(lane.conditions)
+                    let held = verdict.verdict(lane.conditions, patience: lane.patience)
+                    if let until = held.until { heldBack.withLock { $0 = min($0 ?? until, until) } }
+                    return held == .go
+                        && pauses.until(Origin(lane: lane.origin), app: lane.app.rawValue, at: now) == nil
                 }
                 picked.withLock { $0 = Dictionary(uniqueKeysWithValues: open.map { ($0.id, $0) }) }
                 let table = open.map { FairShare.Lane($0, running: runningLanes[$0.id]?.running ?? 0) }
@@ -378,6 +393,7 @@ package actor Scheduler {
         }
         if free > 0 {
             cursor = result.cursor
+            if let until = heldBack.withLock({ $0 }) { heldUntil = min(heldUntil ?? until, until) }
             mayHaveQueued = cursor > 0 || result.claimed.count >= free
         }
         dueAt = try await store.nextDueTime()
@@ -465,26 +481,6 @@ package actor Scheduler {
         if configurations.count >= 4096 { configurations.removeAll() }
         configurations[session] = configuration
         return configuration
-    }
-
-    // MARK: Bandwidth
-
-    /// The share of the session's bandwidth that one of its transfers gets.
-    private func bandwidthShare(of transfer: Transfer) -> Int64? {
-        let limit = [transfer.configuration.bandwidthLimit, conditions.snapshot.bandwidthLimit].compactMap { $0 }.min()
-        guard let limit else { return nil }
-        let count = transfers.values.count { $0.task.session == transfer.task.session }
-        return max(1, limit / Int64(max(1, count)))
-    }
-
-    private func applyBandwidth(to session: SessionID) async {
-        guard let configuration = try? await configuration(of: session) else { return }
-        let ids = transfers.values.filter { $0.task.session == session }.map(\.task.id)
-        for id in ids {
-            guard let transfer = transfers[id] else { continue }
-            let limit = configuration.bandwidthLimit.map { max(1, $0 / Int64(max(1, ids.count))) }
-            engine.setBandwidthLimit(transfer.exchange, limit)
-        }
     }
 
     // MARK: Who can answer

@@ -14,6 +14,8 @@ package struct QueuedLane: Hashable, Sendable {
     /// The session's `networkServiceType` is `background`.
     package var isBackground: Bool
     package var conditions: LaneConditions
+    /// How long the next task has waited, for lanes whose demands relax with it.
+    package var patience: Conditions.Patience?
     /// The highest priority among the waiting tasks.
     package var priority: Double
 }
@@ -123,15 +125,26 @@ extension Store {
         try db.all(
             """
             SELECT l.id, l.app, l.session, l.origin, l.queued, l.limit_per_host, l.background, l.conditions, \
-            (SELECT priority FROM live WHERE lane = l.id AND stage = 2 ORDER BY priority DESC, number LIMIT 1) \
+            (SELECT priority FROM live WHERE lane = l.id AND stage = 2 ORDER BY priority DESC, number LIMIT 1), \
+            CASE WHEN l.conditions & 1 THEN (SELECT resource_deadline FROM live WHERE lane = l.id AND stage = 2 \
+            ORDER BY priority DESC, number LIMIT 1) END, \
+            CASE WHEN l.conditions & 1 THEN (SELECT resource_timeout FROM session WHERE id = l.session) END \
             FROM lane l WHERE l.queued > 0 AND l.id > ?1 ORDER BY l.id LIMIT ?2
             """, cursor, Self.laneWindow
         ) { row in
             QueuedLane(
                 id: row.integer(0), app: AppID(row.integer(1)), session: SessionID(row.integer(2)),
                 origin: row.text(3), queued: row.integer(4), limitPerHost: row.int(5), isBackground: row.bool(6),
-                conditions: LaneConditions(rawValue: row.int(7)), priority: row.realOrNil(8) ?? 0)
+                conditions: LaneConditions(rawValue: row.int(7)),
+                patience: Self.patience(row.integerOrNil(9), row.integerOrNil(10)), priority: row.realOrNil(8) ?? 0)
         }
+    }
+
+    /// When a discretionary task's resource timeout began, and how long it is.
+    private static func patience(_ deadline: Int64?, _ timeout: Int64?) -> Conditions.Patience? {
+        guard let deadline, let timeout else { return nil }
+        return Conditions.Patience(
+            began: Timestamp(milliseconds: deadline - timeout), resourceTimeout: .milliseconds(timeout))
     }
 
     private func claim(_ count: Int, of lane: QueuedLane, _ transaction: Transaction) throws -> [TakenTask] {

@@ -1,0 +1,50 @@
+import Core
+import Store
+import TransferEngine
+
+extension Scheduler {
+    /// Stops transfers whose conditions ended, resumable and uncharged, and gives the others their new bandwidth.
+    func applyConditions() {
+        let snapshot = conditions.snapshot
+        for (id, transfer) in transfers where transfer.stopReason == nil {
+            let patience = transfer.task.resourceDeadline.map { deadline in
+                let timeout = Duration.milliseconds(
+                    Int64(transfer.configuration.timeoutIntervalForResource * 1000))
+                return Conditions.Patience(began: deadline - timeout, resourceTimeout: timeout)
+            }
+            let verdict = snapshot.verdict(LaneConditions(transfer.configuration), patience: patience)
+            if verdict != .go { stop(id, reason: .interrupted) }
+        }
+        for transfer in transfers.values { engine.setBandwidthLimit(transfer.exchange, bandwidthShare(of: transfer)) }
+    }
+
+    /// The share of its session's bandwidth, and of the open windows', that a transfer gets.
+    func bandwidthShare(of transfer: Transfer) -> Int64? {
+        let session = transfer.task.session
+        let count = Int64(max(1, transfers.values.count { $0.task.session == session }))
+        let all = Int64(max(1, transfers.count))
+        let limit = (configurations[session] ?? transfer.configuration).bandwidthLimit
+        return [limit.map { max(1, $0 / count) }, conditions.snapshot.bandwidthLimit.map { max(1, $0 / all) }]
+            .compactMap { $0 }.min()
+    }
+
+    /// Shares a session's bandwidth anew when one of its transfers begins or ends.
+    func shareBandwidth(of session: SessionID) {
+        for transfer in transfers.values where transfer.task.session == session {
+            engine.setBandwidthLimit(transfer.exchange, bandwidthShare(of: transfer))
+        }
+    }
+
+    /// Has the running transfers of a session keep to its new bandwidth.
+    func applyBandwidth(to session: SessionID) async {
+        configurations[session] = nil
+        // Read anew, so that the shares below see it; a session that is gone has no transfers.
+        guard (try? await configuration(of: session)) != nil else { return }
+        shareBandwidth(of: session)
+    }
+
+    /// Whether any limit asks for shares at all.
+    func isLimited(_ session: SessionID) -> Bool {
+        configurations[session]?.bandwidthLimit != nil || conditions.snapshot.bandwidthLimit != nil
+    }
+}
