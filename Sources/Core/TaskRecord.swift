@@ -152,10 +152,17 @@ package struct TaskProgress: Hashable, Sendable, Codable {
     /// Where a resumable upload stands: the draft's URL and version.
     package var uploadURL: String?
     package var uploadVersion: Int?
+    /// Bytes that its server is known to have.
+    package var uploadOffset: Int64?
+    /// Method and URL of the task's request that it belongs to: another request begins anew.
+    package var uploadRequest: String?
     /// The answers to this task's challenges, the latest last.
     package var authentication: [AuthenticationStep] = []
 
     package init() {}
+
+    /// Bytes that the next attempt need not transfer again.
+    package var keptOffset: Int64 { resume?.offset ?? uploadOffset ?? 0 }
 
     /// Metrics of at most this many requests are kept, the latest.
     package static let transactionsKept = 64

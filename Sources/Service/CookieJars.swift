@@ -97,7 +97,7 @@ extension Scheduler {
     /// The cookies for a transfer's next request; nil where the session wants none at all.
     func cookiesToSend(with transfer: Transfer) -> [String]? {
         guard transfer.configuration.httpCookieAcceptPolicy != .never else { return nil }
-        return cookies.lines(of: transfer.task.session, for: transfer.url.host, at: clock.now)
+        return cookies.lines(of: transfer.task.session, for: transfer.requestURL.host, at: clock.now)
     }
 
     /// Takes over the cookies of an answer where the session's policy lets them in.
@@ -109,7 +109,7 @@ extension Scheduler {
             case .never: false
             case .onlyFromMainDocumentDomain:
                 (try? URLParts.parse(transfer.specification.request.url)).map {
-                    PublicSuffixes.areRelated($0, transfer.url)
+                    PublicSuffixes.areRelated($0, transfer.requestURL)
                 } ?? false
             }
         cookies.merge(

@@ -13,6 +13,8 @@ enum Judgement {
     /// The whole content is here: it is checked, put in its place and told.
     case finish(Outcome, TaskResult, ContentSource)
     case ask(Question, TaskProgress)
+    /// The next request of a resumable upload, in the same attempt.
+    case goOn(ResumableUpload, TaskProgress)
     /// Back to the queue, or kept as it is where the store knows better. No attempt is charged.
     case interrupted(TaskProgress)
 
@@ -54,11 +56,15 @@ struct Judge {
         self.canAsk = canAsk
         progress = transfer.progress
         progress.currentURL = transfer.url.url
-        progress.countOfBytesSent += result.bytesSent
+        if transfer.upload == nil {
+            progress.countOfBytesSent += result.bytesSent
+        } else if result.bytesSent > 0 {
+            progress.countOfBytesSent = transfer.uploadOffset + result.bytesSent
+        }
         progress.countOfBytesReceived += result.bytesReceived
     }
 
-    private var specification: TaskSpecification { transfer.specification }
+    var specification: TaskSpecification { transfer.specification }
     private var verdict: ResumeVerdict? { transfer.verdict.withLock { $0 } }
     private var isDownload: Bool { specification.kind == .download }
 
@@ -96,7 +102,7 @@ struct Judge {
             return .retry(at: now + .seconds(5), waitsForConnectivity: false, progress, pause: nil)
         }
         if let question = trustQuestion(fault, meaning.error) { return .ask(question, progress) }
-        progress.attempts.record(meaning.fault, keptOffset: progress.resume?.offset ?? 0)
+        progress.attempts.record(meaning.fault, keptOffset: progress.keptOffset)
         note(meaning.error)
         switch decide(after: meaning.fault) {
         case .retry(let at, _):
@@ -148,12 +154,13 @@ struct Judge {
         }
     }
 
-    private func decide(after fault: AttemptFault) -> RetryDecision {
+    /// - Parameter isRepeatable: Whether the next request does no harm whatever the last one did.
+    func decide(after fault: AttemptFault, isRepeatable: Bool = false) -> RetryDecision {
         transfer.configuration.retryPolicy.decide(
             after: fault, ledger: progress.attempts,
             request: RetryableRequest(
                 method: specification.request.method, isUpload: specification.kind == .upload,
-                hasIdempotencyKey: transfer.headers.contains("Idempotency-Key")),
+                hasIdempotencyKey: isRepeatable || transfer.headers.contains("Idempotency-Key")),
             jitter: jitter, now: now, deadline: transfer.task.resourceDeadline)
     }
 
@@ -162,6 +169,7 @@ struct Judge {
     private mutating func judgeAnswer() -> Judgement {
         guard let head = result.head else { return judgeFailure(.emptyReply) }
         if ContentLength.parse(head.fields) == .invalid { return judgeFailure(.twoLengths) }
+        if let judgement = judgeUpload(head) { return judgement }
         if let judgement = judgeRedirect(head) { return judgement }
         if case .askAgainFromZero(let reason)? = verdict {
             return restart(cause: reason.rawValue, fault: .restart, error: TaskError(.badServerResponse))
@@ -215,7 +223,7 @@ struct Judge {
         return Origin(scheme: scheme, host: "unsupported", port: 1)
     }
 
-    private mutating func judgeContent(_ head: ResponseHead) -> Judgement {
+    mutating func judgeContent(_ head: ResponseHead) -> Judgement {
         if let mismatch = digestMismatch(head) {
             let error = TaskError(
                 .badServerResponse, "The content does not have the expected digest.", failingURL: transfer.url.url,
@@ -259,6 +267,11 @@ struct Judge {
                 at: at, waitsForConnectivity: false, progress,
                 pause: OriginPauses.slowsDown(status: head.status) ? retryAfter : nil)
         }
+        return finishWithStatus()
+    }
+
+    /// The status is the task's result.
+    mutating func finishWithStatus() -> Judgement {
         note(nil)
         let page: Judgement.ContentSource =
             switch result.received {
@@ -272,7 +285,7 @@ struct Judge {
 
     // MARK: Ends
 
-    private mutating func finish(
+    mutating func finish(
         _ outcome: Outcome, error: TaskError? = nil, content: Judgement.ContentSource = .none, isCounted: Bool = false
     ) -> Judgement {
         if error == nil && !isCounted {
@@ -283,26 +296,27 @@ struct Judge {
         result.error = error
         result.response = self.result.head.map { TaskResponse($0, url: transfer.url) }
         result.progress.resume = nil
+        result.progress.uploadURL = nil
         return .finish(outcome, result, content)
     }
 
-    private mutating func note(_ error: TaskError?) {
+    mutating func note(_ error: TaskError?) {
         progress.lastAttempt = AttemptRecord(
             number: max(1, progress.attempts.attempts), startedAt: transfer.attemptStartedAt, endedAt: now,
-            offset: transfer.resuming?.offset ?? 0, statusCode: result.head?.status, error: error)
+            offset: transfer.resuming?.offset ?? transfer.uploadOffset, statusCode: result.head?.status, error: error)
     }
 
     private func metrics() -> TransactionMetrics {
         let facts = result.metrics
         func time(_ milliseconds: Int64?) -> Timestamp? { milliseconds.map(Timestamp.init(milliseconds:)) }
         var metrics = TransactionMetrics(
-            url: transfer.url.url, fetchStartDate: Timestamp(milliseconds: facts.fetchStart))
+            url: transfer.requestURL.url, fetchStartDate: Timestamp(milliseconds: facts.fetchStart))
         metrics.statusCode = result.head?.status
         if case .failed(let fault) = result.outcome {
             metrics.error =
                 FaultMeaning.of(fault, curlCode: result.curlCode, message: "", url: "").error.code.name
         }
-        metrics.offset = transfer.resuming?.offset ?? 0
+        metrics.offset = transfer.resuming?.offset ?? transfer.uploadOffset
         metrics.domainLookupStartDate = time(facts.domainLookupStart)
         metrics.domainLookupEndDate = time(facts.domainLookupEnd)
         metrics.connectStartDate = time(facts.connectStart)
@@ -335,8 +349,12 @@ extension ParsedURL {
 extension TaskResponse {
     init(_ head: ResponseHead, url: ParsedURL) {
         let mediaType = head.fields["Content-Type"].flatMap { MediaType($0)?.essence }
+        // Cookies are secrets, and kept in the session's store alone.
+        var headers = head.fields
+        headers.remove("Set-Cookie")
+        headers.remove("Set-Cookie2")
         self.init(
-            statusCode: head.status, headers: head.fields, mimeType: mediaType,
+            statusCode: head.status, headers: headers, mimeType: mediaType,
             expectedContentLength: ContentLength.parse(head.fields).value,
             suggestedFilename: FileName.suggested(url: url.url, fields: head.fields), url: url.url)
     }

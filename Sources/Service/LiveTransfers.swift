@@ -9,6 +9,8 @@ package final class LiveTransfers: Sendable {
         var exchange: ExchangeID
         var isFinalizing = false
         var offset: Int64
+        /// Bytes of an upload that the server had before this exchange.
+        var sentBefore: Int64
         /// When and at which count of bytes the speed was measured last.
         var measured: (at: Int64, bytes: Int64)
         var throughput: Double?
@@ -44,10 +46,11 @@ package final class LiveTransfers: Sendable {
 
     package enum LivePhase: String, Sendable { case connecting, sending, receiving, finalizing }
 
-    func began(_ task: TaskID, session: SessionID, exchange: ExchangeID, offset: Int64) {
+    func began(_ task: TaskID, session: SessionID, exchange: ExchangeID, offset: Int64, sentBefore: Int64 = 0) {
         let now = clock.monotonic()
         entries.withLock {
-            $0[task] = Entry(session: session, exchange: exchange, offset: offset, measured: (now, offset))
+            $0[task] = Entry(
+                session: session, exchange: exchange, offset: offset, sentBefore: sentBefore, measured: (now, offset))
         }
     }
 
@@ -98,7 +101,8 @@ package final class LiveTransfers: Sendable {
     private func sample(_ entry: Entry) -> Sample {
         guard let progress = engine.progress(entry.exchange) else {
             return Sample(
-                phase: entry.isFinalizing ? .finalizing : .connecting, received: entry.offset, sent: 0, expected: nil)
+                phase: entry.isFinalizing ? .finalizing : .connecting, received: entry.offset,
+                sent: entry.sentBefore, expected: nil)
         }
         let phase: LivePhase =
             switch progress.phase {
@@ -107,7 +111,8 @@ package final class LiveTransfers: Sendable {
             case .receiving: .receiving
             }
         return Sample(
-            phase: entry.isFinalizing ? .finalizing : phase, received: progress.length, sent: progress.bytesSent,
+            phase: entry.isFinalizing ? .finalizing : phase, received: progress.length,
+            sent: entry.sentBefore + progress.bytesSent,
             expected: progress.expectedLength)
     }
 }

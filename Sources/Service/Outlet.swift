@@ -38,6 +38,7 @@ package final class Outlet: Sendable {
     /// Does what a commit left to do.
     package func handle(_ aftermath: Aftermath) {
         if !aftermath.transfersToStop.isEmpty { inbox.tell(.stop(aftermath.transfersToStop)) }
+        for task in aftermath.abandonedUploads { inbox.tell(.abandonUpload(task)) }
         for (task, session, outcome) in aftermath.completedTasks {
             live.ended(task)
             hub.silence(task, in: session)

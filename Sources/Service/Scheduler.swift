@@ -36,18 +36,22 @@ package actor Scheduler {
     private var webhooks: [AppID: Bool] = [:]
     private var appsWithCredentials: [AppID: Bool] = [:]
     private var nextExchange: UInt64 = 1
+    var uploadVersions = UploadVersions()
+    /// Cancelled uploads whose last exchange has not ended yet.
+    var abandonedUploads: Set<TaskID> = []
     private var cursor: Int64 = 0
     private var mayHaveQueued = true
     private var dueAt: Timestamp?
     /// When a lane that waits for conditions may go on by itself.
     private var heldUntil: Timestamp?
-    private var isDraining = false
+    private(set) var isDraining = false
 
     /// What others tell the scheduler.
     enum Message: Sendable {
         case report(ExchangeReport)
         case settled(Settlement)
         case stop([TaskID])
+        case abandonUpload(TaskID)
         case queued
         case wake(Timestamp)
         case sessionChanged(SessionID)
@@ -87,7 +91,7 @@ package actor Scheduler {
     }
 
     private func wait() async {
-        guard inbox.isEmpty else { return }
+        guard inbox.isEmpty, settlements.isEmpty, !cookies.haveChanged else { return }
         guard !(wantsTasks && cursor > 0) else { return }
         let next = [dueAt, pauseEnds.min(), conditions.nextChange, heldUntil].compactMap { $0 }.min()
         let delay = next.map { max(0, min(($0 - clock.now).milliseconds, 60_000)) } ?? 60_000
@@ -120,6 +124,7 @@ package actor Scheduler {
             settlements.append(settlement)
             release(settlement.task)
         case .stop(let tasks): for task in tasks { stop(task, reason: .decided) }
+        case .abandonUpload(let task): await abandonUpload(task)
         case .queued: mayHaveQueued = true
         case .wake(let time): dueAt = min(dueAt ?? time, time)
         case .sessionChanged(let session): await applyBandwidth(to: session)
@@ -136,7 +141,7 @@ package actor Scheduler {
 
     private func take(_ report: ExchangeReport, _ group: inout ThrowingDiscardingTaskGroup<any Error>) async {
         switch report {
-        case .informational: break
+        case .informational(let exchange, let head): noteInformational(exchange, head)
         case .head(let exchange, let head): noteHead(exchange, head)
         case .durable(let exchange, let offset): noteDurable(exchange, offset)
         case .ended(let exchange, let result): await end(exchange, result, &group)
@@ -185,6 +190,7 @@ package actor Scheduler {
     ) async {
         guard let id = tasksOfExchanges.removeValue(forKey: exchange), let transfer = transfers[id] else { return }
         noteCookies(of: transfer, result)
+        noteSilence(of: transfer, result)
         let canAsk = await canAsk(transfer)
         var judge = Judge(
             transfer, result, at: clock.now, jitter: Double.random(in: 0..<1), canAsk: canAsk)
@@ -204,7 +210,12 @@ package actor Scheduler {
                 ("host", transfer.url.host), ("detail", result.curlMessage))
         }
         switch judgement {
-        case .follow(let hop): follow(hop, transfer, judge.progress)
+        case .follow(let hop):
+            if transfer.stopReason != nil { return settle(.interrupted(judge.progress)) }
+            follow(hop, transfer, judge.progress)
+        case .goOn(let upload, let progress):
+            if transfer.stopReason != nil { return settle(.interrupted(progress)) }
+            goOn(transfer, upload, progress)
         case .again(let progress, let cause):
             if transfer.stopReason != nil { return settle(.interrupted(progress)) }
             again(transfer, progress, cause: cause)
@@ -213,7 +224,7 @@ package actor Scheduler {
             outlet.live(
                 .willRetry(
                     attempt: progress.attempts.attempts, error: progress.lastAttempt?.error, nextAt: at,
-                    offset: progress.resume?.offset ?? 0),
+                    offset: progress.keptOffset),
                 transfer.task)
             if waitsForConnectivity { outlet.live(.isWaitingForConnectivity, transfer.task) }
             meters.retries.add()
@@ -281,6 +292,7 @@ package actor Scheduler {
         transfer.url = hop.url
         transfer.method = hop.method
         if hop.dropsBody { transfer.sendsBody = false }
+        prepareUpload(of: &transfer)
         if transfer.configuration.requiresSecureTransport, !hop.url.isSecure {
             return refuse(transfer, TaskError(.appTransportSecurityRequiresSecureConnection, failingURL: hop.url.url))
         }
@@ -292,15 +304,23 @@ package actor Scheduler {
         transfer.progress = progress
         transfer.resuming = nil
         transfer.restartCause = cause
+        prepareUpload(of: &transfer)
         start(transfer)
     }
 
     // MARK: Starting
 
-    private func start(_ transfer: Transfer) {
+    func nextExchangeID() -> ExchangeID {
+        defer { nextExchange += 1 }
+        return ExchangeID(rawValue: nextExchange)
+    }
+
+    /// The task that an exchange under way is for.
+    func task(of exchange: ExchangeID) -> TaskID? { tasksOfExchanges[exchange] }
+
+    func start(_ transfer: Transfer) {
         var transfer = transfer
-        let exchange = ExchangeID(rawValue: nextExchange)
-        nextExchange += 1
+        let exchange = nextExchangeID()
         transfer.exchange = exchange
         transfer.verdict.withLock { $0 = nil }
         transfer.attemptStartedAt = clock.now
@@ -309,7 +329,8 @@ package actor Scheduler {
         transfers[id] = transfer
         tasksOfExchanges[exchange] = id
         live.began(
-            id, session: transfer.task.session, exchange: exchange, offset: transfer.resuming?.offset ?? 0)
+            id, session: transfer.task.session, exchange: exchange, offset: transfer.resuming?.offset ?? 0,
+            sentBefore: transfer.uploadOffset)
         outlet.transferBegan(in: transfer.task.session)
         let isLimited = isLimited(transfer.task.session)
         engine.start(
@@ -343,6 +364,7 @@ package actor Scheduler {
         lanes[transfer.lane]?.running -= 1
         if lanes[transfer.lane]?.running == 0 { lanes[transfer.lane] = nil }
         mayHaveQueued = true
+        if abandonedUploads.remove(id) != nil { inbox.tell(.abandonUpload(id)) }
     }
 
     // MARK: The queue
@@ -465,6 +487,7 @@ package actor Scheduler {
                 transfer.progress.adoptedFile = nil
             }
             transfer.credential = try await credential(for: transfer)
+            transfer.prepareUpload(uploadVersions.version(for: transfer.url.origin()))
             start(transfer)
         } catch {
             log.error("task could not be started", ("task", task.number), ("error", "\(error)"))
@@ -494,7 +517,7 @@ package actor Scheduler {
     }
 
     /// The credential that the last answer, or the store, gives this task.
-    private func credential(for transfer: Transfer) async throws -> Credential? {
+    func credential(for transfer: Transfer) async throws -> Credential? {
         if let step = transfer.progress.authentication.last, step.disposition == .useCredential {
             return try await store.answerGiven(to: step.questionId)?.credential
         }

@@ -35,6 +35,12 @@ struct Transfer {
     var credential: Credential?
     /// What of the session's cookies the current request was given; nil where it has none.
     var cookies: [String]?
+    /// Where an upload stands that may survive interruptions.
+    var upload: ResumableUpload?
+    /// Its upload resource, taken apart.
+    var uploadTarget: ParsedURL?
+    /// How often that moved in this attempt.
+    var uploadMoves = 0
 
     var specification: TaskSpecification { task.specification }
 }
@@ -112,13 +118,14 @@ extension Transfer {
         request.cookies = cookies
         // The request's own cookies win.
         request.sendsCookies = configuration.httpShouldSetCookies && !fields.contains("Cookie")
+        if let upload { shape(&request, for: upload) }
         return request
     }
 
     private var tls: TLSSettings {
         TLSSettings(
             minimumVersion: configuration.tlsMinimumSupportedProtocolVersion == .tls13 ? .v13 : .v12,
-            pinnedPublicKeys: configuration.pinnedPublicKeys[url.host] ?? [],
+            pinnedPublicKeys: configuration.pinnedPublicKeys[requestURL.host] ?? [],
             trustedServerKey: credential?.trustPublicKey,
             clientCertificate: credential.flatMap { credential in
                 guard let certificate = credential.certificate, let key = credential.key else { return nil }

@@ -51,6 +51,21 @@ package struct ClaimedTask: Sendable {
     package var progress: TaskProgress
     package var body: BodyLocation?
     package var resourceDeadline: Timestamp?
+
+    package init(
+        id: TaskID, session: SessionID, app: AppID, number: Int64, lane: Int64, specification: TaskSpecification,
+        progress: TaskProgress, body: BodyLocation?, resourceDeadline: Timestamp?
+    ) {
+        self.id = id
+        self.session = session
+        self.app = app
+        self.number = number
+        self.lane = lane
+        self.specification = specification
+        self.progress = progress
+        self.body = body
+        self.resourceDeadline = resourceDeadline
+    }
 }
 
 /// A task as its row says, its documents unread.

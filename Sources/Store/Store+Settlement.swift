@@ -149,6 +149,9 @@ extension Store {
         session.counts[outcome] += 1
         transaction.addUnfinished(-1, app: session.app)
         if let body = live.body { try release(body: body, transaction) }
+        if outcome == .cancelled, result.progress.uploadURL != nil {
+            transaction.aftermath.abandonedUploads.append(live.id)
+        }
         transaction.aftermath.completedTasks.append((live.id, live.session, outcome))
     }
 

@@ -12,6 +12,8 @@ package struct Aftermath: Sendable {
     /// The next moment that a delayed task is due, if this commit set one.
     package var wakeAt: Timestamp?
     package var transfersToStop: [TaskID] = []
+    /// Cancelled uploads of which a server has a part that it may forget.
+    package var abandonedUploads: [TaskID] = []
     package var completedTasks: [(task: TaskID, session: SessionID, outcome: Outcome)] = []
     /// Files that nothing refers to any more, relative to the data folder.
     package var filesToRemove: [String] = []
@@ -25,6 +27,7 @@ package struct Aftermath: Sendable {
         hasDueLaunches = hasDueLaunches || other.hasDueLaunches
         if let other = other.wakeAt { wakeAt = min(wakeAt ?? other, other) }
         transfersToStop += other.transfersToStop
+        abandonedUploads += other.abandonedUploads
         completedTasks += other.completedTasks
         filesToRemove += other.filesToRemove
     }

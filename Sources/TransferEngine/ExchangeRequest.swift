@@ -44,6 +44,9 @@ package struct ExchangeRequest: Sendable {
     package var cookies: [String]?
     /// False: the answer's cookies are taken, but none are sent.
     package var sendsCookies = true
+    /// Never on a connection that was used before: when such a one breaks before a byte of the answer, libcurl sends
+    /// the request once more by itself.
+    package var usesFreshConnection = false
 
     package init(
         id: ExchangeID, pool: Int64, method: String = "GET", url: String, headers: HTTPFields = HTTPFields(),

@@ -1,0 +1,81 @@
+import Core
+import TransferEngine
+
+extension Judge {
+    /// Judges the answer to a request of a resumable upload.
+    ///
+    /// - Returns: Nil where the answer means what it always means.
+    mutating func judgeUpload(_ head: ResponseHead) -> Judgement? {
+        guard var upload = transfer.upload else { return nil }
+        let wasAsking = upload.step == .ask
+        let decision = upload.handle(
+            answer: head, hasSentAll: result.bytesSent >= upload.length - transfer.uploadOffset)
+        progress.note(upload, for: specification.request)
+        switch decision {
+        case .judge: return nil
+        case .respond:
+            if wasAsking { progress.countOfBytesSent = upload.length }
+            return respond(head)
+        case .proceed: return .goOn(upload, progress)
+        case .move(let location): return move(upload, to: location, head)
+        case .wait: return wait(head, wasAsking: wasAsking)
+        case .startAgain: return startAgain()
+        case .fail:
+            let error = TaskError(
+                .cannotParseResponse, "The server claims to have more bytes than the upload.",
+                failingURL: transfer.requestURL.url)
+            progress.attempts.record(.terminal, keptOffset: 0)
+            note(error)
+            return finish(.failed, error: error)
+        }
+    }
+
+    /// The target has spoken: nothing is sent again.
+    private mutating func respond(_ head: ResponseHead) -> Judgement {
+        if specification.acceptableStatusCodes.contains(where: { $0.contains(head.status) }) {
+            return judgeContent(head)
+        }
+        progress.attempts.record(.status(head.status, retryAfter: nil), keptOffset: 0)
+        return finishWithStatus()
+    }
+
+    private mutating func move(_ upload: ResumableUpload, to location: String, _ head: ResponseHead) -> Judgement {
+        var upload = upload
+        guard transfer.uploadMoves < Redirect.limit, let target = transfer.uploadResource(at: location) else {
+            return startAgain()
+        }
+        upload.move(to: target.url)
+        progress.note(upload, for: specification.request)
+        return .goOn(upload, progress)
+    }
+
+    /// Another attempt asks again where the policy has one left; else the status is the task's, or, where it was only
+    /// about the upload resource, that one is given up.
+    private mutating func wait(_ head: ResponseHead, wasAsking: Bool) -> Judgement {
+        let retryAfter = head.fields["Retry-After"].flatMap { RetryAfter.parse($0, now: now) }
+        let fault: AttemptFault = head.status == 409 ? .transport : .status(head.status, retryAfter: retryAfter)
+        progress.attempts.record(fault, keptOffset: progress.keptOffset)
+        // Nothing is done twice by asking how much is there.
+        if case .retry(let at, _) = decide(after: fault, isRepeatable: true) {
+            note(TaskError(.badServerResponse, failingURL: transfer.requestURL.url))
+            return .retry(
+                at: at, waitsForConnectivity: false, progress,
+                pause: OriginPauses.slowsDown(status: head.status) ? retryAfter : nil)
+        }
+        if wasAsking { return startAgain() }
+        return finishWithStatus()
+    }
+
+    private mutating func startAgain() -> Judgement {
+        guard var upload = transfer.upload else { return .interrupted(progress) }
+        let error = TaskError(.badServerResponse, failingURL: transfer.requestURL.url)
+        upload.startAgain()
+        progress.note(upload, for: specification.request)
+        progress.attempts.record(.restart, keptOffset: 0)
+        note(error)
+        switch decide(after: .restart) {
+        case .retry: return .goOn(upload, progress)
+        case .giveUp: return finish(.failed, error: error)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Core
+import Store
+import TransferEngine
+
+/// How a resumable upload shapes a transfer's requests.
+extension Transfer {
+    /// Makes the next request one of a resumable upload, where there is one to be made: the session wants it, the
+    /// request has content, and the app does not speak the draft itself.
+    ///
+    /// - Parameter version: What the origin is spoken to in, where the upload is a new one.
+    mutating func prepareUpload(_ version: ResumableUpload.Version) {
+        upload = nil
+        guard configuration.resumableUploads == .auto, specification.kind == .upload, sendsBody, let body = task.body,
+            body.length > 0, ResumableUpload.mayUpgrade(method), !ResumableUpload.isSpoken(in: headers)
+        else { return }
+        if progress.uploadRequest == specification.request.identity, let resource = progress.uploadURL,
+            let target = try? URLParts.parse(resource),
+            let version = progress.uploadVersion.flatMap(ResumableUpload.Version.init(rawValue:))
+        {
+            uploadTarget = target
+            upload = ResumableUpload(
+                version: version, length: body.length, resource: resource, offset: progress.uploadOffset ?? 0)
+        } else {
+            upload = ResumableUpload(version: version, length: body.length)
+        }
+    }
+
+    /// Takes over where the upload stands.
+    mutating func take(_ upload: ResumableUpload) {
+        self.upload = upload
+        if upload.resource != uploadTarget?.url { uploadTarget = upload.resource.flatMap { try? URLParts.parse($0) } }
+        progress.note(upload, for: specification.request)
+    }
+
+    /// Where the next request goes.
+    var requestURL: ParsedURL { upload?.method == nil ? url : uploadTarget ?? url }
+
+    /// Bytes of the body that the next request leaves out.
+    var uploadOffset: Int64 { if case .append(let offset)? = upload?.step { offset } else { 0 } }
+
+    /// Where an upload resource may be: like a redirect, never from https to http.
+    func uploadResource(at location: String) -> ParsedURL? {
+        guard let target = try? URLParts.resolve(location: location, relativeTo: requestURL),
+            target.isSecure || !requestURL.isSecure && !configuration.requiresSecureTransport
+        else { return nil }
+        return target
+    }
+
+    /// Makes the app's own request one of the upload's current step.
+    func shape(_ request: inout ExchangeRequest, for upload: ResumableUpload) {
+        if let method = upload.method {
+            let target = requestURL
+            let isElsewhere = target.origin() != url.origin()
+            request.method = method
+            request.url = target.url
+            request.headers = Redirect.fields(
+                request.headers, dropBody: true, dropHeaders: isElsewhere,
+                sensitive: specification.request.sensitiveHeaders)
+            request.headers.fields.removeAll { Self.belongsToTarget($0.name.asciiLowercased) }
+            if isElsewhere {
+                request.httpAuthentication = .none
+                request.tls.trustedServerKey = nil
+                request.tls.clientCertificate = nil
+            }
+            request.body = request.body.from(upload.step)
+            // The same bytes at the same offset are wrong once some of them arrived.
+            if case .append = upload.step { request.usesFreshConnection = true }
+        }
+        for field in upload.fields.fields { request.headers.set(field.name, field.value) }
+    }
+
+    /// Conditions and keys that are about the target, not about the upload resource.
+    private static func belongsToTarget(_ name: String) -> Bool {
+        name.hasPrefix("if-") || name == "range" || name == "idempotency-key"
+    }
+}
+
+extension ExchangeBody {
+    /// What of the body a step sends.
+    fileprivate func from(_ step: ResumableUpload.Step) -> ExchangeBody {
+        guard case .append(let start) = step else { return .none }
+        switch self {
+        case .none: return .none
+        case .bytes(let bytes): return .bytes(Array(bytes[Int(start)...]))
+        case .file(let path, let offset, let length):
+            return .file(path: path, offset: offset + start, length: length - start)
+        }
+    }
+}
+
+extension TransferRequest {
+    /// What makes it another request for a server.
+    fileprivate var identity: String { "\(method) \(url)" }
+}
+
+extension TaskProgress {
+    /// Notes where an upload stands, so that it survives the process.
+    mutating func note(_ upload: ResumableUpload, for request: TransferRequest) {
+        uploadURL = upload.resource
+        uploadVersion = upload.resource == nil ? nil : upload.version.rawValue
+        uploadOffset = upload.resource == nil ? nil : upload.offset
+        uploadRequest = upload.resource == nil ? nil : request.identity
+    }
+}
