@@ -91,7 +91,7 @@ package actor Scheduler {
     }
 
     private func wait() async {
-        guard inbox.isEmpty, settlements.isEmpty, !cookies.haveChanged else { return }
+        guard inbox.isEmpty, settlements.isEmpty else { return }
         guard !(wantsTasks && cursor > 0) else { return }
         let next = [dueAt, pauseEnds.min(), conditions.nextChange, heldUntil].compactMap { $0 }.min()
         let delay = next.map { max(0, min(($0 - clock.now).milliseconds, 60_000)) } ?? 60_000
