@@ -67,7 +67,7 @@ def check_launches():
 
 
 def check_origin(paths):
-    sent, requests, resumed, excess = collections.Counter(), collections.Counter(), 0, []
+    sent, requests, resumed, again, excess = collections.Counter(), collections.Counter(), 0, [], []
     for line in (work / "origin/access.log").read_text().splitlines():
         method, status, count, uri, asked = line.split(" ", 4)
         if method == "GET":
@@ -77,6 +77,8 @@ def check_origin(paths):
     sizes = {path: (work / "tree" / path).stat().st_size for path in paths}
     for path, size in sizes.items():
         allowed = size + (requests[path] - 1) * min(size, KEPT_APART)
+        if requests[path] > 1:
+            again.append((sent[path] - size) / (requests[path] - 1))
         if sent[path] > allowed or requests[path] > kills + 1:
             excess.append((path, size, sent[path], requests[path]))
     total, tree = sum(sent[path] for path in paths), sum(sizes.values())
@@ -84,6 +86,10 @@ def check_origin(paths):
           not excess, excess[:5])
     print(f"\n  The tree has {tree:,} bytes; the origin sent {total:,}: {total - tree:+,} ({(total - tree) / tree:+.2%}),"
           f" in {sum(requests.values())} requests, {resumed} of them resumptions.")
+    if again:
+        print(f"  A transfer that a kill cut off cost {sum(again) / len(again) / 2**20:.1f} MiB more in the mean,"
+              f" {max(again) / 2**20:.1f} MiB at most:\n  what was not synced yet (8 MiB at most),"
+              " and what the origin had sent and nobody had read.")
 
 
 paths = (work / "paths").read_text().split()
