@@ -145,6 +145,9 @@ extension Call {
     }
 
     private func requireJSON() throws {
+        guard request.headers["Content-Encoding"].map({ $0.lowercased() == "identity" }) ?? true else {
+            throw Problem(.unsupportedMediaType, "The body must be sent without a Content-Encoding.")
+        }
         guard bodyType == MediaTypes.json else {
             throw Problem(.unsupportedMediaType, "The body must be application/json in UTF-8, and say so.")
         }

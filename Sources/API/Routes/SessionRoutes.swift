@@ -14,9 +14,9 @@ struct SessionRoutes {
         let path = Self.path
         return [
             server.route("GET", "/v1/sessions", .read, query: ["limit", "cursor"], list),
-            server.route("POST", "/v1/sessions", .write, body: .json, create),
+            server.route("POST", "/v1/sessions", .write, body: .optionalJSON, create),
             server.route("GET", path, .readOrEvents) { call in try await call.showSession(call.session()) },
-            server.route("PUT", path, .write, body: .json, open),
+            server.route("PUT", path, .write, body: .optionalJSON, open),
             server.route("PATCH", path, .write, body: .json, change),
             server.route("DELETE", path, .write, body: .empty) { call in
                 let session = try await call.sessionAsExpected()
@@ -46,7 +46,7 @@ struct SessionRoutes {
     }
 
     @Sendable private func create(_ call: Call) async throws -> HTTPResponse {
-        let creation = try call.read(SessionCreation.self)
+        let creation = try call.readIfPresent(SessionCreation.self)
         let render: @Sendable (SessionRecord) -> HTTPResponse = { record in
             call.createdSession(record, Wire.Session(record, attendance: nil, launch: nil, at: record.createdAt))
         }
@@ -61,7 +61,7 @@ struct SessionRoutes {
     @Sendable private func open(_ call: Call) async throws -> HTTPResponse {
         let identifier = call.parameter("identifier")
         if let detail = TextRule.identifier.violation(in: identifier) { throw Problem(.invalidValue, detail) }
-        let put = try call.read(SessionPut.self)
+        let put = try call.readIfPresent(SessionPut.self)
         let app = try call.app
         if call.request.headers["If-Match"] != nil {
             let existing = try? await call.service.session(identifier, app: app)
