@@ -62,7 +62,7 @@ package struct SessionConfiguration: Hashable, Sendable, Codable {
 
     /// The names of the members in which two configurations differ, in the order of the documentation.
     ///
-    /// ``bandwidthLimit`` is left out where `includingMutable` is false, since it may have been changed since.
+    /// ``bandwidthLimit`` is left out, since it may have been changed since.
     package func differences(from other: SessionConfiguration) -> [String] {
         var names: [String] = []
         func compare<Value: Equatable>(_ name: String, _ path: KeyPath<SessionConfiguration, Value>) {
@@ -87,7 +87,6 @@ package struct SessionConfiguration: Hashable, Sendable, Codable {
         compare("authenticationChallenges", \.authenticationChallenges)
         compare("networkServiceType", \.networkServiceType)
         compare("retryPolicy", \.retryPolicy)
-        compare("bandwidthLimit", \.bandwidthLimit)
         compare("resumableUploads", \.resumableUploads)
         return names
     }

@@ -69,7 +69,7 @@ import Wire
                 json: ["kind": "download", "request": ["url": .string(fixture.origin.url("/file"))]])
             #expect(created.status == 201)
             let task = try await fixture.call("GET", "/v1/sessions/s/tasks/1")
-            #expect(try task.json["phase"] == "deferred")
+            #expect(try task.json["phase"] == "waitingForConnectivity")
             #expect(try task.json["waitingFor"]?[0]?["kind"] == "connectivity")
             _ = try await fixture.call("PUT", path, key: "admin", json: [:])
             try await eventually("the download") {

@@ -115,7 +115,7 @@ extension TaskPhase {
         case .awaitingAnswer: self = .awaitingAnswer
         case .retryWait: self = .retryWait
         case .waitingForConnectivity: self = .waitingForConnectivity
-        case .queued: self = live.waiting.contains { $0.kind.isCondition } ? .deferred : .queued
+        case .queued: self = live.waiting.first?.kind.phase ?? .queued
         case .active:
             switch live.sample?.phase {
             case nil, .connecting: self = .connecting
@@ -128,13 +128,12 @@ extension TaskPhase {
 }
 
 extension Core.WaitingReason.Kind {
-    /// Whether the operator's declared conditions are the reason.
-    var isCondition: Bool {
+    /// The phase of a queued task that waits for this before anything else.
+    fileprivate var phase: TaskPhase {
         switch self {
-        case .connectivity, .cellularAccess, .expensiveAccess, .constrainedAccess, .power, .cheapNetwork,
-            .unconstrainedNetwork, .load, .window:
-            true
-        case .earliestBeginDate, .answer, .retry, .originPause, .capacity, .diskSpace: false
+        case .connectivity, .cellularAccess, .expensiveAccess, .constrainedAccess: .waitingForConnectivity
+        case .power, .cheapNetwork, .unconstrainedNetwork, .load, .window: .deferred
+        case .earliestBeginDate, .answer, .retry, .originPause, .capacity, .diskSpace: .queued
         }
     }
 }
