@@ -90,6 +90,8 @@ extension Problem {
         self =
             switch error {
             case .fileUnavailable(let index, let detail): at(places.body(index), detail)
+            case .unknownRoot(let index, let name):
+                at(places.order(index) + "/destination/root", "There is no root named \(name).")
             case .contentUnavailable(let index): at(places.body(index) + "/task", "That task has no content to send.")
             case .resumeDataInvalid(let index): at(places.order(index) + "/resumeData", "This is not resume data.")
             case .invalidURL(let index, let detail): at(places.order(index ?? 0) + "/request/url", detail)

@@ -50,7 +50,8 @@ extension Failure {
         case .domain(.clientTaskConflict(let index)), .domain(.bodyNotFound(let index)),
             .domain(.contentNotFound(let index)):
             index
-        case .service(.fileUnavailable(let index, _)), .service(.contentUnavailable(let index)),
+        case .service(.fileUnavailable(let index, _)), .service(.unknownRoot(let index, _)),
+            .service(.contentUnavailable(let index)),
             .service(.resumeDataInvalid(let index)):
             index
         case .service(.invalidURL(let index, _)): index

@@ -51,6 +51,9 @@ extension Service {
         } catch {
             throw ServiceError.invalidURL(index: index, detail: error.explanation)
         }
+        if let root = order.specification.destination?.root, settings.filesRoots[root] == nil {
+            throw ServiceError.unknownRoot(index: index, name: root)
+        }
         var task = NewTask(
             specification: order.specification, origin: url.origin, isSuspended: order.isSuspended)
         switch order.body {

@@ -7,6 +7,8 @@ import TransferEngine
 package enum ServiceError: Error, Hashable, Sendable {
     /// No operator's root of that name, or no such file below it.
     case fileUnavailable(index: Int, detail: String)
+    /// The destination's root is none of the operator's.
+    case unknownRoot(index: Int, name: String)
     /// The task whose content should be sent has none.
     case contentUnavailable(index: Int)
     case resumeDataInvalid(index: Int)

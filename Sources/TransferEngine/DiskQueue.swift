@@ -184,8 +184,9 @@ extension DiskQueue {
         }
     }
 
-    /// Moves the file `source` below `root`, atomically, into a folder that exists. Where the root is on another
-    /// filesystem the bytes are copied next to the destination first. Without `replace` an existing file is `EEXIST`.
+    /// Moves the file `source` below `root`, atomically; folders that are missing on the way are made. Where the root is
+    /// on another filesystem the bytes are copied next to the destination first. Without `replace` an existing file is
+    /// `EEXIST`.
     package func moveBeneath(source: String, root: String, path: String, replace: Bool) async throws(DiskError) {
         try await run { () throws(DiskError) in
             try Disk.moveBeneath(source: source, root: root, path: path, replace: replace)
@@ -300,7 +301,7 @@ private enum Disk {
         guard !name.isEmpty, name != ".", name != "..", !path.utf8.contains(0), slash != path.startIndex else {
             throw DiskError("rename", errno: EINVAL)
         }
-        let folder = try openBeneath(root: root, path: folderPath, O_RDONLY | O_DIRECTORY)
+        let folder = try folderBeneath(root: root, path: folderPath)
         let flag: Int32 = replace ? 1 : 0
         if clinux_rename(AT_FDCWD, source, folder.descriptor, name, flag) == 0 {
             try syncFolder(folder)
@@ -308,6 +309,28 @@ private enum Disk {
         }
         guard errno == EXDEV else { throw DiskError("renameat2", errno: errno) }
         try copyBeneath(source: source, folder: folder, name: name, flag)
+    }
+
+    /// Opens a folder below `root`, and makes what is missing of its path, one name at a time: the kernel judges each.
+    private static func folderBeneath(root: String, path: String) throws(DiskError) -> OpenFile {
+        let flags = O_RDONLY | O_DIRECTORY
+        do throws(DiskError) {
+            return try openBeneath(root: root, path: path, flags)
+        } catch {
+            guard error.errno == ENOENT else { throw error }
+        }
+        var folder = try OpenFile.open(root, flags)
+        for name in path.split(separator: "/").map(String.init) {
+            if mkdirat(folder.descriptor, name, 0o777) == 0 {
+                try syncFolder(folder)
+            } else if errno != EEXIST {
+                throw DiskError("mkdirat", errno: errno)
+            }
+            let descriptor = clinux_open_beneath(folder.descriptor, name, flags | O_CLOEXEC, 0)
+            guard descriptor >= 0 else { throw DiskError("openat2", errno: errno) }
+            folder = OpenFile(descriptor: descriptor)
+        }
+        return folder
     }
 
     /// The way over to another filesystem: a copy beside the destination, synced, then renamed.

@@ -57,7 +57,7 @@ import TransferEngine
         let source = folder.write([1, 2, 3], to: "source")
         for (path, code) in [
             ("../x", EXDEV), ("/x", EINVAL), ("/etc/x", EXDEV), ("inner/../../x", EXDEV), ("link/x", ELOOP),
-            ("", EINVAL), ("inner/", EINVAL), ("inner/..", EINVAL), ("missing/x", ENOENT),
+            ("", EINVAL), ("inner/", EINVAL), ("inner/..", EINVAL), ("link/new/x", ELOOP),
         ] {
             let result = await failure { () throws(DiskError) in
                 try await disk.moveBeneath(source: source, root: root, path: path, replace: true)
@@ -74,6 +74,9 @@ import TransferEngine
         #expect(taken == EEXIST)
         try await disk.moveBeneath(source: again, root: root, path: "inner/y", replace: true)
         #expect(readFile(folder.file("root/inner/y")) == [4])
+        let deep = folder.write([5], to: "deep")
+        try await disk.moveBeneath(source: deep, root: root, path: "inner/new/newer/z", replace: false)
+        #expect(readFile(folder.file("root/inner/new/newer/z")) == [5])
     }
 
     @Test func `A root on another filesystem gets a copy`() async throws {
