@@ -147,6 +147,8 @@ package struct TaskProgress: Hashable, Sendable, Codable {
     package var countOfBytesSent: Int64 = 0
     package var countOfBytesReceived: Int64 = 0
     package var isConfirmed = false
+    /// Why bytes that came cannot be continued, until the app has been told that the content begins anew.
+    package var restartCause: String?
     /// The partial file of a cancelled task that this one goes on with, until its first attempt takes it over.
     package var adoptedFile: String?
     /// Where a resumable upload stands: the draft's URL and version.

@@ -118,6 +118,7 @@ struct Judge {
             if let kept = transfer.resuming, result.head == nil, case .file = result.received {
                 progress.resume = kept
             } else if transfer.resuming == nil || result.head != nil {
+                if hasContent { progress.restartCause = "notResumable" }
                 progress.resume = nil
                 progress.durableOffset = 0
             }
@@ -126,6 +127,15 @@ struct Judge {
         point.offset = length
         progress.resume = point
         progress.durableOffset = length
+    }
+
+    /// Whether bytes of the content came, and not of a page that stands for it.
+    private var hasContent: Bool {
+        switch (verdict, result.received) {
+        case (.append, .memory(let bytes)), (.restartWithThisBody, .memory(let bytes)): isDownload && !bytes.isEmpty
+        case (.append, .file(_, let length)), (.restartWithThisBody, .file(_, let length)): isDownload && length > 0
+        default: false
+        }
     }
 
     /// The point from which the bytes at hand could be continued.

@@ -153,13 +153,15 @@ package actor Scheduler {
         let verdict = transfer.verdict.withLock { $0 }
         switch verdict {
         case .append(let offset) where transfer.resuming != nil:
-            tellResumption(of: &transfer, offset: offset, cause: "interrupted")
+            let total = transfer.resuming?.totalLength
+            tellResumption(of: &transfer, offset: offset, total: total, cause: "interrupted")
         case .append, .restartWithThisBody:
             if verdict == .restartWithThisBody {
-                tellResumption(of: &transfer, offset: 0, cause: transfer.restartCause ?? "resourceChanged")
+                let cause = transfer.restartCause ?? "resourceChanged"
+                tellResumption(of: &transfer, offset: 0, total: ContentLength.parse(head.fields).value, cause: cause)
                 transfer.progress.resume?.bytesFetchedTwice += transfer.resuming?.offset ?? 0
             } else if let cause = transfer.restartCause {
-                tellResumption(of: &transfer, offset: 0, cause: cause)
+                tellResumption(of: &transfer, offset: 0, total: ContentLength.parse(head.fields).value, cause: cause)
             }
             let fetchedTwice = transfer.progress.resume?.bytesFetchedTwice ?? 0
             transfer.progress.resume = ResumePoint.make(
@@ -172,9 +174,9 @@ package actor Scheduler {
         transfers[id] = transfer
     }
 
-    private func tellResumption(of transfer: inout Transfer, offset: Int64, cause: String) {
-        let resumption = Resumption(
-            fileOffset: offset, expectedTotalBytes: transfer.resuming?.totalLength, cause: cause)
+    private func tellResumption(of transfer: inout Transfer, offset: Int64, total: Int64?, cause: String) {
+        transfer.progress.restartCause = nil
+        let resumption = Resumption(fileOffset: offset, expectedTotalBytes: total, cause: cause)
         settlements.append(Settlement(task: transfer.task.id, .advanced(transfer.progress), resumption: resumption))
     }
 

@@ -67,6 +67,7 @@ extension Transfer {
         attemptStartedAt = now
         progress.redirects = []
         resuming = specification.kind == .download ? progress.resume.flatMap { $0.offset > 0 ? $0 : nil } : nil
+        restartCause = resuming == nil ? progress.restartCause : nil
         headers = Self.headers(specification, configuration, body: task.body, version: version)
     }
 
