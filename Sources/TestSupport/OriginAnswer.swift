@@ -28,7 +28,12 @@ struct Answer {
         status = resource.status
         range = 0..<resource.body.length
         fields.append("Date", httpDate(secondsFromNow: 0))
-        if let (code, more, bytes) = plan.status {
+        if let (authorization, challenge) = plan.demand, request["Authorization"] != authorization {
+            status = 401
+            body = .bytes(Array("no".utf8))
+            range = 0..<2
+            fields.append("WWW-Authenticate", challenge)
+        } else if let (code, more, bytes) = plan.status {
             status = code
             body = .bytes(bytes)
             range = 0..<bytes.count

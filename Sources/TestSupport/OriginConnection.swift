@@ -143,6 +143,7 @@ struct Plan: Sendable {
     var endless = false
     var raw: (bytes: [UInt8], ending: Misbehaviour.Ending)?
     var status: (code: Int, fields: HTTPFields, body: [UInt8])?
+    var demand: (authorization: String, challenge: String)?
     var informational: [(Int, HTTPFields)] = []
     var fields = HTTPFields()
     var partial: Misbehaviour.PartialLie?
@@ -166,6 +167,7 @@ struct Plan: Sendable {
             case .raw(let bytes, let ending): raw = (bytes, ending)
             case .status(let code, let pairs, let body):
                 status = (code, HTTPFields(pairs: pairs), Array(body.utf8))
+            case .demand(let authorization, let challenge): demand = (authorization, challenge)
             case .informational(let code, let pairs): informational.append((code, HTTPFields(pairs: pairs)))
             case .header(let name, let value): fields.append(name, value)
             case .partial(let lie): partial = lie

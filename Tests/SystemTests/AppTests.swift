@@ -1,0 +1,237 @@
+import Core
+import TestSupport
+import Testing
+
+/// Section 4: apps, keys and the webhook of an app.
+@Suite struct AppTests {
+    private func makeApp(_ scene: Scene, _ identifier: String, _ more: [String: JSON] = [:]) async throws -> JSON {
+        var members: [String: JSON] = ["identifier": .string(identifier)]
+        members.merge(more) { _, new in new }
+        let answer = try await scene.admin.post("/v1/apps", .object(members))
+        try #require(answer.status == 201, "\(answer.text)")
+        #expect(answer.fields["Location"] == "/v1/apps/\(identifier)")
+        return answer.json
+    }
+
+    private func client(_ scene: Scene, _ created: JSON) throws -> APIClient {
+        let key = try #require(created["apiKey"].string)
+        return scene.api.with(key: key)
+    }
+
+    @Test func `an app is made with a key and a secret, shown once`() async throws {
+        let scene = try await Scene()
+        let created = try await makeApp(scene, "com.example.a", ["webhook": ["url": "https://a.example/hook"]])
+        let key = try #require(created["apiKey"].string)
+        let parts = key.split(separator: "_")
+        #expect(parts.count == 3 && parts[0] == "usd" && parts[2].count == 43, "\(key)")
+        let secret = try #require(created["webhook"]["secret"].string)
+        #expect(secret.hasPrefix("whsec_") && Base64Text.decode(String(secret.dropFirst(6)))?.count == 32)
+        let read = try await scene.admin.get("/v1/apps/com.example.a")
+        expect(read, 200)
+        #expect(!read.text.contains(key) && !read.text.contains(secret))
+        #expect(read.json["webhook"]["url"] == "https://a.example/hook")
+        #expect(read.json["webhook"]["launchDeadline"].double == 60)
+        #expect(read.json["webhook"]["includeEvents"] == 0)
+        let own = try await scene.api.with(key: key).get("/v1/app")
+        expect(own, 200)
+        #expect(own.json["identifier"] == "com.example.a")
+        #expect(!own.text.contains(key) && !own.text.contains(secret))
+        let again = try await scene.admin.post("/v1/apps", ["identifier": "com.example.a"])
+        expectProblem(again, 409, "app-exists")
+        expectProblem(try await scene.admin.get("/v1/apps/unknown"), 404, "not-found")
+        let list = try await scene.admin.get("/v1/apps")
+        #expect(list.json["items"].array?.compactMap { $0["identifier"].string }.sorted() == ["com.example.a", "dev"])
+    }
+
+    @Test func `an app never sees another`() async throws {
+        let scene = try await Scene()
+        scene.origin.serve("/a", .generated(seed: 1, length: 10))
+        let number = try await scene.download("/a")
+        try await scene.completed(number)
+        let other = try client(scene, try await makeApp(scene, "other"))
+        for path in [
+            "/v1/sessions/s", "/v1/sessions/s/tasks", "/v1/sessions/s/tasks/1", "/v1/sessions/s/tasks/1/content",
+            "/v1/sessions/s/events",
+        ] {
+            expectProblem(try await other.get(path), 404, "not-found")
+        }
+        expectProblem(try await other.post("/v1/sessions/s/tasks", scene.downloadOf("/a")), 404, "not-found")
+        expectProblem(try await other.post("/v1/sessions/s/tasks/1/cancel"), 404, "not-found")
+        expectProblem(try await other.delete("/v1/sessions/s"), 404, "not-found")
+        expect(try await other.put("/v1/sessions/s"), 201)
+        #expect(try await other.get("/v1/sessions/s").json["taskCounts"]["completed"] == 0)
+        #expect(try await other.get("/v1/sessions").json["items"].array?.count == 1)
+        let body = try await scene.api.send("POST", "/v1/bodies", body: [1, 2, 3])
+        let identifier = try #require(body.json["id"].string)
+        expectProblem(try await other.get("/v1/bodies/\(identifier)"), 404, "not-found")
+        let upload: JSON = [
+            "kind": "upload", "request": ["url": .string(scene.origin.url("/up"))], "body": ["id": .string(identifier)],
+        ]
+        #expect([404, 422].contains(try await other.post("/v1/sessions/s/tasks", upload).status))
+    }
+
+    @Test func `the operator's routes are not for apps, nor the other way round`() async throws {
+        let scene = try await Scene()
+        for (method, path) in [
+            ("GET", "/v1/apps"), ("GET", "/v1/apps/dev"), ("DELETE", "/v1/apps/dev"), ("GET", "/v1/apps/dev/keys"),
+            ("GET", "/v1/system/conditions"),
+        ] {
+            expectProblem(try await scene.api.send(method, path), 403, "insufficient-scope")
+        }
+        expectProblem(try await scene.admin.get("/v1/app"), 403, "insufficient-scope")
+        expectProblem(try await scene.admin.get("/v1/sessions"), 403, "insufficient-scope")
+    }
+
+    @Test func `keys carry scopes and an expiry, and are revoked at once`() async throws {
+        let scene = try await Scene()
+        func makeKey(_ members: JSON) async throws -> (identifier: String, api: APIClient) {
+            let answer = try await scene.admin.post("/v1/apps/dev/keys", members)
+            try #require(answer.status == 201, "\(answer.text)")
+            let key = try #require(answer.json["apiKey"].string)
+            return (try #require(answer.json["keyIdentifier"].string), scene.api.with(key: key))
+        }
+        let reader = try await makeKey(["scopes": ["sessions:read"]])
+        expect(try await reader.api.get("/v1/sessions/s"), 200)
+        expectProblem(try await reader.api.put("/v1/sessions/t"), 403, "insufficient-scope")
+        expectProblem(
+            try await reader.api.post("/v1/sessions/s/tasks", scene.downloadOf("/a")), 403, "insufficient-scope")
+        expectProblem(try await reader.api.get("/v1/app"), 403, "insufficient-scope")
+        expectProblem(
+            try await reader.api.post("/v1/sessions/s/events/ack", ["through": 0]), 403, "insufficient-scope")
+        let listed = try await scene.admin.get("/v1/apps/dev/keys")
+        #expect(listed.json["items"].array?.contains { $0["keyIdentifier"].string == reader.identifier } == true)
+        #expect(!listed.text.contains(try #require(reader.api.key)))
+        expect(try await scene.admin.delete("/v1/apps/dev/keys/\(reader.identifier)"), 204)
+        expectProblem(try await reader.api.get("/v1/sessions/s"), 401, "unauthorized")
+        expectProblem(try await scene.admin.delete("/v1/apps/dev/keys/\(reader.identifier)"), 404, "not-found")
+        let brief = try await makeKey(["expiresAt": .string(timestamp(secondsFromNow: 2))])
+        try await eventually("the key expires") { try await brief.api.get("/v1/sessions").status == 401 }
+    }
+
+    @Test func `deleting an app forgets everything of it`() async throws {
+        let scene = try await Scene()
+        let gate = Gate()
+        scene.origin.serve("/a", .generated(seed: 1, length: 10), always: [.hold(gate)])
+        let other = try client(scene, try await makeApp(scene, "other"))
+        expect(try await other.put("/v1/sessions/s"), 201)
+        expect(try await other.post("/v1/sessions/s/tasks", scene.downloadOf("/a")), 201)
+        try await eventually("the transfer runs") { gate.waiting == 1 }
+        expect(try await scene.admin.delete("/v1/apps/other"), 204)
+        expectProblem(try await other.get("/v1/sessions"), 401, "unauthorized")
+        expectProblem(try await scene.admin.get("/v1/apps/other"), 404, "not-found")
+        try await eventually("the transfer ends") { gate.waiting == 0 }
+        let again = try client(scene, try await makeApp(scene, "other"))
+        #expect(try await again.get("/v1/sessions").json["items"].array?.isEmpty == true)
+    }
+
+    @Test func `the webhook of an app can be set and is checked`() async throws {
+        let scene = try await Scene()
+        let set = try await scene.api.patch(
+            "/v1/app",
+            ["webhook": ["url": "https://a.example/x", "state": "paused", "includeEvents": 7, "launchDeadline": 10]])
+        expect(set, 200)
+        let webhook = set.json["webhook"]
+        #expect(webhook["url"] == "https://a.example/x" && webhook["state"] == "paused")
+        #expect(webhook["includeEvents"] == 7 && webhook["launchDeadline"].double == 10)
+        let part = try await scene.api.patch("/v1/app", ["webhook": ["includeEvents": 8]])
+        #expect(part.json["webhook"]["url"] == "https://a.example/x" && part.json["webhook"]["includeEvents"] == 8)
+        let wrong = try await scene.api.patch(
+            "/v1/app",
+            ["webhook": ["url": "ftp://a.example/", "state": "off", "includeEvents": 101, "launchDeadline": 4]])
+        expectProblem(wrong, 422, "invalid-value", pointer: "/webhook/url")
+        for name in ["state", "includeEvents", "launchDeadline"] {
+            #expect(wrong.pointers.contains("/webhook/\(name)"), "\(wrong.text)")
+        }
+        expect(try await scene.api.patch("/v1/app", ["backgroundRefreshStatus": "denied"]), 422)
+        #expect(try await scene.api.get("/v1/app").json["webhook"]["includeEvents"] == 8)
+    }
+
+    @Test func `a ping is signed and answers with its attempt`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        let answer = try await scene.api.post("/v1/app/webhook/ping")
+        expect(answer, 200)
+        #expect(answer.text.contains("204"), "\(answer.text)")
+        let ping = try #require(receiver.deliveries.first)
+        #expect(ping.type == "webhook.ping")
+        #expect(ping.isSigned(with: devSecret))
+        #expect(ping.method == "POST" && ping.target == "/hook")
+        receiver.respond { _ in .status(500) }
+        let failed = try await scene.api.post("/v1/app/webhook/ping")
+        expect(failed, 200)
+        #expect(failed.text.contains("500"), "\(failed.text)")
+        #expect(receiver.deliveries.count == 2)
+        #expect(receiver.deliveries[1].id != ping.id)
+    }
+
+    @Test func `a replaced secret goes on signing for its grace period`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        let rotated = try await scene.api.post("/v1/app/webhook/secret/rotate", ["gracePeriod": 3])
+        expect(rotated, 200)
+        let secret = try #require(rotated.json["secret"].string)
+        #expect(rotated.json["previousSecretExpiresAt"].string != nil)
+        expect(try await scene.api.post("/v1/app/webhook/ping"), 200)
+        let first = try #require(receiver.deliveries.first)
+        #expect(first.isSigned(with: secret))
+        #expect(first.isSigned(with: devSecret))
+        try await eventually("the old secret expires") {
+            expect(try await scene.api.post("/v1/app/webhook/ping"), 200)
+            let last = try #require(receiver.deliveries.last)
+            #expect(last.isSigned(with: secret))
+            return !last.isSigned(with: devSecret)
+        }
+        let now = try await scene.api.post("/v1/app/webhook/secret/rotate", ["gracePeriod": 0])
+        expect(now, 200)
+        expect(try await scene.api.post("/v1/app/webhook/ping"), 200)
+        #expect(receiver.deliveries.last?.isSigned(with: secret) == false)
+    }
+
+    @Test func `force quit silences everything until activate`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        let gate = Gate()
+        scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.hold(gate)]])
+        let number = try await scene.download("/a")
+        let waiting = try await scene.download("/a", ["state": "suspended"])
+        try await eventually("the transfer runs") { gate.waiting == 1 }
+        let quit = try await scene.api.post("/v1/app/force-quit")
+        expect(quit, 202)
+        #expect(quit.json["identifier"] == "dev")
+        for number in [number, waiting] {
+            let task = try await scene.completed(number)
+            #expect(task["outcome"] == "cancelled", "\(task)")
+            #expect(task["error"]["code"] == -999 && task["error"]["backgroundTaskCancelledReason"] == 0, "\(task)")
+        }
+        try await stays("no webhook", for: .seconds(7)) { receiver.deliveries.isEmpty }
+        let active = try await scene.api.post("/v1/app/activate")
+        expect(active, 200)
+        try await receiver.waitForDelivery()
+        #expect(receiver.deliveries.first?.type == "session.handleEvents")
+    }
+
+    @Test func `limits of an app hold`() async throws {
+        let scene = try await Scene()
+        let app = try client(scene, try await makeApp(scene, "small", ["limits": ["tasks": 2]]))
+        expect(try await app.put("/v1/sessions/s"), 201)
+        let task = scene.downloadOf("/a", ["state": "suspended"])
+        for _ in 1...2 { expect(try await app.post("/v1/sessions/s/tasks", task), 201) }
+        let answer = try await app.post("/v1/sessions/s/tasks", task)
+        expectProblem(answer, 429, "too-many-tasks")
+        let batch = try await app.post("/v1/sessions/s/tasks/batch", ["tasks": [task]])
+        expectProblem(batch, 429, "too-many-tasks")
+        #expect(try await app.get("/v1/app").json["usage"]["tasks"] == 2)
+        expect(try await app.post("/v1/sessions/s/tasks/1/cancel"), 202)
+        try await eventually("there is room again") {
+            try await app.post("/v1/sessions/s/tasks", task).status == 201
+        }
+    }
+}
+
+/// A time as the API wants it.
+func timestamp(secondsFromNow seconds: Int) -> String {
+    (Timestamp(milliseconds: wallMilliseconds()) + .seconds(seconds)).rfc3339
+}

@@ -1,0 +1,350 @@
+import Core
+import TestSupport
+import Testing
+
+/// Section 12: launches.
+@Suite struct LaunchTests {
+    private func finishTen(_ scene: Scene, _ receiver: Receiver) async throws -> Gate {
+        let gate = Gate()
+        scene.origin.serve("/a", .generated(seed: 1, length: 10))
+        scene.origin.serve("/last", .generated(seed: 2, length: 10), turns: [[.hold(gate)]])
+        var tasks = (0..<8).map { _ in scene.downloadOf("/a") }
+        tasks += [scene.downloadOf("/nowhere"), scene.downloadOf("/last")]
+        expect(try await scene.api.post("/v1/sessions/s/tasks/batch", ["tasks": .array(tasks)]), 201)
+        try await eventually("nine are done") { try await scene.session()["taskCounts"]["completed"] == 9 }
+        return gate
+    }
+
+    @Test func `ten tasks launch once, after the last`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        let gate = try await finishTen(scene, receiver)
+        try await stays("no launch yet", for: .seconds(1)) { receiver.deliveries.isEmpty }
+        gate.open()
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        #expect(delivery.type == "session.handleEvents" && delivery.isSigned(with: devSecret))
+        #expect(delivery.fields["Content-Type"]?.hasPrefix("application/json") == true)
+        let data = delivery.json["data"]
+        #expect(data["launchId"].string == delivery.id && delivery.id?.hasPrefix("lnch_") == true)
+        #expect(data["app"] == "dev" && data["sessionIdentifier"] == "s" && data["reasons"] == ["tasksFinished"])
+        let session = try await scene.session()
+        #expect(data["lastSeq"] == session["lastEventSeq"] && data["pendingEvents"] == data["lastSeq"], "\(data)")
+        let counts: JSON = ["succeeded": 9, "httpError": 1, "failed": 0, "cancelled": 0, "notModified": 0]
+        #expect(data["taskCounts"] == counts && data["events"] == [], "\(data)")
+        #expect(data["expiresAt"].string != nil && delivery.json["timestamp"].string != nil)
+        let base = "http://127.0.0.1:\(scene.service.port)/v1"
+        #expect(data["completionURL"].string == "\(base)/launches/\(delivery.id ?? "")/complete")
+        #expect(data["eventsURL"].string?.hasPrefix("\(base)/sessions/s/events") == true)
+        #expect(session["launch"]["launchId"].string == delivery.id, "\(session)")
+        try await stays("one launch", for: .seconds(2)) { receiver.deliveries.count == 1 }
+    }
+
+    @Test func `a launch is completed by a call, and causes no other`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        try await finishTen(scene, receiver).open()
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        let last = try #require(delivery.json["data"]["lastSeq"].int)
+        let path = "/v1/launches/\(delivery.id ?? "")"
+        try await eventually("it is launched") { try await scene.api.get(path).json["state"] == "launched" }
+        let done = try await scene.api.post("\(path)/complete", [:])
+        expect(done, 200)
+        #expect(done.json["state"] == "completed", "\(done.text)")
+        let again = try await scene.api.post("\(path)/complete", [:])
+        #expect(again.status == 200 && again.json == done.json, "\(again.text)")
+        let session = try await scene.session()
+        #expect(session["acknowledgedSeq"].int ?? 0 >= last && session["launch"].isNull, "\(session)")
+        let events = try await scene.events()
+        expectSound(events)
+        #expect(events.last?["type"] == "session.didFinishEvents" && events.last?["seq"].int == last + 1)
+        #expect(events.last?["data"]["launchId"].string == delivery.id)
+        let launch = try await scene.api.get(path).json
+        #expect(launch["kind"] == "session.handleEvents" && launch["attempts"].array?.count == 1, "\(launch)")
+        #expect(launch["attempts"][0]["statusCode"] == 204 && launch["completedAt"].string != nil, "\(launch)")
+        expectProblem(try await scene.api.post("\(path)/redeliver"), 409, "launch-not-open")
+        try await stays("no other launch", for: .seconds(7)) { receiver.deliveries.count == 1 }
+        try await scene.completed(try await scene.download("/a"))
+        #expect(try await receiver.waitForDelivery(count: 2)[1].id != delivery.id)
+    }
+
+    @Test func `a launch is completed inline`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver { _ in .json(["completed": true]) }
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        try await eventually("it is completed") {
+            try await scene.api.get("/v1/launches/\(delivery.id ?? "")").json["state"] == "completed"
+        }
+        let session = try await scene.session()
+        #expect(session["acknowledgedSeq"].int ?? 0 >= delivery.json["data"]["lastSeq"].int ?? 99, "\(session)")
+        #expect(try await scene.events().last?["type"] == "session.didFinishEvents")
+        try await stays("one launch", for: .seconds(6)) { receiver.deliveries.count == 1 }
+    }
+
+    @Test func `a completion in part is followed by another launch`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        try await finishTen(scene, receiver).open()
+        let first = try #require(try await receiver.waitForDelivery().first)
+        expect(try await scene.api.post("/v1/launches/\(first.id ?? "")/complete", ["through": 3]), 200)
+        #expect(try await scene.session()["acknowledgedSeq"] == 3)
+        let second = try await receiver.waitForDelivery(count: 2)[1]
+        #expect(second.id != first.id)
+        #expect(second.json["data"]["pendingEvents"].int ?? 0 > 0)
+    }
+
+    @Test func `a failed delivery is sent again, the same to the byte`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver(answers: [.status(500), .launched])
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        let deliveries = try await receiver.waitForDelivery(count: 2)
+        #expect(deliveries[0].id == deliveries[1].id && deliveries[0].body == deliveries[1].body)
+        #expect(deliveries.allSatisfy { $0.isSigned(with: devSecret) })
+        #expect(deliveries[1].time - deliveries[0].time >= .milliseconds(4900))
+        let attempts = try await scene.api.get("/v1/launches/\(deliveries[0].id ?? "")").json["attempts"]
+        #expect(attempts[0]["statusCode"] == 500 && attempts[0]["number"] == 1, "\(attempts)")
+    }
+
+    @Test(arguments: ["close", "redirect", "gone", "busy"])
+    func `answers that are no launch are failures`(_ kind: String) async throws {
+        let scene = try await Scene()
+        let target = try Receiver()
+        let answers: [String: Receiver.Answer] = [
+            "close": .close, "redirect": .status(302, [("Location", target.url)]), "gone": .status(410),
+            "busy": .status(503, [("Retry-After", "3600")]),
+        ]
+        let receiver = try Receiver(answers: [answers[kind] ?? .close])
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        try await receiver.waitForDelivery()
+        let launch = try await eventually("the attempt is recorded") {
+            try await scene.launches().first { $0["attempts"].array?.count == 1 && $0["state"] != "delivering" }
+        }
+        #expect(launch["state"].string == (kind == "gone" ? "parked" : "pending"), "\(launch)")
+        #expect(target.deliveries.isEmpty)
+        let webhook = try await scene.api.get("/v1/app").json["webhook"]
+        #expect(webhook["state"].string == (kind == "gone" ? "disabled" : "enabled"), "\(webhook)")
+        #expect(webhook["disabledReason"].isNull == (kind != "gone"), "\(webhook)")
+        if kind == "busy" {
+            let next = launch["nextAttemptAt"].string.flatMap { Timestamp(rfc3339: $0) }
+            #expect(next.map { $0.milliseconds - wallMilliseconds() > 3_000_000 } == true, "\(launch)")
+        }
+    }
+
+    @Test func `a receiver that never completes is launched again with the same identifier`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver, ["launchDeadline": 5])
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        let deliveries = try await receiver.waitForDelivery(count: 2)
+        #expect(deliveries[0].id == deliveries[1].id && deliveries[0].body == deliveries[1].body)
+        #expect(deliveries[1].time - deliveries[0].time >= .milliseconds(9500))
+        let path = "/v1/launches/\(deliveries[0].id ?? "")"
+        let late = try await scene.api.post("\(path)/complete", [:])
+        #expect(late.status == 200 && late.json["state"] == "completed", "\(late.text)")
+    }
+
+    @Test func `a late completion still acknowledges, and spares the retry`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver(answers: [.status(500)])
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        let path = "/v1/launches/\(delivery.id ?? "")"
+        try await eventually("it waits for its retry") { try await scene.api.get(path).json["state"] == "pending" }
+        let late = try await scene.api.post("\(path)/complete", [:])
+        #expect(late.status == 200 && late.json["state"] == "completed", "\(late.text)")
+        try await stays("no retry", for: .seconds(8)) { receiver.deliveries.count == 1 }
+    }
+
+    @Test func `a kill while delivering sends the same launch again`() async throws {
+        let scene = try await Scene()
+        let gate = Gate()
+        let receiver = try Receiver { $0.number == 1 ? .hold(gate) : .launched }
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        try await receiver.waitForDelivery()
+        try await scene.service.restart()
+        let deliveries = try await receiver.waitForDelivery(count: 2)
+        #expect(deliveries[0].id == deliveries[1].id && deliveries[0].body == deliveries[1].body)
+        expect(try await scene.api.post("/v1/launches/\(deliveries[0].id ?? "")/complete", [:]), 200)
+        expectSound(try await scene.events())
+        try await stays("no third", for: .seconds(2)) { receiver.deliveries.count == 2 }
+    }
+
+    @Test func `a kill after the launch keeps it launched`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        let path = "/v1/launches/\(delivery.id ?? "")"
+        try await eventually("it is launched") { try await scene.api.get(path).json["state"] == "launched" }
+        try await scene.service.restart()
+        #expect(try await scene.api.get(path).json["state"] == "launched")
+        expect(try await scene.api.post("\(path)/complete", [:]), 200)
+        try await stays("no second", for: .seconds(6)) { receiver.deliveries.count == 1 }
+    }
+
+    @Test func `an attached client is not launched, a detached one after the grace`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        let stream = try await scene.api.openStream("/v1/sessions/s/events")
+        try await scene.completed(try await scene.download("/a"))
+        try await stays("no launch while attached", for: .seconds(6)) { receiver.deliveries.isEmpty }
+        #expect(try await scene.session()["attachment"]["kind"] == "stream")
+        stream.close()
+        let closed = ContinuousClock.now
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        #expect(delivery.time - closed >= .milliseconds(4500))
+        try await stays("one launch", for: .seconds(1)) { receiver.deliveries.count == 1 }
+    }
+
+    @Test func `a client that drained everything is not launched`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        let stream = try await scene.api.openStream("/v1/sessions/s/events")
+        try await scene.completed(try await scene.download("/a"))
+        let last = try await scene.session()["lastEventSeq"]
+        expect(try await scene.api.post("/v1/sessions/s/events/ack", ["through": last]), 200)
+        stream.close()
+        try await stays("no launch", for: .seconds(8)) { receiver.deliveries.isEmpty }
+    }
+
+    @Test func `a long poll that vanished stops counting as attached`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        let gate = Gate()
+        scene.origin.serve("/a", .text("x"), turns: [[.hold(gate)]])
+        let poll = try await scene.api.begin("GET", "/v1/sessions/s/events?wait=60")
+        try await eventually("it is attached") { try await scene.session()["attachment"]["kind"] == "wait" }
+        poll.abort()
+        try await eventually("it is not", within: .seconds(8)) { try await scene.session()["attachment"].isNull }
+        try await scene.download("/a")
+        gate.open()
+        try await receiver.waitForDelivery(within: .seconds(15))
+    }
+
+    @Test func `the launched app's own reads do not supersede its launch`() async throws {
+        let scene = try await Scene()
+        let gate = Gate()
+        let receiver = try Receiver { _ in .hold(gate) }
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        let path = "/v1/launches/\(delivery.id ?? "")"
+        let stream = try await scene.api.openStream("/v1/sessions/s/events")
+        try await stream.wait { $0.count == 3 }
+        #expect(try await scene.api.get(path).json["state"] == "delivering")
+        gate.open()
+        try await eventually("it is launched") { try await scene.api.get(path).json["state"] == "launched" }
+        expect(try await scene.api.get("/v1/sessions/s/events?wait=1"), 200)
+        #expect(try await scene.api.get(path).json["state"] == "launched")
+        expect(try await scene.api.post("\(path)/complete", [:]), 200)
+        stream.close()
+        try await stays("no other", for: .seconds(7)) { receiver.deliveries.count == 1 }
+    }
+
+    @Test func `a client that attaches by itself supersedes a pending launch`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver(answers: [.status(500), .launched])
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        let path = "/v1/launches/\(delivery.id ?? "")"
+        try await eventually("it waits") { try await scene.api.get(path).json["state"] == "pending" }
+        let stream = try await scene.api.openStream("/v1/sessions/s/events")
+        try await eventually("it is superseded") { try await scene.api.get(path).json["state"] == "superseded" }
+        try await stays("no retry", for: .seconds(7)) { receiver.deliveries.count == 1 }
+        expectProblem(try await scene.api.post("\(path)/redeliver"), 409, "launch-not-open")
+        stream.close()
+        let next = try await receiver.waitForDelivery(count: 2)[1]
+        #expect(next.id != delivery.id)
+    }
+
+    @Test func `without an address a launch is parked until there is one`() async throws {
+        let scene = try await Scene()
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        let launch = try await eventually("it is parked") {
+            try await scene.launches().first { $0["state"] == "parked" }
+        }
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver, ["state": "paused"])
+        try await stays("paused", for: .seconds(2)) { receiver.deliveries.isEmpty }
+        try await scene.launches(to: receiver, ["state": "enabled"])
+        #expect(try await receiver.waitForDelivery().first?.id == launch["launchId"].string)
+    }
+
+    @Test func `a session that sends no launch events sends none`() async throws {
+        let scene = try await Scene(configuration: ["sessionSendsLaunchEvents": false])
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        try await stays("no launch", for: .seconds(3)) { receiver.deliveries.isEmpty }
+        #expect(try await scene.launches().isEmpty)
+        #expect(try await scene.events().count == 3)
+    }
+
+    @Test func `a launch carries the first events where asked`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver, ["includeEvents": 2])
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        let events = try await scene.events()
+        #expect(delivery.json["data"]["events"] == .array(Array(events.prefix(2))), "\(delivery.json)")
+    }
+
+    @Test func `a cause during an open launch sends nothing more`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        try await scene.completed(try await scene.download("/a"))
+        try await stays("one launch", for: .seconds(2)) { receiver.deliveries.count == 1 }
+        expect(try await scene.api.post("/v1/launches/\(delivery.id ?? "")/complete", [:]), 200)
+        let second = try await receiver.waitForDelivery(count: 2)[1]
+        #expect(second.id != delivery.id && second.json["data"]["taskCounts"]["succeeded"] == 1, "\(second.json)")
+    }
+
+    @Test func `redeliver sends an open launch now`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver(answers: [.status(503, [("Retry-After", "3600")]), .launched])
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        let path = "/v1/launches/\(delivery.id ?? "")"
+        try await eventually("it waits") { try await scene.api.get(path).json["state"] == "pending" }
+        expect(try await scene.api.post("\(path)/redeliver"), 200)
+        #expect(try await receiver.waitForDelivery(count: 2)[1].id == delivery.id)
+        let states = try await scene.api.get("/v1/launches?session=s&kind=session.handleEvents")
+        #expect(states.json["items"].array?.count == 1)
+        expectProblem(try await scene.api.get("/v1/launches/lnch_unknown"), 404, "not-found")
+        expectProblem(try await scene.api.get("/v1/launches?state=asleep"), 422, "invalid-value")
+    }
+}

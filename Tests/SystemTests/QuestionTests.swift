@@ -1,0 +1,156 @@
+import Core
+import TestSupport
+import Testing
+
+/// Section 9: challenges, delayed requests and stored credentials.
+@Suite struct QuestionTests {
+    private static let basic: [Misbehaviour] = [
+        .status(401, [("WWW-Authenticate", "Basic realm=\"the realm\"")], body: "no")
+    ]
+    private static let credential: JSON = ["user": "u", "password": "p"]
+    private static let guarded: [Misbehaviour] = [
+        .demand(authorization: expected, challenge: "Basic realm=\"the realm\"")
+    ]
+    private static let expected = "Basic " + Base64Text.encode(Array("u:p".utf8))
+
+    private func openQuestion(_ scene: Scene) async throws -> JSON {
+        try await eventually("a question is open") {
+            try await scene.api.get("/v1/questions?session=s&state=open").json["items"].array?.first
+        }
+    }
+
+    private func answer(_ scene: Scene, _ question: JSON, _ answer: JSON) async throws -> APIClient.Answer {
+        try await scene.api.post("/v1/questions/\(question["questionId"].string ?? "")/answer", answer)
+    }
+
+    @Test func `a challenge launches the app, and its answer goes on`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("content"), turns: [Self.basic, Self.basic])
+        let number = try await scene.download("/a")
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        #expect(delivery.json["data"]["reasons"] == ["authenticationRequired"])
+        let event = try #require(try await scene.events().last)
+        #expect(event["type"] == "task.didReceiveChallenge" && event["taskIdentifier"].int == number)
+        let data = event["data"]
+        let space = data["protectionSpace"]
+        #expect(
+            space["host"] == "127.0.0.1" && space["port"].int == Int(scene.origin.port) && space["protocol"] == "http")
+        #expect(
+            space["realm"] == "the realm" && space["authenticationMethod"] == "HTTPBasic" && space["isProxy"] == false)
+        #expect(data["previousFailureCount"] == 0 && data["deadline"].string != nil, "\(data)")
+        let running = try await scene.task(number)
+        #expect(running["state"] == "running" && running["phase"] == "awaitingAnswer", "\(running)")
+        let question = try await openQuestion(scene)
+        #expect(question["questionId"] == data["questionId"])
+        let wrong: JSON = ["disposition": "useCredential", "credential": ["user": "u", "password": "wrong"]]
+        expect(try await answer(scene, question, wrong), 200)
+        let again = try await eventually("it is asked again") { () -> JSON? in
+            let open = try await openQuestion(scene)
+            return open["questionId"] == question["questionId"] ? .none : open
+        }
+        #expect(again["previousFailureCount"] == 1, "\(again)")
+        try await scene.service.restart()
+        expect(try await answer(scene, again, ["disposition": "useCredential", "credential": Self.credential]), 200)
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded", "\(task)")
+        #expect(scene.origin.requests("/a").last?.fields["Authorization"] == Self.expected)
+        expectProblem(
+            try await answer(scene, again, ["disposition": "cancelAuthenticationChallenge"]), 409, "question-answered")
+        let text = try await scene.api.get("/v1/questions?session=s").text + scene.service.errors
+        #expect(!text.contains("\"p\"") && !text.contains("wrong"), "\(text)")
+        expectSound(try await scene.events())
+    }
+
+    @Test(arguments: ["cancelAuthenticationChallenge", "performDefaultHandling", "rejectProtectionSpace"])
+    func `other answers end the task`(_ disposition: String) async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("content"), always: Self.basic)
+        let number = try await scene.download("/a")
+        expect(try await answer(scene, try await openQuestion(scene), ["disposition": .string(disposition)]), 200)
+        let task = try await scene.completed(number)
+        if disposition == "cancelAuthenticationChallenge" {
+            #expect(task["outcome"] == "cancelled" && task["error"]["code"] == -999, "\(task)")
+        } else {
+            #expect(task["outcome"] == "httpError" && task["response"]["statusCode"] == 401, "\(task)")
+        }
+    }
+
+    @Test func `when nobody can answer, the 401 is the response`() async throws {
+        let scene = try await Scene()
+        scene.origin.serve("/a", .text("content"), always: Self.basic)
+        let task = try await scene.completed(try await scene.download("/a"))
+        #expect(task["outcome"] == "httpError" && task["response"]["statusCode"] == 401, "\(task)")
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        try await scene.makeSession("t", ["authenticationChallenges": "performDefaultHandling"])
+        let other = try await scene.completed(try await scene.download("/a", in: "t"), in: "t")
+        #expect(other["outcome"] == "httpError", "\(other)")
+    }
+
+    @Test func `a stored credential is used without asking`() async throws {
+        let scene = try await Scene()
+        scene.origin.serve("/a", .text("content"), always: Self.guarded)
+        let space: JSON = [
+            "host": "127.0.0.1", "port": .integer(Int(scene.origin.port)), "protocol": "http", "realm": "the realm",
+            "authenticationMethod": "HTTPBasic",
+        ]
+        let made = try await scene.api.post(
+            "/v1/credentials", ["protectionSpace": space, "credential": Self.credential])
+        expect(made, 201)
+        let list = try await scene.api.get("/v1/credentials")
+        #expect(list.status == 200 && !list.text.contains("password"), "\(list.text)")
+        let task = try await scene.completed(try await scene.download("/a"))
+        #expect(task["outcome"] == "succeeded", "\(task)")
+        #expect(scene.origin.requests("/a").last?.fields["Authorization"] == Self.expected)
+    }
+
+    @Test func `an answer for the session serves its other tasks`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        for path in ["/a", "/b"] { scene.origin.serve(path, .text("content"), always: Self.guarded) }
+        let number = try await scene.download("/a")
+        let credential: JSON = ["user": "u", "password": "p", "persistence": "forSession"]
+        let question = try await openQuestion(scene)
+        expect(try await answer(scene, question, ["disposition": "useCredential", "credential": credential]), 200)
+        try await scene.completed(number)
+        let other = try await scene.completed(try await scene.download("/b"))
+        #expect(other["outcome"] == "succeeded", "\(other)")
+        #expect(scene.origin.requests("/b").last?.fields["Authorization"] == Self.expected)
+        #expect(try await scene.api.get("/v1/questions?session=s").json["items"].array?.count == 1)
+    }
+
+    @Test func `a delayed request is confirmed, changed or cancelled`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/old", .text("old"))
+        scene.origin.serve("/new", .text("new"))
+        let request: JSON = ["url": .string(scene.origin.url("/new")), "headers": ["Authorization": "Bearer fresh"]]
+        let answers: [(JSON, String?, JSON)] = [
+            (["disposition": "continueLoading"], "old", "succeeded"),
+            (["disposition": "useNewRequest", "request": request], "new", "succeeded"),
+            (["disposition": "cancel"], nil, "cancelled"),
+        ]
+        for (reply, text, outcome) in answers {
+            let number = try await scene.download("/old", ["confirmBeforeStart": true])
+            let question = try await openQuestion(scene)
+            #expect(question["taskIdentifier"].int == number && question["deadline"].string != nil, "\(question)")
+            let event = try await scene.event("asks") { $0["taskIdentifier"].int == number }
+            #expect(event["type"] == "task.willBeginDelayedRequest")
+            try await receiver.waitForDelivery()
+            expect(try await answer(scene, question, reply), 200)
+            let task = try await scene.completed(number)
+            #expect(task["outcome"] == outcome, "\(task)")
+            if let text { #expect(try await scene.content(number).text == text) }
+        }
+        #expect(scene.origin.requests("/old").count == 1)
+        #expect(scene.origin.requests("/new").first?.fields["Authorization"] == "Bearer fresh")
+        #expect(receiver.deliveries.first?.json["data"]["reasons"] == ["delayedRequestReady"])
+        expectSound(try await scene.events())
+    }
+}

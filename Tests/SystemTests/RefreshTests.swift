@@ -1,0 +1,109 @@
+import Core
+import TestSupport
+import Testing
+
+/// Section 13 and 14: background refresh, conditions and discretion.
+@Suite struct RefreshTests {
+    private let refresh = "/v1/app/background-refresh"
+
+    @Test func `the interval is never, the minimum or longer`() async throws {
+        let scene = try await Scene()
+        let first = try await scene.api.get(refresh)
+        expect(first, 200)
+        #expect(first.json["minimumBackgroundFetchInterval"] == "never" && first.json["nextFetchAt"].isNull)
+        #expect(first.json["history"] == [] && first.json["backgroundRefreshStatus"] == "available", "\(first.text)")
+        for wrong in [899, 0, -1, "often", nil] as [JSON] {
+            let answer = try await scene.api.put(refresh, ["minimumBackgroundFetchInterval": wrong])
+            expectProblem(answer, 422, "invalid-value", pointer: "/minimumBackgroundFetchInterval")
+        }
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        for right in ["minimum", 900, 7200] as [JSON] {
+            expect(try await scene.api.put(refresh, ["minimumBackgroundFetchInterval": right]), 200)
+        }
+        let set = try await scene.api.get(refresh)
+        #expect(set.json["minimumBackgroundFetchInterval"].double == 7200 && set.json["nextFetchAt"].string != nil)
+        try await scene.service.restart()
+        #expect(try await scene.api.get(refresh).json["minimumBackgroundFetchInterval"].double == 7200)
+    }
+
+    @Test func `a fetch is answered inline or by a call`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver(answers: [.json(["result": "newData"]), .launched])
+        try await scene.launches(to: receiver)
+        let first = try await scene.api.post("\(refresh)/simulate")
+        expect(first, 202)
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        #expect(delivery.type == "app.performFetch" && delivery.isSigned(with: devSecret))
+        let data = delivery.json["data"]
+        #expect(
+            data["launchId"].string == delivery.id && data["previousResult"].isNull && data["deadline"].string != nil)
+        try await eventually("it is in the history") {
+            try await scene.api.get(refresh).json["history"][0]["result"] == "newData"
+        }
+        expect(try await scene.api.post("\(refresh)/simulate"), 202)
+        let second = try await receiver.waitForDelivery(count: 2)[1]
+        #expect(second.json["data"]["previousResult"] == "newData")
+        expectProblem(try await scene.api.post("\(refresh)/simulate"), 409, "refresh-unavailable")
+        let path = "/v1/launches/\(second.id ?? "")"
+        try await eventually("it is launched") { try await scene.api.get(path).json["state"] == "launched" }
+        let done = try await scene.api.post("\(path)/complete", ["result": "noData"])
+        expect(done, 200)
+        #expect(try await scene.api.post("\(path)/complete", ["result": "noData"]).json == done.json)
+        #expect(try await scene.api.get(refresh).json["history"].array?.count == 2)
+    }
+
+    @Test func `a late fetch answer is refused`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        expect(try await scene.api.post("\(refresh)/simulate"), 202)
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        try await eventually("the deadline passes", within: .seconds(60)) {
+            try await scene.api.get(refresh).json["history"][0]["result"] == "failed"
+        }
+        let late = try await scene.api.post("/v1/launches/\(delivery.id ?? "")/complete", ["result": "newData"])
+        expectProblem(late, 409, "fetch-late")
+        #expect(receiver.deliveries.count == 1)
+    }
+
+    @Test func `a status that denies stops fetches and is told`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        expect(try await scene.admin.patch("/v1/apps/dev", ["backgroundRefreshStatus": "denied"]), 200)
+        let told = try await receiver.waitForDelivery(type: "app.backgroundRefreshStatusDidChange")
+        #expect(told.first?.json["data"]["backgroundRefreshStatus"] == "denied")
+        expectProblem(try await scene.api.post("\(refresh)/simulate"), 409, "refresh-unavailable")
+        #expect(try await scene.api.get("/v1/app").json["backgroundRefreshStatus"] == "denied")
+    }
+
+    @Test func `a discretionary task waits for good conditions`() async throws {
+        let scene = try await Scene(configuration: ["isDiscretionary": true])
+        scene.origin.serve("/a", .text("x"))
+        let bad: JSON = ["power": ["external": false, "lowPowerMode": true]]
+        expect(try await scene.admin.put("/v1/system/conditions", bad), 200)
+        let number = try await scene.download("/a")
+        let waiting = try await scene.waitFor("is deferred", task: number) { $0["phase"] == "deferred" }
+        #expect(waiting["waitingFor"][0]["detail"].string?.isEmpty == false, "\(waiting)")
+        try await scene.makeSession("eager")
+        #expect(
+            try await scene.completed(try await scene.download("/a", in: "eager"), in: "eager")["outcome"]
+                == "succeeded")
+        expect(try await scene.admin.put("/v1/system/conditions", [:]), 200)
+        #expect(try await scene.completed(number)["outcome"] == "succeeded")
+    }
+
+    @Test func `a network that is not reachable or too dear is waited for`() async throws {
+        let scene = try await Scene(configuration: ["allowsExpensiveNetworkAccess": false])
+        scene.origin.serve("/a", .text("x"))
+        for bad in [["network": ["reachable": false]], ["network": ["expensive": true]]] as [JSON] {
+            expect(try await scene.admin.put("/v1/system/conditions", bad), 200)
+            let number = try await scene.download("/a")
+            let waiting = try await scene.waitFor("waits", task: number) { $0["phase"] == "waitingForConnectivity" }
+            #expect(waiting["state"] == "running" && !waiting["waitingFor"][0].isNull, "\(waiting)")
+            expect(try await scene.admin.put("/v1/system/conditions", [:]), 200)
+            #expect(try await scene.completed(number)["outcome"] == "succeeded")
+        }
+    }
+}

@@ -1,0 +1,216 @@
+import Core
+import TestSupport
+import Testing
+
+/// A service of its own, an origin of its own, and the short words that tests use.
+final class Scene: Sendable {
+    let service: ServiceProcess
+    let origin: OriginServer
+
+    /// Starts both, and makes the session `s` with a configuration (nil: no session).
+    init(_ arguments: [String] = [], configuration: JSON? = [:], data: TemporaryFolder = TemporaryFolder()) async throws
+    {
+        origin = try OriginServer()
+        service = try await ServiceProcess(arguments, data: data)
+        if let configuration { try await makeSession("s", configuration) }
+    }
+
+    var api: APIClient { service.api }
+    var admin: APIClient { service.admin }
+
+    @discardableResult
+    func makeSession(_ identifier: String, _ configuration: JSON = [:]) async throws -> JSON {
+        let answer = try await api.put("/v1/sessions/\(identifier)", ["configuration": configuration])
+        try #require(answer.status == 201, "\(answer.text)")
+        return answer.json
+    }
+
+    func session(_ identifier: String = "s") async throws -> JSON {
+        try await api.get("/v1/sessions/\(identifier)").json
+    }
+
+    /// Creates a task and returns it.
+    @discardableResult
+    func create(_ task: JSON, in session: String = "s", location: SourceLocation = #_sourceLocation) async throws
+        -> JSON
+    {
+        let answer = try await api.post("/v1/sessions/\(session)/tasks", task)
+        try #require(answer.status == 201, "\(answer.text)", sourceLocation: location)
+        return answer.json
+    }
+
+    /// Creates a download of a path of the origin, with more members, and returns its identifier.
+    @discardableResult
+    func download(
+        _ path: String, _ more: [String: JSON] = [:], in session: String = "s",
+        location: SourceLocation = #_sourceLocation
+    ) async throws -> Int {
+        let task = try await create(downloadOf(path, more), in: session, location: location)
+        return try #require(task["taskIdentifier"].int, "\(task)", sourceLocation: location)
+    }
+
+    /// Creates an upload to a path of the origin and returns its identifier.
+    @discardableResult
+    func upload(
+        _ path: String, body: JSON, _ more: [String: JSON] = [:], in session: String = "s",
+        location: SourceLocation = #_sourceLocation
+    ) async throws -> Int {
+        var members: [String: JSON] = ["kind": "upload", "request": ["url": .string(origin.url(path))], "body": body]
+        members.merge(more) { _, new in new }
+        let task = try await create(.object(members), in: session, location: location)
+        return try #require(task["taskIdentifier"].int, "\(task)", sourceLocation: location)
+    }
+
+    /// The JSON that creates a download of a path of the origin.
+    func downloadOf(_ path: String, _ more: [String: JSON] = [:]) -> JSON {
+        var members: [String: JSON] = ["kind": "download", "request": ["url": .string(origin.url(path))]]
+        members.merge(more) { _, new in new }
+        return .object(members)
+    }
+
+    func task(_ number: Int, in session: String = "s") async throws -> JSON {
+        try await api.get("/v1/sessions/\(session)/tasks/\(number)").json
+    }
+
+    func content(_ number: Int, in session: String = "s", headers: [(String, String)] = []) async throws
+        -> APIClient.Answer
+    {
+        try await api.get("/v1/sessions/\(session)/tasks/\(number)/content", headers: headers)
+    }
+
+    /// Waits until a task is completed and returns it.
+    @discardableResult
+    func completed(
+        _ number: Int, in session: String = "s", within limit: Duration = .seconds(60)
+    ) async throws -> JSON {
+        try await eventually("task \(number) of \(session) completes", within: limit) { () -> JSON? in
+            let task = try await api.get("/v1/sessions/\(session)/tasks/\(number)?wait=5").json
+            return task["state"] == "completed" ? task : .none
+        }
+    }
+
+    /// Waits until a running task satisfies `condition` and returns it.
+    @discardableResult
+    func waitFor(
+        _ what: String, task number: Int, in session: String = "s", _ condition: (JSON) -> Bool
+    ) async throws -> JSON {
+        try await eventually("task \(number): \(what)") { () -> JSON? in
+            let task = try await task(number, in: session)
+            return condition(task) ? task : .none
+        }
+    }
+
+    /// Waits until no task of a session is left to run and returns the session.
+    @discardableResult
+    func settled(_ session: String = "s", within limit: Duration = .seconds(60)) async throws -> JSON {
+        try await eventually("all tasks of \(session) complete", within: limit) { () -> JSON? in
+            let session = try await self.session(session)
+            let counts = session["taskCounts"]
+            return counts["running"] == 0 && counts["canceling"] == 0 && counts["completed"].int ?? 0 > 0
+                ? session : .none
+        }
+    }
+
+    /// All kept events of a session behind `after`, read page by page.
+    func events(_ session: String = "s", after: Int = 0) async throws -> [JSON] {
+        var events: [JSON] = []
+        var last = after
+        while true {
+            let answer = try await api.get("/v1/sessions/\(session)/events?after=\(last)&limit=1000")
+            try #require(answer.status == 200, "\(answer.text)")
+            let items = answer.json["items"].array ?? []
+            events += items
+            guard let seq = items.last?["seq"].int else { return events }
+            last = seq
+        }
+    }
+
+    /// Waits until a session has an event that satisfies `condition` and returns it.
+    @discardableResult
+    func event(
+        _ what: String, in session: String = "s", _ condition: (JSON) -> Bool
+    ) async throws -> JSON {
+        try await eventually("an event: \(what)") { try await events(session).first(where: condition) }
+    }
+
+    /// Sets where launches go.
+    func launches(to receiver: Receiver, _ more: [String: JSON] = [:]) async throws {
+        var webhook: [String: JSON] = ["url": .string(receiver.url)]
+        webhook.merge(more) { _, new in new }
+        let answer = try await api.patch("/v1/app", ["webhook": .object(webhook)])
+        try #require(answer.status == 200, "\(answer.text)")
+    }
+
+    /// The launches of a session, newest or oldest first as the service gives them.
+    func launches(of session: String = "s") async throws -> [JSON] {
+        try await api.get("/v1/launches?session=\(session)").json["items"].array ?? []
+    }
+}
+
+/// The secret of the app `dev`.
+let devSecret = "whsec_" + Base64Text.encode([UInt8](repeating: 0, count: 32))
+
+/// Expects a status, and shows the answer when it is another.
+func expect(_ answer: APIClient.Answer, _ status: Int, location: SourceLocation = #_sourceLocation) {
+    #expect(answer.status == status, "\(answer.text)", sourceLocation: location)
+}
+
+/// Expects a problem with this status and code (RFC 9457).
+func expectProblem(
+    _ answer: APIClient.Answer, _ status: Int, _ code: String, pointer: String? = nil,
+    location: SourceLocation = #_sourceLocation
+) {
+    #expect(answer.status == status, "\(answer.text)", sourceLocation: location)
+    #expect(answer.code == code, "\(answer.text)", sourceLocation: location)
+    #expect(
+        answer.fields["Content-Type"]?.hasPrefix("application/problem+json") == true, sourceLocation: location)
+    #expect(answer.json["status"].int == status, sourceLocation: location)
+    #expect(
+        answer.json["type"].string == "https://urlsessiond.dev/problems/\(code)", "\(answer.text)",
+        sourceLocation: location)
+    for member in ["title", "detail", "instance"] {
+        #expect(answer.json[member].string != nil, "\(member): \(answer.text)", sourceLocation: location)
+    }
+    if let pointer { #expect(answer.pointers.contains(pointer), "\(answer.text)", sourceLocation: location) }
+}
+
+/// Checks what an ordered log of one session must hold: G1, G3, G4, G5 and G7 of the guarantees.
+func expectSound(_ events: [JSON], location: SourceLocation = #_sourceLocation) {
+    #expect(events.compactMap { $0["seq"].int } == Array(1..<events.count + 1), "seq", sourceLocation: location)
+    let order = ["task.didFinishDownloading": 1, "task.didFinishCollectingMetrics": 2, "task.didComplete": 3]
+    var reached: [Int: Int] = [:]
+    for event in events {
+        guard let type = event["type"].string else {
+            Issue.record("no type: \(event)", sourceLocation: location)
+            continue
+        }
+        if type == "session.didBecomeInvalid" {
+            #expect(event == events.last, "something follows didBecomeInvalid", sourceLocation: location)
+        }
+        guard let task = event["taskIdentifier"].int else { continue }
+        let rank = order[type] ?? 0
+        let before = reached[task] ?? 0
+        #expect(rank > before || rank == 0 && before == 0, "\(type) of task \(task) late", sourceLocation: location)
+        reached[task] = rank
+    }
+}
+
+/// The one didComplete of each task, by task identifier.
+func completions(_ events: [JSON], location: SourceLocation = #_sourceLocation) -> [Int: JSON] {
+    var found: [Int: JSON] = [:]
+    for event in events where event["type"] == "task.didComplete" {
+        guard let task = event["taskIdentifier"].int else { continue }
+        #expect(found[task] == nil, "task \(task) completed twice", sourceLocation: location)
+        found[task] = event["data"]
+    }
+    return found
+}
+
+/// The events without the addresses that change with the port of each run.
+func stable(_ events: [JSON]) -> [JSON] {
+    events.map { event in
+        var event = event
+        if event["data"].has("contentURL") { event["data"]["contentURL"] = nil }
+        return event
+    }
+}

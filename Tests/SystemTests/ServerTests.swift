@@ -1,0 +1,362 @@
+import Core
+import TestSupport
+import Testing
+
+/// Section 2 and 3: the process, and what holds for every route.
+@Suite struct ServerTests {
+    @Test func `it says where it listens, and is alive and ready without a key`() async throws {
+        let service = try await ServiceProcess()
+        #expect(service.output == "urlsessiond listening on http://127.0.0.1:\(service.port)\n")
+        for path in ["/healthz", "/readyz", "/openapi.json", "/openapi.yaml"] {
+            expect(try await service.api.with(key: nil).get(path), 200)
+        }
+        #expect(try await service.api.get("/openapi.json").json["openapi"].string?.hasPrefix("3.1") == true)
+    }
+
+    @Test func `SIGTERM ends it with 0 and costs no attempt`() async throws {
+        let scene = try await Scene()
+        let gate = Gate()
+        scene.origin.serve("/a", .generated(seed: 1, length: 50_000), turns: [[.holdBody(after: 10_000, gate)]])
+        let number = try await scene.download("/a")
+        try await eventually("the transfer runs") { gate.waiting == 1 }
+        let status = try await scene.service.terminate(within: .seconds(10))
+        #expect(status == .exited(0), "\(scene.service.errors)")
+        try await scene.service.start()
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded", "\(task)")
+        #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 50_000))
+    }
+
+    @Test func `a second instance on the same data directory refuses to start`() async throws {
+        let service = try await ServiceProcess()
+        let second = try await ServiceProcess.run(
+            ["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir", service.data.file("data")])
+        #expect(second.status != .exited(0))
+        #expect(second.output.isEmpty)
+        #expect(second.errors.contains("another") || second.errors.contains("in use"), "\(second.errors)")
+        expect(try await service.api.get("/readyz"), 200)
+    }
+
+    @Test func `check-config prints what is in force, flags before environment before file`() async throws {
+        let folder = TemporaryFolder()
+        let file = folder.write(
+            Array(#"{"max-transfers": 31, "max-transfers-per-host": 32, "transfer-threads": 33}"#.utf8), to: "c.json")
+        let result = try await ServiceProcess.run(
+            ["check-config", "--config", file, "--data-dir", folder.file("data"), "--max-transfers", "51"],
+            environment: ["URLSESSIOND_MAX_TRANSFERS": "41", "URLSESSIOND_MAX_TRANSFERS_PER_HOST": "42"])
+        #expect(result.status == .exited(0), "\(result.errors)")
+        let lines = result.output.split(separator: "\n")
+        for line in ["max-transfers = 51", "max-transfers-per-host = 42", "transfer-threads = 33"] {
+            #expect(lines.contains { $0.hasPrefix(line) }, "\(line): \(result.output)")
+        }
+    }
+
+    @Test func `all wrong settings are reported at once`() async throws {
+        let result = try await ServiceProcess.run(
+            ["check-config", "--max-transfers", "many", "--no-such-flag", "1", "--log-format", "poem"])
+        #expect(result.status != .exited(0))
+        for name in ["max-transfers", "no-such-flag", "log-format"] {
+            #expect((result.errors + result.output).contains(name), "\(name): \(result.errors)")
+        }
+    }
+
+    @Test func `the developer's mode listens on loopback alone`() async throws {
+        let folder = TemporaryFolder()
+        let result = try await ServiceProcess.run(
+            ["serve", "--dev", "--listen", "0.0.0.0:0", "--data-dir", folder.file("data")])
+        #expect(result.status != .exited(0))
+        #expect(!result.errors.isEmpty)
+    }
+
+    @Test func `without the developer's mode a key is made, 0600, and works`() async throws {
+        let service = try await ServiceProcess(dev: false)
+        let key = String(decoding: readFile(service.data.file("data/admin.key")) ?? [], as: UTF8.self)
+        let trimmed = String(key.prefix { $0 != "\n" })
+        expect(try await service.api.with(key: trimmed).get("/v1/apps"), 200)
+        for wrong in ["dev", "dev-admin", String(trimmed.dropLast())] {
+            expectProblem(try await service.api.with(key: wrong).get("/v1/apps"), 401, "unauthorized")
+        }
+    }
+
+    @Test func `requests that are not understood get a problem`() async throws {
+        let scene = try await Scene()
+        let api = scene.api
+        let tasks = "/v1/sessions/s/tasks"
+        let json = [("Content-Type", "application/json")]
+        func post(_ text: String, _ headers: [(String, String)]) async throws -> APIClient.Answer {
+            try await api.send("POST", tasks, headers: headers, body: Array(text.utf8))
+        }
+        expectProblem(try await api.get("/v1/nowhere"), 404, "not-found")
+        expectProblem(try await api.get("/v1/sessions/unknown"), 404, "not-found")
+        expectProblem(try await api.with(key: nil).get("/v1/sessions"), 401, "unauthorized")
+        expectProblem(try await api.with(key: "wrong").get("/v1/sessions"), 401, "unauthorized")
+        let wrongMethod = try await api.delete("/v1/sessions")
+        expectProblem(wrongMethod, 405, "method-not-allowed")
+        let allowed = wrongMethod.fields["Allow"] ?? ""
+        #expect(allowed.contains("GET") && allowed.contains("POST"), "\(allowed)")
+        expectProblem(try await post("{}", [("Content-Type", "text/plain")]), 415, "unsupported-media-type")
+        expectProblem(try await post("{}", json + [("Content-Encoding", "gzip")]), 415, "unsupported-media-type")
+        for text in ["{", "{\"kind\":\"download\",}", "", "{} {}", "{'a':1}", "\u{FEFF}{}"] {
+            expectProblem(try await post(text, json), 400, "malformed-json")
+        }
+        for text in ["[]", "null", "\"a\"", "1"] { expectProblem(try await post(text, json), 422, "invalid-value") }
+        expectProblem(
+            try await post(#"{"kind":"download","kind":"upload"}"#, json), 422, "duplicate-member", pointer: "/kind")
+        let unknown = #"{"kind":"download","request":{"url":"http://a.example/","urll":"x"}}"#
+        expectProblem(try await post(unknown, json), 422, "unknown-member", pointer: "/request/urll")
+        expectProblem(
+            try await api.get("/v1/sessions", headers: [("Accept", "text/html")]), 406, "not-acceptable")
+        let deep = String(repeating: "[", count: 40) + String(repeating: "]", count: 40)
+        #expect([400, 422].contains(try await post(deep, json).status))
+    }
+
+    @Test func `all faults of a body are named at once`() async throws {
+        let scene = try await Scene()
+        let task: JSON = [
+            "kind": "download", "request": ["url": "ftp://a.example/"], "priority": 7, "metadata": ["a": 1],
+            "earliestBeginDate": "tomorrow",
+        ]
+        let answer = try await scene.api.post("/v1/sessions/s/tasks", task)
+        expectProblem(answer, 422, "invalid-value", pointer: "/request/url")
+        for pointer in ["/priority", "/metadata/a", "/earliestBeginDate"] {
+            #expect(answer.pointers.contains(pointer), "\(answer.text)")
+        }
+    }
+
+    @Test func `what is too large is refused before it is read`() async throws {
+        let scene = try await Scene()
+        let large = [UInt8](repeating: 0x20, count: 1 << 20 + 1)
+        let headers = [("Content-Type", "application/json")]
+        expectProblem(
+            try await scene.api.send("POST", "/v1/sessions", headers: headers, body: large), 413, "payload-too-large")
+        let long = "/v1/sessions/" + String(repeating: "a", count: 9000)
+        expect(try await scene.api.get(long), 414)
+        let wide = try await scene.api.get("/v1/app", headers: [("X-Wide", String(repeating: "a", count: 40_000))])
+        expect(wide, 431)
+        expect(try await scene.api.get("/readyz"), 200)
+    }
+
+    @Test func `framings that smuggle are refused and the connection is closed`() async throws {
+        let service = try await ServiceProcess()
+        let head =
+            "POST /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dev\r\n"
+            + "Content-Type: application/json\r\n"
+        let next = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        for framing in [
+            "Content-Length: 2\r\nContent-Length: 40\r\n\r\n{}", "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+            "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+            "Transfer-Encoding : chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", "Transfer-Encoding: xchunked\r\n\r\n{}",
+        ] {
+            let bytes = try await service.api.raw(Array((head + framing + next).utf8))
+            let text = String(decoding: bytes, as: UTF8.self)
+            let answers = text.components(of: "HTTP/1.1 ")
+            #expect(answers == 1, "\(framing): \(text)")
+            #expect(text.hasPrefix("HTTP/1.1 400") || text.hasPrefix("HTTP/1.1 501"), "\(framing): \(text)")
+        }
+        #expect(try await service.api.get("/v1/sessions").json["items"].array?.isEmpty == true)
+    }
+
+    @Test func `a host that is not this machine is misdirected in the developer's mode`() async throws {
+        let service = try await ServiceProcess()
+        for host in ["evil.example", "127.0.0.1.evil.example:80", "10.0.0.1"] {
+            expectProblem(
+                try await service.api.get("/v1/sessions", headers: [("Host", host)]), 421, "misdirected-request")
+        }
+        for host in ["localhost", "localhost:1", "127.0.0.1", "[::1]:80"] {
+            expect(try await service.api.get("/v1/sessions", headers: [("Host", host)]), 200)
+        }
+    }
+
+    @Test func `every answer has a request identifier`() async throws {
+        let service = try await ServiceProcess()
+        let given = try await service.api.get("/v1/sessions", headers: [("X-Request-Id", "my-id_1.2")])
+        #expect(given.fields["X-Request-Id"] == "my-id_1.2")
+        for wrong in ["a b", "a;b", String(repeating: "a", count: 129)] {
+            let answer = try await service.api.get("/v1/nowhere", headers: [("X-Request-Id", wrong)])
+            let identifier = try #require(answer.fields["X-Request-Id"])
+            #expect(identifier != wrong && !identifier.isEmpty)
+        }
+        #expect(try await service.api.get("/healthz").fields.contains("X-Request-Id"))
+    }
+
+    @Test func `HEAD answers as GET does, without the body`() async throws {
+        let scene = try await Scene()
+        for path in ["/v1/sessions", "/v1/sessions/s", "/v1/app", "/healthz", "/v1/sessions/s/events"] {
+            let get = try await scene.api.get(path)
+            let head = try await scene.api.send("HEAD", path)
+            #expect(head.status == get.status && head.body.isEmpty)
+            #expect(head.fields["ETag"] == get.fields["ETag"])
+            #expect(head.fields["Content-Type"] == get.fields["Content-Type"])
+        }
+        expect(try await scene.api.send("HEAD", "/v1/sessions/unknown"), 404)
+    }
+
+    @Test func `entity tags spare reads and protect changes`() async throws {
+        let scene = try await Scene()
+        let path = "/v1/sessions/s"
+        let first = try await scene.api.get(path)
+        let etag = try #require(first.etag)
+        #expect(etag.hasPrefix("\""))
+        let same = try await scene.api.get(path, headers: [("If-None-Match", etag)])
+        #expect(same.status == 304 && same.body.isEmpty)
+        let change: JSON = ["sessionDescription": "x"]
+        expectProblem(
+            try await scene.api.patch(path, change, headers: [("If-Match", "\"no\"")]), 412, "precondition-failed")
+        let changed = try await scene.api.patch(path, change, headers: [("If-Match", etag)])
+        expect(changed, 200)
+        #expect(changed.etag != etag)
+        expect(try await scene.api.get(path, headers: [("If-None-Match", etag)]), 200)
+        expectProblem(
+            try await scene.api.patch(path, change, headers: [("If-Match", etag)]), 412, "precondition-failed")
+    }
+
+    @Test func `a request with the same idempotency key is done once`() async throws {
+        let scene = try await Scene()
+        scene.origin.serve("/a", .generated(seed: 1, length: 10))
+        let path = "/v1/sessions/s/tasks"
+        let key = [("Idempotency-Key", "k-1")]
+        let first = try await scene.api.post(path, scene.downloadOf("/a"), headers: key)
+        expect(first, 201)
+        let again = try await scene.api.post(path, scene.downloadOf("/a"), headers: key)
+        expect(again, 201)
+        #expect(again.json["taskIdentifier"] == first.json["taskIdentifier"])
+        #expect(again.fields["Location"] == first.fields["Location"])
+        expectProblem(
+            try await scene.api.post(path, scene.downloadOf("/b"), headers: key), 422, "idempotency-mismatch")
+        expectProblem(
+            try await scene.api.post(path + "/batch", ["tasks": [scene.downloadOf("/a")]], headers: key), 422,
+            "idempotency-mismatch")
+        #expect(try await scene.api.get(path).json["items"].array?.count == 1)
+        try await scene.service.restart()
+        let later = try await scene.api.post(path, scene.downloadOf("/a"), headers: key)
+        #expect(later.status == 201 && later.json["taskIdentifier"] == first.json["taskIdentifier"], "\(later.text)")
+    }
+
+    @Test func `only good answers are kept under an idempotency key, and a batch keeps its identifiers`() async throws {
+        let scene = try await Scene()
+        let path = "/v1/sessions/s/tasks/batch?return=minimal"
+        let key = [("Idempotency-Key", "k-2")]
+        expect(try await scene.api.post(path, ["tasks": [["kind": "nonsense"]]], headers: key), 422)
+        let tasks: JSON = [
+            "tasks": [
+                scene.downloadOf("/a", ["state": "suspended"]), scene.downloadOf("/b", ["state": "suspended"]),
+            ]
+        ]
+        let first = try await scene.api.post(path, tasks, headers: key)
+        expect(first, 201)
+        let again = try await scene.api.post(path, tasks, headers: key)
+        #expect(again.json == first.json, "\(again.text)")
+        #expect(try await scene.session()["taskCounts"]["suspended"] == 2)
+    }
+
+    @Test func `a hundred equal requests at once make one task`() async throws {
+        let scene = try await Scene()
+        let task = scene.downloadOf("/a", ["state": "suspended"])
+        let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<100 {
+                group.addTask {
+                    try await scene.api.post("/v1/sessions/s/tasks", task, headers: [("Idempotency-Key", "k")]).status
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(Set(statuses).isSubset(of: [201, 409]) && statuses.contains(201), "\(Set(statuses))")
+        #expect(try await scene.session()["taskCounts"]["suspended"] == 1)
+    }
+
+    @Test func `lists come in pages`() async throws {
+        let scene = try await Scene(configuration: nil)
+        for number in 0..<5 { try await scene.makeSession("page-\(number)") }
+        var seen: [String] = []
+        var path = "/v1/sessions?limit=2"
+        for page in 1...3 {
+            let answer = try await scene.api.get(path)
+            expect(answer, 200)
+            seen += (answer.json["items"].array ?? []).compactMap { $0["identifier"].string }
+            let cursor = answer.json["nextCursor"].string
+            #expect((cursor == nil) == (page == 3), "\(answer.text)")
+            #expect((answer.fields["Link"]?.contains("rel=\"next\"") ?? false) == (page < 3))
+            path = "/v1/sessions?limit=2&cursor=\(cursor ?? "")"
+        }
+        #expect(seen.sorted() == (0..<5).map { "page-\($0)" })
+        for query in ["limit=0", "limit=1001", "limit=x", "limit=-1", "cursor=forged", "nonsense=1"] {
+            expectProblem(try await scene.api.get("/v1/sessions?\(query)"), 422, "invalid-value")
+        }
+    }
+
+    @Test func `each segment of a path is decoded once`() async throws {
+        let scene = try await Scene(configuration: nil)
+        let answer = try await scene.api.put("/v1/sessions/a%3Ab%2Bc")
+        expect(answer, 201)
+        #expect(answer.json["identifier"] == "a:b+c")
+        expect(try await scene.api.get("/v1/sessions/a:b+c"), 200)
+        for path in ["/v1/sessions/a%253Ab%252Bc", "/v1/sessions/..%2Fapps", "/v1/apps/../sessions", "//v1/sessions"] {
+            expect(try await scene.api.get(path), 404)
+        }
+        #expect([400, 404].contains(try await scene.api.get("/v1/sessions/%zz").status))
+    }
+
+    @Test func `waiting for a task ends when it completes, and when it is newer`() async throws {
+        let scene = try await Scene()
+        let gate = Gate()
+        scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.hold(gate)]])
+        let number = try await scene.download("/a")
+        try await eventually("it is held") { gate.waiting == 1 }
+        let early = try await scene.api.get("/v1/sessions/s/tasks/\(number)?wait=1")
+        #expect(early.status == 200 && early.json["state"] == "running", "\(early.text)")
+        let revision = try #require(early.json["revision"].int)
+        async let newer = scene.api.get("/v1/sessions/s/tasks/\(number)?wait=30&revision=\(revision)")
+        async let done = scene.api.get("/v1/sessions/s/tasks/\(number)?wait=30")
+        let changed = try await scene.api.patch("/v1/sessions/s/tasks/\(number)", ["taskDescription": "new"])
+        expect(changed, 200)
+        #expect(try await newer.json["revision"].int ?? 0 > revision)
+        gate.open()
+        #expect(try await done.json["state"] == "completed")
+        expectProblem(try await scene.api.get("/v1/sessions/s/tasks/1?wait=61"), 422, "invalid-value")
+    }
+
+    @Test func `metrics need the admin key, or their own listener`() async throws {
+        let scene = try await Scene()
+        let metrics = try await scene.admin.get("/metrics")
+        expect(metrics, 200)
+        #expect(metrics.text.contains("# TYPE "))
+        expect(try await scene.api.with(key: nil).get("/metrics"), 401)
+        expectProblem(try await scene.api.get("/metrics"), 403, "insufficient-scope")
+    }
+
+    @Test func `over the rate limit a key has to wait`() async throws {
+        let service = try await ServiceProcess(["--rate-limit", "5"])
+        var limited: APIClient.Answer?
+        for _ in 0..<60 where limited == nil {
+            let answer = try await service.api.get("/v1/sessions")
+            if answer.status != 200 { limited = answer }
+        }
+        let answer = try #require(limited)
+        expectProblem(answer, 429, "rate-limited")
+        #expect(answer.fields["Retry-After"].flatMap { Int($0) } ?? 0 >= 1)
+        expect(try await service.api.get("/healthz"), 200)
+    }
+
+    @Test func `browsers of one origin may call`() async throws {
+        let service = try await ServiceProcess(["--cors-origin", "https://a.example"])
+        let preflight = try await service.api.with(key: nil).send(
+            "OPTIONS", "/v1/sessions",
+            headers: [("Origin", "https://a.example"), ("Access-Control-Request-Method", "POST")])
+        #expect([200, 204].contains(preflight.status), "\(preflight.text)")
+        #expect(preflight.fields["Access-Control-Allow-Origin"] == "https://a.example")
+        let other = try await service.api.get("/v1/sessions", headers: [("Origin", "https://b.example")])
+        #expect(!other.fields.contains("Access-Control-Allow-Origin"))
+    }
+
+    @Test func `a connection serves many requests`() async throws {
+        let service = try await ServiceProcess()
+        let request = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        let bytes = try await service.api.raw(Array("\(request)\r\n\(request)Connection: close\r\n\r\n".utf8))
+        #expect(String(decoding: bytes, as: UTF8.self).components(of: "HTTP/1.1 200") == 2)
+    }
+}
+
+extension String {
+    /// How often a text occurs.
+    func components(of text: String) -> Int { ranges(of: text).count }
+}
