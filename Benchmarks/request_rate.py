@@ -21,7 +21,7 @@ def wrk(url, script=None):
     if refused := re.search(r"(Non-2xx.*|Socket errors.*)", text):
         raise RuntimeError(refused.group(0))
     found = {name: re.search(pattern, text).group(1) for name, pattern in
-             {"rate": r"Requests/sec:\s+([\d.]+)", "median": r"50%\s+(\S+)", "p99": r"99%\s+(\S+)"}.items()}
+             {"rate": r"Requests/sec:\s+([\d.]+)", "median": r"\n\s+50%\s+(\S+)", "p99": r"\n\s+99%\s+(\S+)"}.items()}
     return f"{float(found['rate']):,.0f}/s", f"median {found['median']}, p99 {found['p99']}, {CONNECTIONS} connections"
 
 
