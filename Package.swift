@@ -66,6 +66,7 @@ let package = Package(
         tests("CoreTests", ["Core"]),
         tests("BaseTests", ["Base"]),
         tests("WireTests", ["Wire"]),
+        tests("URLSessionClientTests", ["URLSessionClient", "Wire"]),
         tests("SQLiteTests", ["SQLite", "Base", "TestSupport"]),
         tests("TransferEngineTests", ["TransferEngine", "Base", "Core", "TestSupport"]),
         tests("HTTPServerTests", ["HTTPServer", "Base", "TestSupport"]),

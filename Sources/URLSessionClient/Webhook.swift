@@ -1,0 +1,73 @@
+public import Wire
+
+/// A webhook as it arrived at the app, believed only once its signature is verified (Standard Webhooks v1).
+///
+///     let payload = try Webhook(secrets: ["whsec_…"]).verify(headers: headers, body: body, now: seconds)
+///     if payload.type == "session.handleEvents" {
+///         let launch: WebhookPayload.HandleEvents = try payload.data.read()
+///         …
+///     }
+public struct Webhook: Sendable {
+    private let keys: [[UInt8]]
+
+    /// How many seconds a timestamp may be off, either way.
+    public static let tolerance: Int64 = 300
+
+    /// Takes the app's webhook secret; during a rotation, the old one and the new one.
+    ///
+    /// - Throws: ``WebhookError/unusableSecret`` for what is not base64 of at least one byte, with or without `whsec_`.
+    public init(secrets: [String]) throws(WebhookError) {
+        var keys: [[UInt8]] = []
+        for secret in secrets {
+            let text = secret.hasPrefix("whsec_") ? String(secret.dropFirst("whsec_".count)) : secret
+            guard let key = Base64.decode(text), !key.isEmpty else { throw .unusableSecret }
+            keys.append(key)
+        }
+        self.keys = keys
+    }
+
+    /// What the webhook says, if it was signed with one of the secrets within ``tolerance``.
+    ///
+    /// - Parameters:
+    ///   - headers: The request's header fields; names in any case.
+    ///   - body: The request's body, byte for byte.
+    ///   - now: Seconds since 1970.
+    public func verify(headers: [String: String], body: [UInt8], now: Int64) throws(WebhookError) -> WebhookPayload {
+        var fields: [String: String] = [:]
+        for (name, value) in headers { fields[name.lowercased()] = value }
+        guard let identifier = fields["webhook-id"], let timestamp = fields["webhook-timestamp"],
+            let signatures = fields["webhook-signature"], let seconds = Int64(timestamp)
+        else { throw .incompleteHeaders }
+        let (distance, overflow) = now.subtractingReportingOverflow(seconds)
+        guard !overflow, distance.magnitude <= Self.tolerance.magnitude else { throw .wrongTime }
+
+        let signed = Array("\(identifier).\(timestamp).".utf8) + body
+        let expected = keys.map {
+            Array("v1,\(Base64.encode(SHA256.authenticationCode(of: signed, key: $0)))".utf8)
+        }
+        let given = signatures.utf8.split(separator: UInt8(ascii: " ")).map { Array($0) }
+        let isSigned = given.contains { one in expected.contains { Self.isEqual(one, $0) } }
+        guard isSigned else { throw .wrongSignature }
+        guard let payload = try? WebhookPayload(parsing: body, .tolerant) else { throw .unreadable }
+        return payload
+    }
+
+    /// Takes as long for any two of one length, so that nobody learns a signature by timing.
+    private static func isEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        left.count == right.count && zip(left, right).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}
+
+/// Why a webhook was not believed, or its verifier not made.
+public enum WebhookError: Error, Sendable, Hashable {
+    /// A secret is not what the service gave.
+    case unusableSecret
+    /// `webhook-id`, `webhook-timestamp` or `webhook-signature` is missing or wrong.
+    case incompleteHeaders
+    /// It was signed too long ago, or in the future.
+    case wrongTime
+    /// None of its signatures is made with one of the secrets.
+    case wrongSignature
+    /// It is signed, and not JSON of a webhook.
+    case unreadable
+}
