@@ -19,12 +19,14 @@ package struct Challenge: Hashable, Sendable {
         var challenges: [Challenge] = []
         for value in values {
             for part in splitOutsideQuotes(value) {
-                let words = part.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
-                guard let first = words.first else { continue }
-                if !first.contains("=") {
-                    challenges.append(Challenge(scheme: String(first).asciiLowercased, realm: nil))
-                }
-                let parameter = first.contains("=") ? Substring(part) : words.count > 1 ? words[1] : ""
+                let text = part.drop { $0 == " " || $0 == "\t" }
+                let first = text.prefix { $0 != " " && $0 != "\t" }
+                let rest = text.dropFirst(first.count).drop { $0 == " " || $0 == "\t" }
+                guard !first.isEmpty else { continue }
+                // White space may stand before the "=" of a parameter, too.
+                let isParameter = first.contains("=") || rest.first == "="
+                if !isParameter { challenges.append(Challenge(scheme: String(first).asciiLowercased, realm: nil)) }
+                let parameter = isParameter ? text : rest
                 if let realm = realm(in: parameter), !challenges.isEmpty {
                     challenges[challenges.count - 1].realm = realm
                 }

@@ -1,0 +1,57 @@
+import Testing
+
+@testable import Core
+
+struct ChallengeTests {
+    private func parse(_ values: String...) -> [String] {
+        Challenge.parse(values).map { "\($0.scheme)|\($0.realm ?? "-")" }
+    }
+
+    @Test
+    func `one challenge is its scheme and realm`() {
+        #expect(parse("Basic realm=\"simple\"") == ["basic|simple"])
+        #expect(parse("BASIC realm=simple") == ["basic|simple"])
+        #expect(parse("Bearer") == ["bearer|-"])
+        #expect(parse("Basic charset=\"UTF-8\", REALM=\"late\"") == ["basic|late"])
+    }
+
+    @Test
+    func `several challenges stand in one line or in many`() {
+        #expect(
+            parse("Digest realm=\"a\", nonce=\"n\", qop=\"auth, auth-int\", Basic realm=\"b\"")
+                == ["digest|a", "basic|b"])
+        #expect(parse("Negotiate", "Basic realm=\"b\"") == ["negotiate|-", "basic|b"])
+        #expect(parse("Negotiate TlRMTVNTUAA=, Basic realm=b") == ["negotiate|-", "basic|b"])
+    }
+
+    @Test
+    func `commas, quotes and escapes inside a realm belong to it`() {
+        #expect(parse(#"Basic realm="a, Digest realm=x""#) == ["basic|a, Digest realm=x"])
+        #expect(parse(#"Basic realm="a \"b\" \\ c""#) == [#"basic|a "b" \ c"#])
+        #expect(parse(#"Basic realm="""#) == ["basic|"])
+        #expect(parse(#"Basic realm="=""#) == ["basic|="])
+    }
+
+    @Test
+    func `white space may stand around the equals sign`() {
+        #expect(parse("Basic realm = \"x\"") == ["basic|x"])
+        #expect(parse("Digest qop=\"auth\" ,\trealm = \"x\"") == ["digest|x"])
+        #expect(parse("Basic\trealm=\"x\"") == ["basic|x"])
+    }
+
+    @Test
+    func `nonsense is left out and breaks nothing`() {
+        #expect(parse("") == [])
+        #expect(parse(", ,") == [])
+        #expect(parse("realm=\"x\"") == [])
+        #expect(parse("Basic realm=\"open") == ["basic|\"open"])
+        #expect(parse("=") == [])
+    }
+
+    @Test
+    func `methods are those the service speaks`() {
+        #expect(
+            Challenge.parse(["Basic, Digest, Bearer, Negotiate, NTLM"]).map(\.method)
+                == [.basic, .digest, .bearer, nil, nil])
+    }
+}

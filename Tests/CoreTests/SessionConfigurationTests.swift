@@ -1,0 +1,88 @@
+import Testing
+
+@testable import Core
+
+struct SessionConfigurationTests {
+    private static func with(_ change: (inout SessionConfiguration) -> Void) -> SessionConfiguration {
+        var configuration = SessionConfiguration()
+        change(&configuration)
+        return configuration
+    }
+
+    /// Another value for every frozen member, by its name.
+    private static let others: [(String, SessionConfiguration)] = [
+        ("isDiscretionary", with { $0.isDiscretionary = true }),
+        ("sessionSendsLaunchEvents", with { $0.sessionSendsLaunchEvents = false }),
+        ("timeoutIntervalForRequest", with { $0.timeoutIntervalForRequest = 1 }),
+        ("timeoutIntervalForResource", with { $0.timeoutIntervalForResource = 1 }),
+        ("httpMaximumConnectionsPerHost", with { $0.httpMaximumConnectionsPerHost = 1 }),
+        ("httpAdditionalHeaders", with { $0.httpAdditionalHeaders.append("X-A", "1") }),
+        ("httpShouldSetCookies", with { $0.httpShouldSetCookies = false }),
+        ("httpCookieAcceptPolicy", with { $0.httpCookieAcceptPolicy = .never }),
+        ("allowsCellularAccess", with { $0.allowsCellularAccess = false }),
+        ("allowsExpensiveNetworkAccess", with { $0.allowsExpensiveNetworkAccess = false }),
+        ("allowsConstrainedNetworkAccess", with { $0.allowsConstrainedNetworkAccess = false }),
+        ("waitsForConnectivity", with { $0.waitsForConnectivity = false }),
+        ("tlsMinimumSupportedProtocolVersion", with { $0.tlsMinimumSupportedProtocolVersion = .tls13 }),
+        ("requiresSecureTransport", with { $0.requiresSecureTransport = true }),
+        ("pinnedPublicKeys", with { $0.pinnedPublicKeys = ["a": ["sha256/x"]] }),
+        ("proxy", with { $0.proxy = SessionConfiguration.Proxy(kind: .http, host: "p", port: 1) }),
+        ("authenticationChallenges", with { $0.authenticationChallenges = .performDefaultHandling }),
+        ("networkServiceType", with { $0.networkServiceType = .background }),
+        ("retryPolicy", with { $0.retryPolicy = .apple }),
+        ("resumableUploads", with { $0.resumableUploads = .off }),
+    ]
+
+    @Test
+    func `each frozen member that differs is named, in order`() {
+        for (name, other) in Self.others {
+            #expect(SessionConfiguration().differences(from: other) == [name])
+            #expect(other.differences(from: other).isEmpty)
+        }
+        // One for each member but `bandwidthLimit`.
+        #expect(Mirror(reflecting: SessionConfiguration()).children.count == Self.others.count + 1)
+    }
+
+    @Test
+    func `what may be changed later does not differ`() {
+        #expect(SessionConfiguration().differences(from: Self.with { $0.bandwidthLimit = 5 }).isEmpty)
+    }
+
+    @Test
+    func `header fields compare whatever their order and case`() {
+        let one = Self.with {
+            $0.httpAdditionalHeaders = HTTPFields([
+                HTTPField(name: "A", value: "1"), HTTPField(name: "b", value: "2"),
+            ])
+        }
+        let other = Self.with {
+            $0.httpAdditionalHeaders = HTTPFields([
+                HTTPField(name: "B", value: "2"), HTTPField(name: "a", value: "1"),
+            ])
+        }
+        #expect(one.differences(from: other).isEmpty)
+        let third = Self.with { $0.httpAdditionalHeaders = HTTPFields([HTTPField(name: "A", value: "2")]) }
+        #expect(one.differences(from: third) == ["httpAdditionalHeaders"])
+    }
+
+    @Test
+    func `secrets in headers and in the proxy have it sealed`() {
+        #expect(!SessionConfiguration().holdsSecrets)
+        #expect(!Self.with { $0.httpAdditionalHeaders.append("Accept", "x") }.holdsSecrets)
+        #expect(Self.with { $0.httpAdditionalHeaders.append("authorization", "x") }.holdsSecrets)
+        #expect(
+            Self.with {
+                $0.proxy = SessionConfiguration.Proxy(kind: .http, host: "p", port: 1, user: "u", password: "p")
+            }.holdsSecrets)
+    }
+
+    @Test(
+        arguments: [
+            ("Authorization", true), ("COOKIE", true), ("x-api-key", true), ("Proxy-Authorization", true),
+            ("proxy-foo", true), ("X-Auth-Token", true), ("X-Mine", true), ("x-mine", true), ("Set-Cookie", false),
+            ("Accept", false), ("X-Author", false), ("Content-Type", false),
+        ])
+    func `secret header fields are known by their names`(name: String, isSecret: Bool) {
+        #expect(SecretHeaders.isSecret(name, besides: ["X-Mine"]) == isSecret)
+    }
+}
