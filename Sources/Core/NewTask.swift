@@ -17,6 +17,8 @@ package struct NewTask: Sendable {
     package var body: Body?
     /// What a resumed download already has.
     package var progress: TaskProgress?
+    /// The resume data that the task uses up.
+    package var resumeNonce: [UInt8]?
     /// What identifies the request beside the specification, such as a digest of its body.
     package var fingerprint: [UInt8]
 

@@ -52,28 +52,30 @@ extension Service {
     /// Waits until the engine has let go of the partial file and what it held is stored.
     private func waitUntilStopped(_ task: TaskID) async {
         let deadline = clock.monotonic() + 10_000
-        while await scheduler.isTransferring(task), clock.monotonic() < deadline {
+        let commit = await scheduler.lastCommit
+        while await scheduler.isTransferring(task, since: commit), clock.monotonic() < deadline {
             try? await Task.sleep(for: .milliseconds(5))
         }
     }
 
-    /// What resume data says: the request it belongs to, and the bytes to go on with.
+    /// What resume data says: the request it belongs to, and the bytes to go on with. The commit that creates the task
+    /// spends it.
     ///
-    /// - Throws: ``ServiceError/resumeDataInvalid(index:)``, ``DomainError/resumeDataSpent``.
+    /// - Throws: ``ServiceError/resumeDataInvalid(index:)``.
     func redeem(
         _ text: String, app: AppID, index: Int
-    ) async throws -> (request: TransferRequest, progress: TaskProgress) {
+    ) async throws -> (request: TransferRequest, progress: TaskProgress, nonce: [UInt8]) {
         guard let sealed = [UInt8](base64URL: text),
             let plain = try? sealer.open(sealed, boundTo: Self.tokenContext + "/\(app.rawValue)"),
             let token = try? JSONDecoder().decode(ResumeToken.self, from: Data(plain)), token.version == 1
         else { throw ServiceError.resumeDataInvalid(index: index) }
-        let file = try await store.spendResumeData(token.nonce, app: app, at: clock.now)
+        let file = try await store.resumeFile(token.nonce, app: app, at: clock.now)
         var progress = TaskProgress()
         if let file, let size = try await engine.disk.size(folder.absolute(file)), size >= token.point.offset {
             progress.resume = token.point
             progress.durableOffset = token.point.offset
             progress.adoptedFile = file
         }
-        return (token.request, progress)
+        return (token.request, progress, token.nonce)
     }
 }

@@ -14,14 +14,16 @@ extension Service {
         tasks.reserveCapacity(orders.count)
         for (index, order) in orders.enumerated() {
             var order = order
-            var progress: TaskProgress?
-            if let resumeData = order.resumeData {
-                let redeemed = try await redeem(resumeData, app: session.app, index: index)
-                order.specification.request = redeemed.request
-                progress = redeemed.progress
+            guard let resumeData = order.resumeData else {
+                tasks.append(try await prepare(order, index: index, in: session))
+                continue
             }
+            let redeemed = try await redeem(resumeData, app: session.app, index: index)
+            order.specification.request = redeemed.request
             var task = try await prepare(order, index: index, in: session)
-            task.progress = progress
+            task.progress = redeemed.progress
+            task.resumeNonce = redeemed.nonce
+            task.fingerprint += redeemed.nonce
             tasks.append(task)
         }
         let (created, aftermath) = try await store.createTasks(

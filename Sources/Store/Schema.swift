@@ -86,6 +86,7 @@ enum Schema {
         CREATE UNIQUE INDEX session_identifier ON session (app, identifier) WHERE forgotten = 0;
         CREATE INDEX session_forgotten ON session (id) WHERE forgotten = 1;
         CREATE INDEX session_cause ON session (id) WHERE forgotten = 0 AND last_seq > acknowledged_seq;
+        CREATE INDEX session_invalid ON session (invalid_at) WHERE state = 2 AND forgotten = 0;
         CREATE TABLE incarnation (
             app INTEGER NOT NULL,
             identifier TEXT NOT NULL,
@@ -115,6 +116,7 @@ enum Schema {
         CREATE UNIQUE INDEX task_client ON task (session, client_task_id) WHERE client_task_id IS NOT NULL;
         CREATE INDEX task_group ON task (session, group_name, number) WHERE group_name IS NOT NULL;
         CREATE INDEX task_outcome ON task (session, outcome, number) WHERE outcome IS NOT NULL AND outcome <> 0;
+        CREATE INDEX task_completed ON task (session, completed_seq) WHERE completed_seq IS NOT NULL;
 
         CREATE TABLE live (
             task INTEGER PRIMARY KEY,

@@ -97,6 +97,7 @@ extension Store {
             try db.execute("DELETE FROM webhook_health WHERE app = ?1", id.rawValue)
             try db.execute("DELETE FROM refresh WHERE app = ?1", id.rawValue)
             try db.execute("DELETE FROM credential WHERE app = ?1", id.rawValue)
+            try db.execute("DELETE FROM incarnation WHERE app = ?1", id.rawValue)
             try db.execute(
                 "DELETE FROM launch_attempt WHERE launch IN (SELECT id FROM launch WHERE app = ?1)", id.rawValue)
             try db.execute("DELETE FROM launch WHERE app = ?1", id.rawValue)

@@ -80,7 +80,7 @@ extension Store {
         try db.first(
             """
             SELECT complete, length, expected_length, digest, media_type, bytes, file, uses, created_at, expires_at \
-            FROM body WHERE public_id = ?1 AND app = ?2
+            FROM body WHERE public_id = ?1 AND app = ?2 AND ifnull(expires_at, 1) <> 0
             """, publicId, app.rawValue
         ) { row in
             BodyRecord(
@@ -125,6 +125,7 @@ extension Store {
                 VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, 1, ?7)
                 """,
                 publicId, app.rawValue, bytes.count, documents.digest(bytes), mediaType, bytes, now.milliseconds)
+            transaction.addStored(Int64(bytes.count), app: app)
             return (db.lastInsertRowID, publicId, Int64(bytes.count))
         case .file(let path, let length, let digest, let publicId):
             try db.execute(
@@ -133,7 +134,7 @@ extension Store {
                 VALUES (?1, ?2, 1, ?3, ?4, ?5, 1, ?6)
                 """,
                 publicId, app.rawValue, length, digest, path, now.milliseconds)
-            try charge(length, to: app, limit: .max, db)
+            transaction.addStored(length, app: app)
             return (db.lastInsertRowID, publicId, length)
         }
     }
@@ -155,7 +156,7 @@ extension Store {
             "DELETE FROM body WHERE id = ?1 AND uses = 0 RETURNING app, length, file", id
         ) { ($0.integer(0), $0.integer(1), $0.textOrNil(2)) }
         guard let (app, length, file) = removed else { return }
-        try charge(-length, to: AppID(app), limit: .max, transaction.db)
+        transaction.addStored(-length, app: AppID(app))
         if let file { try discard(file, transaction) }
     }
 

@@ -21,20 +21,25 @@ extension Store {
         }.1
     }
 
-    /// Spends resume data: it can be used once.
-    ///
-    /// - Returns: The file to go on with, nil where it is gone: the download begins anew then.
-    /// - Throws: ``DomainError/resumeDataSpent``.
-    package func spendResumeData(_ nonce: [UInt8], app: AppID, at now: Timestamp) async throws -> String? {
-        try await database.write { db in
-            let found = try db.first(
-                "SELECT file, spent, expires_at FROM resume_data WHERE nonce = ?1 AND app = ?2", nonce, app.rawValue
-            ) { ($0.text(0), $0.bool(1), $0.integer(2)) }
-            guard let (file, isSpent, expiresAt) = found else { return nil }
-            guard !isSpent else { throw DomainError.resumeDataSpent }
-            try db.execute("UPDATE resume_data SET spent = 1 WHERE nonce = ?1", nonce)
-            return expiresAt > now.milliseconds ? file : nil
+    /// The file that resume data goes on with, nil where it is gone: the download begins anew then.
+    package func resumeFile(_ nonce: [UInt8], app: AppID, at now: Timestamp) async throws -> String? {
+        try await database.read { db in
+            try db.first(
+                "SELECT file FROM resume_data WHERE nonce = ?1 AND app = ?2 AND spent = 0 AND expires_at > ?3", nonce,
+                app.rawValue, now.milliseconds
+            ) { $0.text(0) }
         }
+    }
+
+    /// Spends resume data for a new task: it can be used once.
+    ///
+    /// - Throws: ``DomainError/resumeDataSpent``.
+    func spend(_ nonce: [UInt8], app: AppID, _ transaction: Transaction) throws {
+        let wasSpent = try transaction.db.first(
+            "SELECT spent FROM resume_data WHERE nonce = ?1 AND app = ?2", nonce, app.rawValue
+        ) { $0.bool(0) }
+        if wasSpent == true { throw DomainError.resumeDataSpent }
+        try transaction.db.execute("UPDATE resume_data SET spent = 1 WHERE nonce = ?1", nonce)
     }
 
     /// Drops resume data that nobody used in time. What was spent is remembered as long.

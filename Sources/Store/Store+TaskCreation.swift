@@ -50,6 +50,7 @@ extension Store {
             }
             fingerprint = print
         }
+        if let nonce = new.resumeNonce { try spend(nonce, app: session.app, transaction) }
         var body: Int64?
         if let source = new.body {
             let attached = try attach(source, index: index, app: session.app, transaction)

@@ -30,6 +30,15 @@ extension Store {
         }
     }
 
+    /// Those of some tasks that are not completed. One row for each.
+    package func unfinished(among tasks: Set<TaskID>) async throws -> Set<TaskID> {
+        try await database.read { db in
+            try tasks.filter { id in
+                try db.first("SELECT 1 FROM live WHERE task = ?1", id.rawValue) { _ in true } ?? false
+            }
+        }
+    }
+
     static func taskID(_ number: Int64, _ session: SessionID, _ db: Connection) throws -> TaskID? {
         try db.first("SELECT id FROM task WHERE session = ?1 AND number = ?2", session.rawValue, number) {
             TaskID($0.integer(0))

@@ -45,6 +45,7 @@ final class Transaction {
     private var sessions: [SessionID: SessionEntry] = [:]
     private var queuedInLanes: [Int64: Int64] = [:]
     private var unfinishedOfApps: [AppID: Int64] = [:]
+    private var storedOfApps: [AppID: Int64] = [:]
 
     init(_ db: Connection, _ store: Store, now: Timestamp) {
         self.db = db
@@ -80,6 +81,9 @@ final class Transaction {
 
     func addUnfinished(_ count: Int64, app: AppID) { unfinishedOfApps[app, default: 0] += count }
 
+    /// Counts bytes of bodies that came or went.
+    func addStored(_ count: Int64, app: AppID) { storedOfApps[app, default: 0] += count }
+
     func wake(at time: Timestamp) { aftermath.wakeAt = min(aftermath.wakeAt ?? time, time) }
 
     /// Appends a kept event and answers its number.
@@ -106,6 +110,11 @@ final class Transaction {
                 "UPDATE app SET unfinished_tasks = max(0, unfinished_tasks + ?2) WHERE id = ?1", app.rawValue, count)
         }
         unfinishedOfApps = [:]
+        for (app, count) in storedOfApps where count != 0 {
+            try db.execute(
+                "UPDATE app SET stored_bytes = max(0, stored_bytes + ?2) WHERE id = ?1", app.rawValue, count)
+        }
+        storedOfApps = [:]
     }
 
     /// Writes what changed in each session, after ending invalidations and asking the launch rule.

@@ -1,0 +1,120 @@
+import Core
+import SQLite
+import TestSupport
+import Testing
+
+@testable import Store
+
+struct AppTests {
+    private func key(_ name: String, _ app: AppID, _ fixture: StoreFixture) -> KeyRecord {
+        KeyRecord(
+            app: app, keyIdentifier: name, hash: [4, 5], scopes: [.events, .sessionsRead], createdAt: fixture.now,
+            expiresAt: fixture.now + .seconds(60))
+    }
+
+    @Test
+    func `an identifier belongs to one app`() async throws {
+        let fixture = try StoreFixture()
+        let app = try await fixture.makeApp("com.example")
+        await #expect(throws: DomainError.appExists) { try await fixture.makeApp("com.example") }
+        #expect(try await fixture.store.app(identifier: "com.example").id == app)
+        let other = try await fixture.makeApp()
+        #expect(try await fixture.store.apps(after: 0, limit: 1).map(\.id) == [app])
+        #expect(try await fixture.store.apps(after: app.rawValue, limit: 10).map(\.id) == [other])
+    }
+
+    @Test
+    func `keys are found by their identifier and gone when deleted`() async throws {
+        let fixture = try StoreFixture()
+        let app = try await fixture.makeApp()
+        let record = key("k", app, fixture)
+        try await fixture.store.addKey(record)
+        #expect(try await fixture.store.key("k") == record)
+        #expect(try await fixture.store.keys(of: app).count == 2)
+        let other = try await fixture.makeApp()
+        await #expect(throws: DomainError.notFound) { try await fixture.store.deleteKey("k", of: other) }
+        try await fixture.store.deleteKey("k", of: app)
+        #expect(try await fixture.store.key("k") == nil)
+    }
+
+    @Test
+    func `a replaced webhook secret signs for its grace, after the current one`() async throws {
+        let fixture = try StoreFixture()
+        let app = try await fixture.makeApp()
+        try await fixture.store.rotateWebhookSecret(
+            of: app, to: [2], previousExpiresAt: fixture.now + .seconds(10), at: fixture.now)
+        try await fixture.store.rotateWebhookSecret(
+            of: app, to: [3], previousExpiresAt: fixture.now + .seconds(20), at: fixture.now)
+        #expect(
+            try await fixture.store.webhookSecrets(of: app, at: fixture.now)
+                == [[3], [2], Array("canary-webhook-secret".utf8)])
+        fixture.advance(.seconds(10))
+        #expect(try await fixture.store.webhookSecrets(of: app, at: fixture.now) == [[3], [2]])
+        fixture.advance(.seconds(10))
+        #expect(try await fixture.store.webhookSecrets(of: app, at: fixture.now) == [[3]])
+    }
+
+    @Test
+    func `deleting an app forgets all of it`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession("s")
+        _ = try await fixture.store.addBody(
+            "body_1", app: session.app, place: .bytes([1]), length: 1, digest: "", mediaType: nil, isComplete: true,
+            limit: .max, at: fixture.now)
+        try await fixture.finished(try await fixture.makeSession(app: session.app))
+        try await fixture.create(
+            [fixture.download(), fixture.download(body: .stored("body_1"))], in: session)
+        let active = try await fixture.claim(1)
+        let other = try await fixture.makeSession()
+        try await fixture.create([fixture.download()], in: other)
+        #expect(try await fixture.store.deleteApp(session.app) == active.map(\.id))
+        await #expect(throws: DomainError.notFound) { try await fixture.store.app(session.app) }
+        #expect(try await fixture.claim().map(\.session) == [other.id])
+        try await fixture.settle(fixture.completion(active[0].id))
+        for _ in 0..<6 { _ = try await fixture.store.sweep(at: fixture.now, limit: 100) }
+        let rest = try await fixture.store.database.read { db in
+            try db.all(
+                """
+                SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM task), (SELECT count(*) FROM body), \
+                (SELECT count(*) FROM api_key), (SELECT count(*) FROM launch), (SELECT count(*) FROM incarnation), \
+                (SELECT count(*) FROM webhook_secret), (SELECT count(*) FROM app)
+                """
+            ) { row in (0..<8).map { row.integer($0) } }
+        }
+        #expect(rest == [[1, 1, 0, 1, 0, 1, 1, 1]])
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `credentials are the session's before the app's, one for a place`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let space = ProtectionSpace(
+            host: "Host.example", port: 443, scheme: "https", realm: nil, authenticationMethod: .bearer)
+        func keep(_ token: String, _ owner: SessionID?) async throws {
+            try await fixture.store.keep(
+                Credential(token: token), for: space, app: session.app, session: owner, credentialId: "cred_\(token)",
+                at: fixture.now)
+        }
+        func find() async throws -> String? {
+            try await fixture.store.credential(
+                host: "host.example", port: 443, app: session.app, session: session.id)?.token
+        }
+        #expect(try await find() == nil)
+        #expect(try await !fixture.store.hasCredentials(session.app))
+        try await keep("a", nil)
+        try await keep("b", nil)
+        #expect(try await find() == "b")
+        try await keep("c", session.id)
+        #expect(try await find() == "c")
+        let listed = try await fixture.store.credentials(of: session.app, after: 0, limit: 10)
+        #expect(listed.map(\.credential.credentialId) == ["cred_b", "cred_c"])
+        try await fixture.store.resetSession(session.id)
+        #expect(try await find() == "b")
+        try await fixture.store.deleteCredential("cred_b", app: session.app)
+        #expect(try await find() == nil)
+        await #expect(throws: DomainError.notFound) {
+            try await fixture.store.deleteCredential("cred_b", app: session.app)
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import Store
+
+struct ContentTests {
+    @Test
+    func `content lives a day after its event was acknowledged`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.finished(session)
+        #expect(task.content?.expiresAt == fixture.now + .seconds(30 * 24 * 3600))
+        fixture.advance(.seconds(100))
+        _ = try await fixture.store.acknowledge(through: 2, epoch: nil, in: session.id, at: fixture.now)
+        #expect(try await fixture.store.task(task.id).content?.expiresAt == task.content?.expiresAt)
+        _ = try await fixture.store.acknowledge(through: 3, epoch: nil, in: session.id, at: fixture.now)
+        #expect(try await fixture.store.task(task.id).content?.expiresAt == fixture.now + .seconds(24 * 3600))
+        fixture.advance(.seconds(24 * 3600))
+        let expired = try await fixture.store.expireContents(at: fixture.now, limit: 100)
+        #expect((expired.expired, expired.unacknowledged) == (1, 0))
+        #expect(try await fixture.store.content(of: task.id).record.isExpired)
+        #expect(try await fixture.store.content(of: task.id).place == nil)
+        #expect(try await fixture.store.expireContents(at: fixture.now, limit: 100).expired == 0)
+    }
+
+    @Test
+    func `content that nobody acknowledges goes after a month, counted`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        try await fixture.finished(session)
+        fixture.advance(.seconds(30 * 24 * 3600))
+        let expired = try await fixture.store.expireContents(at: fixture.now, limit: 100)
+        #expect((expired.expired, expired.unacknowledged) == (1, 1))
+        #expect(try await fixture.kinds(session).count == 3)
+    }
+
+    @Test
+    func `claiming frees a content at once, its file too, and again changes nothing`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.claim()
+        let file = NewContent(
+            place: .file("contents/01/1"), length: 100_000, digest: ContentDigest(algorithm: .sha256, value: "00"))
+        try await fixture.settle(
+            Settlement(task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), file)))
+        #expect(try await fixture.store.content(of: task.id).place == .file("contents/01/1"))
+        #expect(try await fixture.store.isNeeded(file: "contents/01/1"))
+        #expect(
+            try await fixture.store.claimContent(of: task.id, at: fixture.now).filesToRemove == ["contents/01/1"])
+        #expect(try await fixture.store.claimContent(of: task.id, at: fixture.now).filesToRemove.isEmpty)
+        #expect(try await !fixture.store.isNeeded(file: "contents/01/1"))
+        let unknown = try await fixture.create(fixture.download(), in: session)
+        await #expect(throws: DomainError.notFound) {
+            try await fixture.store.claimContent(of: unknown.id, at: fixture.now)
+        }
+    }
+}
+
+struct BodyTests {
+    private func add(
+        _ fixture: StoreFixture, _ app: AppID, _ publicId: String, length: Int64 = 3, limit: Int64 = .max
+    ) async throws -> BodyRecord {
+        try await fixture.store.addBody(
+            publicId, app: app, place: .file("bodies/00/\(publicId)"), length: length, digest: "aa",
+            mediaType: "text/plain", isComplete: true, limit: limit, at: fixture.now)
+    }
+
+    @Test
+    func `a body stays while tasks need it, then a day`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        _ = try await add(fixture, session.app, "body_1")
+        let tasks = try await fixture.create(
+            [fixture.download(body: .stored("body_1")), fixture.download(body: .stored("body_1"))], in: session
+        ).map(\.task.id)
+        var body = try await fixture.store.body("body_1", app: session.app)
+        #expect((body.uses, body.expiresAt) == (2, nil))
+        try await expectSoundLedger(fixture)
+        fixture.advance(.seconds(2 * 24 * 3600))
+        _ = try await fixture.store.sweep(at: fixture.now, limit: 100)
+        for task in tasks { _ = try await fixture.store.command(.cancel(reason: nil), task: task, at: fixture.now) }
+        body = try await fixture.store.body("body_1", app: session.app)
+        #expect((body.uses, body.expiresAt) == (0, fixture.now + .seconds(24 * 3600)))
+        fixture.advance(.seconds(24 * 3600))
+        let swept = try await fixture.store.sweep(at: fixture.now, limit: 100)
+        #expect(swept.aftermath.filesToRemove == ["bodies/00/body_1"])
+        #expect(try await fixture.store.app(session.app).storedBytes == 0)
+        await #expect(throws: DomainError.notFound) {
+            try await fixture.store.body("body_1", app: session.app)
+        }
+    }
+
+    @Test
+    func `a deleted body is gone for clients at once and for its tasks with the last of them`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        _ = try await add(fixture, session.app, "body_1")
+        let task = try await fixture.create(fixture.download(body: .stored("body_1")), in: session)
+        #expect(
+            try await fixture.store.deleteBody("body_1", app: session.app, at: fixture.now).filesToRemove.isEmpty)
+        await #expect(throws: DomainError.notFound) { try await fixture.store.body("body_1", app: session.app) }
+        await #expect(throws: DomainError.bodyNotFound(index: 0)) {
+            try await fixture.create([fixture.download(body: .stored("body_1"))], in: session)
+        }
+        #expect(try await fixture.claim().first?.body?.place == .file("bodies/00/body_1"))
+        let end = try await fixture.settle(fixture.completion(task.id))
+        #expect(end.filesToRemove == ["bodies/00/body_1"])
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `stored bytes are counted, tasks' own bodies too, and bounded`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        _ = try await add(fixture, session.app, "body_1", length: 90, limit: 100)
+        await #expect(throws: DomainError.storedBytesExceeded) {
+            try await add(fixture, session.app, "body_2", length: 11, limit: 100)
+        }
+        #expect(try await fixture.store.app(session.app).storedBytes == 90)
+        try await fixture.create(
+            [
+                fixture.download(body: .bytes([1, 2, 3], mediaType: nil, publicId: "body_3")),
+                fixture.download(body: .file("bodies/00/body_4", length: 7, digest: "aa", publicId: "body_4")),
+            ], in: session)
+        #expect(try await fixture.store.app(session.app).storedBytes == 100)
+        try await expectSoundLedger(fixture)
+        _ = try await fixture.store.command(
+            .cancel(reason: nil), TaskFilter(), in: session.id, after: 0, limit: 10, at: fixture.now)
+        for name in ["body_3", "body_4"] {
+            _ = try await fixture.store.deleteBody(name, app: session.app, at: fixture.now)
+        }
+        #expect(try await fixture.store.app(session.app).storedBytes == 90)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `bodies of another app, and drafts, serve no task`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let other = try await fixture.makeApp()
+        _ = try await add(fixture, other, "body_1")
+        _ = try await fixture.store.addBody(
+            "body_2", app: session.app, place: .file("f"), length: 1, digest: nil, mediaType: nil, isComplete: false,
+            expectedLength: 5, limit: .max, at: fixture.now)
+        for name in ["body_1", "body_2"] {
+            await #expect(throws: DomainError.bodyNotFound(index: 0)) {
+                try await fixture.create([fixture.download(body: .stored(name))], in: session)
+            }
+        }
+        let done = try await fixture.store.advanceBody(
+            "body_2", app: session.app, length: 5, digest: "bb", limit: .max, at: fixture.now)
+        #expect(done.isComplete)
+        try await fixture.create([fixture.download(body: .stored("body_2"))], in: session)
+        await #expect(throws: DomainError.notFound) {
+            try await fixture.store.advanceBody(
+                "body_2", app: session.app, length: 6, digest: nil, limit: .max, at: fixture.now)
+        }
+        try await expectSoundLedger(fixture)
+    }
+}

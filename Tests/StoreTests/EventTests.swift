@@ -1,0 +1,112 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import Store
+
+struct EventTests {
+    @Test
+    func `events are paged in order and say when all is told`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        for _ in 0..<3 { try await fixture.finished(session) }
+        try await fixture.create([fixture.download()], in: session)
+        let first = try await fixture.store.events(of: session.id, after: nil, limit: 4)
+        #expect(first.events.map(\.seq) == [1, 2, 3, 4])
+        #expect(first.lastSeq == 9)
+        #expect(!first.isFinished)
+        let second = try await fixture.store.events(of: session.id, after: 4, limit: 100)
+        #expect(second.events.map(\.seq) == [5, 6, 7, 8, 9])
+        #expect(!second.isFinished)
+        _ = try await fixture.claim()
+        let last = try await fixture.store.task(4, in: session.id)
+        try await fixture.settle(fixture.completion(last.id))
+        #expect(try await fixture.store.events(of: session.id, after: 9, limit: 100).isFinished)
+        #expect(try await !fixture.store.events(of: session.id, after: 9, limit: 2).isFinished)
+        #expect(try await fixture.store.events(of: session.id, after: 100, limit: 2).events.isEmpty)
+    }
+
+    @Test
+    func `acknowledging is cumulative, idempotent and bounded`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        try await fixture.finished(session)
+        try await fixture.finished(session)
+        func acknowledge(_ seq: Int64) async throws -> Int64 {
+            try await fixture.store.acknowledge(through: seq, epoch: nil, in: session.id, at: fixture.now).0
+                .acknowledgedSeq
+        }
+        #expect(try await acknowledge(4) == 4)
+        #expect(try await acknowledge(2) == 4)
+        #expect(try await acknowledge(4) == 4)
+        await #expect(throws: DomainError.acknowledgementOutOfRange(lastSeq: 6)) { try await acknowledge(7) }
+        #expect(try await fixture.store.events(of: session.id, after: nil, limit: 100).events.map(\.seq) == [5, 6])
+        // Acknowledged events can still be read again.
+        #expect(try await fixture.store.events(of: session.id, after: 0, limit: 100).events.count == 6)
+    }
+
+    @Test
+    func `acknowledged events are dropped after an hour, and asking behind them is told so`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        for _ in 0..<4 { try await fixture.finished(session) }
+        _ = try await fixture.store.acknowledge(through: 6, epoch: nil, in: session.id, at: fixture.now)
+        fixture.advance(.seconds(3599))
+        _ = try await fixture.store.sweep(at: fixture.now, limit: 100)
+        #expect(try await fixture.store.events(of: session.id, after: 0, limit: 100).events.count == 12)
+        fixture.advance(.seconds(1))
+        // In steps smaller than what is to go.
+        _ = try await fixture.store.sweep(at: fixture.now, limit: 4)
+        await #expect(throws: DomainError.eventsExpired(oldestSeq: 5)) {
+            try await fixture.store.events(of: session.id, after: 3, limit: 100)
+        }
+        #expect(try await fixture.store.events(of: session.id, after: 4, limit: 100).events.first?.seq == 5)
+        for _ in 0..<2 { _ = try await fixture.store.sweep(at: fixture.now, limit: 4) }
+        await #expect(throws: DomainError.eventsExpired(oldestSeq: 7)) {
+            try await fixture.store.events(of: session.id, after: 0, limit: 100)
+        }
+        #expect(try await fixture.store.events(of: session.id, after: nil, limit: 100).events.first?.seq == 7)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `completed tasks go a week after they were acknowledged, their contents first`() async throws {
+        let fixture = try StoreFixture(contentRetention: .seconds(8 * 24 * 3600))
+        let session = try await fixture.makeSession()
+        let kept = try await fixture.finished(session)
+        let other = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.claim()
+        try await fixture.settle(fixture.completion(other.id, .failed, bytes: nil))
+        let unread = try await fixture.finished(session)
+        _ = try await fixture.store.acknowledge(through: 5, epoch: nil, in: session.id, at: fixture.now)
+        func sweepAll() async throws {
+            _ = try await fixture.store.expireContents(at: fixture.now, limit: 100)
+            for _ in 0..<3 { _ = try await fixture.store.sweep(at: fixture.now, limit: 100) }
+        }
+        fixture.advance(.seconds(3600))
+        try await sweepAll()
+        fixture.advance(.seconds(7 * 24 * 3600))
+        try await sweepAll()
+        #expect(try await fixture.store.task(kept.id).content?.isExpired == false)
+        await #expect(throws: DomainError.notFound) { try await fixture.store.task(other.id) }
+        fixture.advance(.seconds(24 * 3600))
+        try await sweepAll()
+        await #expect(throws: DomainError.notFound) { try await fixture.store.task(kept.id) }
+        #expect(try await fixture.store.task(unread.id).state == .completed)
+        #expect(try await fixture.refresh(session).counts.succeeded == 2)
+    }
+
+    @Test
+    func `nobody reads the events of a deleted session`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        try await fixture.finished(session)
+        _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+        await #expect(throws: DomainError.notFound) {
+            try await fixture.store.events(of: session.id, after: nil, limit: 10)
+        }
+        await #expect(throws: DomainError.notFound) {
+            try await fixture.store.acknowledge(through: 1, epoch: nil, in: session.id, at: fixture.now)
+        }
+    }
+}

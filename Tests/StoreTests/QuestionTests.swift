@@ -1,0 +1,181 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import Store
+
+struct QuestionTests {
+    private func asked(
+        _ fixture: StoreFixture, _ session: SessionRecord, _ kind: Question.Kind = .challenge
+    ) async throws -> TaskID {
+        let task = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.claim()
+        try await fixture.settle(fixture.ask(task.id, "q\(task.number)", kind))
+        return task.id
+    }
+
+    @Test
+    func `a question has its event and waits; the answer lets the task go on`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await asked(fixture, session)
+        #expect(try await fixture.kinds(session) == [.didReceiveChallenge])
+        #expect(try await fixture.store.task(task).stage == .awaitingAnswer)
+        let open = try await fixture.store.question("q1", app: session.app)
+        #expect(open.state == .open)
+        #expect(open.question.protectionSpace?.realm == "r")
+        let answer = Answer(disposition: .useCredential, credential: Credential(user: "u", password: "canary-password"))
+        let (answered, aftermath) = try await fixture.store.answer(
+            "q1", app: session.app, with: answer, origin: nil, at: fixture.now)
+        #expect(answered.state == .answered)
+        #expect(answered.disposition == .useCredential)
+        #expect(aftermath.hasQueuedTasks)
+        #expect(try await fixture.store.answerGiven(to: "q1") == answer)
+        let claimed = try #require(try await fixture.claim().first)
+        #expect(
+            claimed.progress.authentication
+                == [AuthenticationStep(questionId: "q1", disposition: .useCredential)])
+        await #expect(throws: DomainError.questionAnswered) {
+            try await fixture.store.answer("q1", app: session.app, with: answer, origin: nil, at: fixture.now)
+        }
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `a question belongs to its app`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        _ = try await asked(fixture, session)
+        let other = try await fixture.makeApp()
+        await #expect(throws: DomainError.notFound) { try await fixture.store.question("q1", app: other) }
+        await #expect(throws: DomainError.notFound) {
+            try await fixture.store.answer(
+                "q1", app: other, with: Answer(disposition: .cancel), origin: nil, at: fixture.now)
+        }
+        #expect(
+            try await fixture.store.questions(of: other, session: nil, state: nil, after: 0, limit: 10).isEmpty)
+        let own = try await fixture.store.questions(
+            of: session.app, session: session.id, state: .open, after: 0, limit: 10)
+        #expect(own.map(\.question.questionId) == ["q1"])
+    }
+
+    @Test
+    func `cancelling the challenge cancels the task`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await asked(fixture, session)
+        _ = try await fixture.store.answer(
+            "q1", app: session.app, with: Answer(disposition: .cancelAuthenticationChallenge), origin: nil,
+            at: fixture.now)
+        let cancelled = try await fixture.store.task(task)
+        #expect(cancelled.outcome == .cancelled)
+        #expect(cancelled.result?.error?.code == .cancelled)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `nobody answers: that task fails alone`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await asked(fixture, session)
+        let other = try await fixture.create(fixture.download(), in: session)
+        #expect(try await fixture.store.nextDueTime() == fixture.now + .seconds(24 * 3600))
+        fixture.advance(.seconds(24 * 3600))
+        _ = try await fixture.store.expireQuestions(at: fixture.now, limit: 10)
+        #expect(try await fixture.store.task(task).result?.error?.code == .userAuthenticationRequired)
+        #expect(try await fixture.store.question("q1", app: session.app).state == .expired)
+        #expect(try await fixture.store.task(other.id).outcome == nil)
+        await #expect(throws: DomainError.questionAnswered) {
+            try await fixture.store.answer(
+                "q1", app: session.app, with: Answer(disposition: .performDefaultHandling), origin: nil,
+                at: fixture.now)
+        }
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `a task suspended with a question open waits for its answer again`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await asked(fixture, session)
+        _ = try await fixture.store.command(.suspend, task: task, at: fixture.now)
+        #expect(try await fixture.store.command(.resume, task: task, at: fixture.now).0.stage == .awaitingAnswer)
+        _ = try await fixture.store.command(.suspend, task: task, at: fixture.now)
+        _ = try await fixture.store.answer(
+            "q1", app: session.app, with: Answer(disposition: .performDefaultHandling), origin: nil, at: fixture.now)
+        #expect(try await fixture.store.task(task).stage == .suspended)
+        #expect(try await fixture.store.command(.resume, task: task, at: fixture.now).0.stage == .queued)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `a delayed request goes on as it is, or with a new request in its new lane`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let first = try await asked(fixture, session, .delayedRequest)
+        let second = try await asked(fixture, session, .delayedRequest)
+        #expect(try await fixture.kinds(session) == [.willBeginDelayedRequest, .willBeginDelayedRequest])
+        _ = try await fixture.store.answer(
+            "q1", app: session.app, with: Answer(disposition: .continueLoading), origin: nil, at: fixture.now)
+        let request = TransferRequest(
+            url: "https://other.example/x", method: "GET",
+            headers: HTTPFields([HTTPField(name: "Authorization", value: "canary-fresh")]))
+        _ = try await fixture.store.answer(
+            "q2", app: session.app, with: Answer(disposition: .useNewRequest, request: request),
+            origin: "https://other.example:443", at: fixture.now)
+        let claimed = try await fixture.claim().sorted { $0.number < $1.number }
+        #expect(claimed.map(\.id) == [first, second])
+        #expect(claimed.map(\.progress.isConfirmed) == [true, true])
+        #expect(claimed[1].specification.request == request)
+        #expect(claimed[0].lane != claimed[1].lane)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `completing a task closes its question`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await asked(fixture, session)
+        _ = try await fixture.store.command(.cancel(reason: nil), task: task, at: fixture.now)
+        #expect(try await fixture.store.question("q1", app: session.app).state == .expired)
+        #expect(try await fixture.store.nextDueTime() == nil)
+    }
+}
+
+struct AttachmentVerbTests {
+    @Test
+    func `one lease at a time; the fenced client neither acknowledges nor renews`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        try await fixture.finished(session)
+        let store = fixture.store
+        func take(_ takeover: Bool) async throws -> Int64? {
+            try await store.attach(
+                .take(ttl: .seconds(30), launchId: nil, takeover: takeover), to: session.id, at: fixture.now
+            ).0.attachment?.epoch
+        }
+        #expect(try await take(false) == 1)
+        await #expect(throws: DomainError.sessionInUse) { try await take(false) }
+        _ = try await store.attach(.renew(epoch: 1, ttl: .seconds(60)), to: session.id, at: fixture.now)
+        await #expect(throws: DomainError.attachmentFenced) {
+            try await store.acknowledge(through: 1, epoch: nil, in: session.id, at: fixture.now)
+        }
+        #expect(try await take(true) == 2)
+        await #expect(throws: DomainError.attachmentFenced) {
+            try await store.attach(.renew(epoch: 1, ttl: .seconds(30)), to: session.id, at: fixture.now)
+        }
+        for epoch in [nil, 1] as [Int64?] {
+            await #expect(throws: DomainError.attachmentFenced) {
+                try await store.acknowledge(through: 1, epoch: epoch, in: session.id, at: fixture.now)
+            }
+        }
+        _ = try await store.acknowledge(through: 1, epoch: 2, in: session.id, at: fixture.now)
+        fixture.advance(.seconds(100))
+        // Once one was taken over, nobody acts without the epoch any more.
+        await #expect(throws: DomainError.attachmentFenced) {
+            try await store.acknowledge(through: 2, epoch: nil, in: session.id, at: fixture.now)
+        }
+        _ = try await store.attach(.release(epoch: 2), to: session.id, at: fixture.now)
+        #expect(try await take(false) == 3)
+    }
+}

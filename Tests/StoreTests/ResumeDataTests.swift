@@ -1,0 +1,157 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import Store
+
+struct ResumeDataTests {
+    private let nonce: [UInt8] = [9, 9, 9]
+
+    private func cancelled(_ fixture: StoreFixture, _ session: SessionRecord) async throws {
+        let task = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.store.cancel(task.id, keeping: "partial/resume-1", nonce: nonce, at: fixture.now)
+        #expect(try await fixture.store.task(task.id).outcome == .cancelled)
+    }
+
+    private func continued(_ fixture: StoreFixture, clientTaskId: String? = nil) -> NewTask {
+        var task = fixture.download { $0.clientTaskId = clientTaskId }
+        task.resumeNonce = nonce
+        task.progress = TaskProgress()
+        task.progress?.adoptedFile = "partial/resume-1"
+        return task
+    }
+
+    @Test
+    func `resume data serves one task`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        try await cancelled(fixture, session)
+        #expect(
+            try await fixture.store.resumeFile(nonce, app: session.app, at: fixture.now) == "partial/resume-1")
+        let first = continued(fixture, clientTaskId: "c")
+        try await fixture.create([first], in: session)
+        await #expect(throws: DomainError.resumeDataSpent) {
+            try await fixture.create([continued(fixture)], in: session)
+        }
+        // The same order again is no second use.
+        #expect(try await fixture.create([first], in: session)[0].isExisting)
+        #expect(try await fixture.store.isNeeded(file: "partial/resume-1"))
+    }
+
+    @Test
+    func `an order that fails spends nothing`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        try await cancelled(fixture, session)
+        await #expect(throws: DomainError.tooManyTasks(limit: 0)) {
+            try await fixture.create([continued(fixture)], in: session, limit: 0)
+        }
+        try await fixture.create([continued(fixture)], in: session)
+    }
+
+    @Test
+    func `it is good for a day and for its own app`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        try await cancelled(fixture, session)
+        #expect(try await fixture.store.resumeFile(nonce, app: AppID(77), at: fixture.now) == nil)
+        fixture.advance(.seconds(24 * 3600))
+        #expect(try await fixture.store.resumeFile(nonce, app: session.app, at: fixture.now) == nil)
+        let swept = try await fixture.store.sweep(at: fixture.now, limit: 100)
+        #expect(swept.aftermath.filesToRemove == ["partial/resume-1"])
+        #expect(try await !fixture.store.isNeeded(file: "partial/resume-1"))
+    }
+
+    @Test
+    func `the kept file goes with a task that is cancelled before it took it over`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        try await cancelled(fixture, session)
+        let task = try await fixture.create(continued(fixture), in: session)
+        let (_, aftermath) = try await fixture.store.command(.cancel(reason: nil), task: task.id, at: fixture.now)
+        #expect(aftermath.filesToRemove.contains("partial/resume-1"))
+    }
+}
+
+struct IdempotencyVerbTests {
+    private func recording<Result>(_ key: String, secret: Bool = false) -> Recording<Result> {
+        Recording(principal: "app/1", key: key, fingerprint: [1]) { _ in
+            StoredAnswer(
+                status: 201, headers: HTTPFields([HTTPField(name: "Location", value: "/x")]),
+                body: Array("canary-answer".utf8), holdsSecrets: secret)
+        }
+    }
+
+    @Test
+    func `an answer is kept with what it tells of, or not at all`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        _ = try await fixture.store.createTasks(
+            [fixture.download()], in: session.id, limit: .max, at: fixture.now, recording: recording("k1"))
+        await #expect(throws: DomainError.bodyNotFound(index: 0)) {
+            try await fixture.store.createTasks(
+                [fixture.download(body: .stored("none"))], in: session.id, limit: .max, at: fixture.now,
+                recording: recording("k2"))
+        }
+        let kept = try #require(try await fixture.store.storedAnswer(principal: "app/1", key: "k1", at: fixture.now))
+        #expect(kept.fingerprint == [1])
+        #expect(kept.answer.status == 201)
+        #expect(kept.answer.headers["location"] == "/x")
+        #expect(kept.answer.body == Array("canary-answer".utf8))
+        #expect(try await fixture.store.storedAnswer(principal: "app/1", key: "k2", at: fixture.now) == nil)
+        #expect(try await fixture.store.storedAnswer(principal: "app/2", key: "k1", at: fixture.now) == nil)
+        fixture.advance(.seconds(24 * 3600))
+        #expect(try await fixture.store.storedAnswer(principal: "app/1", key: "k1", at: fixture.now) == nil)
+    }
+
+    @Test
+    func `no secret stands in the files as plain text`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession {
+            $0.httpAdditionalHeaders.append("Authorization", "canary-session")
+            $0.proxy = SessionConfiguration.Proxy(
+                kind: .http, host: "p", port: 1, user: "u", password: "canary-proxy")
+        }
+        try await fixture.create(
+            [
+                fixture.download { $0.request.headers.append("Cookie", "canary-task") },
+                fixture.download {
+                    $0.request.headers.append("X-Mine", "canary-sensitive")
+                    $0.request.sensitiveHeaders = ["x-mine"]
+                },
+            ], in: session)
+        let claimed = try await fixture.claim(1)
+        try await fixture.settle(fixture.ask(claimed[0].id, "q"))
+        let answer = Answer(
+            disposition: .useCredential, credential: Credential(user: "canary-user", password: "canary-password"))
+        _ = try await fixture.store.answer("q", app: session.app, with: answer, origin: nil, at: fixture.now)
+        let space = ProtectionSpace(
+            host: "h", port: 1, scheme: "https", realm: nil, authenticationMethod: .bearer)
+        try await fixture.store.keep(
+            Credential(token: "canary-token"), for: space, app: session.app, session: nil, credentialId: "cred_1",
+            at: fixture.now)
+        try await fixture.store.rotateWebhookSecret(
+            of: session.app, to: Array("canary-rotated".utf8), previousExpiresAt: fixture.now + .seconds(1),
+            at: fixture.now)
+        try await fixture.store.record(recording("k", secret: true), at: fixture.now)
+        // All of it can be read by who has the key.
+        #expect(try await fixture.store.webhookSecrets(of: session.app, at: fixture.now).count == 2)
+        let found = try await fixture.store.credential(host: "H", port: 1, app: session.app, session: session.id)
+        #expect(found?.token == "canary-token")
+        let kept = try await fixture.store.storedAnswer(principal: "app/1", key: "k", at: fixture.now)
+        #expect(kept?.answer.body == Array("canary-answer".utf8))
+        for name in filesBelow(fixture.folder.path) {
+            let bytes = readFile(fixture.folder.file(name)) ?? []
+            #expect(!contains(bytes, Array("canary".utf8)), "\(name)")
+        }
+    }
+
+    private func contains(_ bytes: [UInt8], _ pattern: [UInt8]) -> Bool {
+        guard bytes.count >= pattern.count else { return false }
+        return bytes.withUnsafeBufferPointer { bytes in
+            (0...(bytes.count - pattern.count)).contains { start in
+                bytes[start] == pattern[0] && bytes[start..<start + pattern.count].elementsEqual(pattern)
+            }
+        }
+    }
+}
