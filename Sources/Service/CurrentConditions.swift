@@ -33,7 +33,20 @@ package final class CurrentConditions: Sendable {
     }
 
     /// Notes the load average per processor.
-    func note(load: Double?) { state.withLock { $0.load = load } }
+    ///
+    /// - Returns: Whether it has come to the other side of the operator's limit, so that transfers start or stop.
+    func note(load: Double?) -> Bool {
+        state.withLock { state in
+            func isOver(_ load: Double?) -> Bool {
+                guard let load, let limit = state.conditions.maximumLoad else { return false }
+                return load > limit
+            }
+            let hasChanged = isOver(load) != isOver(state.load)
+            state.load = load
+            if hasChanged { state.version += 1 }
+            return hasChanged
+        }
+    }
 
     var nextChange: Timestamp? { state.withLock { $0.nextChange } }
 

@@ -29,8 +29,10 @@ package actor Scheduler {
     var transfers: [TaskID: Transfer] = [:]
     private var tasksOfExchanges: [ExchangeID: TaskID] = [:]
     var settlements: [Settlement] = []
-    /// Those of them that a commit under way stores.
-    private var beingStored: [Settlement] = []
+    /// Tasks whose settlements are being stored.
+    private var storing: Set<TaskID> = []
+    /// Commits that were begun, and those whose tasks were begun as well.
+    private var commits = (begun: 0, done: 0)
     private var lanes: [Int64: FairShare.Lane] = [:]
     var configurations: [SessionID: SessionConfiguration] = [:]
     private var webhooks: [AppID: Bool] = [:]
@@ -83,20 +85,23 @@ package actor Scheduler {
             dueAt = try await store.nextDueTime()
             while !Task.isCancelled {
                 for message in inbox.take() { await take(message, &group) }
-                try await expire()
-                if !settlements.isEmpty || cookies.haveChanged || wantsTasks { try await advance(&group) }
+                await expire()
+                lookAround()
+                if hasWork { await advance() }
                 await wait()
             }
         }
     }
 
     private func wait() async {
-        guard inbox.isEmpty, settlements.isEmpty else { return }
-        guard !(wantsTasks && cursor > 0) else { return }
+        guard inbox.isEmpty, !hasWork else { return }
         let next = [dueAt, pauseEnds.min(), conditions.nextChange, heldUntil].compactMap { $0 }.min()
         let delay = next.map { max(0, min(($0 - clock.now).milliseconds, 60_000)) } ?? 60_000
         _ = await inbox.bell.wait(until: clock.monotonic() + delay)
-        if let dueAt, dueAt <= clock.now { mayHaveQueued = true }
+    }
+
+    /// Looks whether conditions changed, and whether a wait for them or for an origin is over.
+    private func lookAround() {
         let now = clock.now
         if conditions.changed(at: now) {
             mayHaveQueued = true
@@ -112,6 +117,11 @@ package actor Scheduler {
             pauses.prune(at: now)
         }
     }
+
+    /// Whether a commit is due: something to store, something to take, or a moment that has come.
+    private var hasWork: Bool { !settlements.isEmpty || cookies.haveChanged || wantsTasks || isDue }
+
+    private var isDue: Bool { dueAt.map { $0 <= clock.now } ?? false }
 
     private var wantsTasks: Bool {
         mayHaveQueued && !isDraining && transfers.count < settings.maximumTransfers && outlet.hasRoom
@@ -211,16 +221,16 @@ package actor Scheduler {
                 "transfer refused by the egress policy", ("task", transfer.task.number),
                 ("host", transfer.url.host), ("detail", result.curlMessage))
         }
+        // What has to stop, or was replaced meanwhile, takes no further step.
+        let isOver = transfer.stopReason != nil || transfer.isOutdated
         switch judgement {
-        case .follow(let hop):
-            if transfer.stopReason != nil { return settle(.interrupted(judge.progress)) }
-            follow(hop, transfer, judge.progress)
-        case .goOn(let upload, let progress):
-            if transfer.stopReason != nil { return settle(.interrupted(progress)) }
-            goOn(transfer, upload, progress)
-        case .again(let progress, let cause):
-            if transfer.stopReason != nil { return settle(.interrupted(progress)) }
-            again(transfer, progress, cause: cause)
+        case .follow where isOver: settle(.interrupted(judge.progress))
+        case .follow(let hop): follow(hop, transfer, judge.progress)
+        case .goOn(_, let progress) where isOver: settle(.interrupted(progress))
+        case .goOn(let upload, let progress): goOn(transfer, upload, progress)
+        case .again(let progress, _) where isOver: settle(.interrupted(progress))
+        case .again(let progress, let cause): again(transfer, progress, cause: cause)
+        case .finish where transfer.isOutdated: settle(.interrupted(transfer.progress))
         case .retry(let at, let waitsForConnectivity, let progress, let pause):
             if let pause { hold(transfer, for: pause) }
             outlet.live(
@@ -232,7 +242,6 @@ package actor Scheduler {
             meters.retries.add()
             settle(.retry(at: at, waitsForConnectivity: waitsForConnectivity, progress))
         case .interrupted(let progress):
-            if transfer.stopReason == .decided { outlet.removePartialIfOrphan(id) }
             settle(.interrupted(progress))
         case .ask(let question, let progress):
             settle(
@@ -259,18 +268,22 @@ package actor Scheduler {
     ) {
         let id = transfer.task.id
         let finisher = ContentFinisher(disk: engine.disk, folder: folder, settings: settings)
-        func settlement(_ verdict: Settlement.Verdict) -> Settlement {
+        func settlement(_ verdict: Settlement.Verdict, leavesPartialFile: Bool) -> Settlement {
             var settlement = Settlement(task: id, verdict)
             settlement.bytesReceived = result.bytesReceived
             settlement.bytesSent = result.bytesSent
+            settlement.leavesPartialFile = leavesPartialFile
             return settlement
         }
         if let content = finisher.contentWithoutDisk(source, transfer.specification, outcome) {
-            settlements.append(settlement(.completed(outcome, taskResult, content.value)))
+            settlements.append(
+                settlement(
+                    .completed(outcome, taskResult, content.value),
+                    leavesPartialFile: transfer.mayHaveFile || result.received.isFile))
             release(id)
             return
         }
-        let (progress, now) = (transfer.progress, clock.now)
+        let (progress, now) = (transfer.progressOfWhole(source), clock.now)
         group.addTask { [self] in
             let verdict: Settlement.Verdict
             do {
@@ -279,7 +292,9 @@ package actor Scheduler {
                 log.warning("content could not be stored", ("task", id.rawValue), ("error", "\(error)"))
                 verdict = .retry(at: now + .seconds(5), waitsForConnectivity: false, progress)
             }
-            inbox.tell(.settled(settlement(verdict)))
+            var isMoved = false
+            if case .completed(_, _, .some) = verdict { isMoved = true }
+            inbox.tell(.settled(settlement(verdict, leavesPartialFile: !isMoved)))
         }
     }
 
@@ -345,7 +360,9 @@ package actor Scheduler {
         var result = TaskResult(progress: transfer.progress)
         result.progress.attempts.attempts += 1
         result.error = error
-        settlements.append(Settlement(task: transfer.task.id, .completed(.failed, result, nil)))
+        var settlement = Settlement(task: transfer.task.id, .completed(.failed, result, nil))
+        settlement.leavesPartialFile = transfer.mayHaveFile
+        settlements.append(settlement)
         release(transfer.task.id)
     }
 
@@ -371,19 +388,28 @@ package actor Scheduler {
 
     // MARK: The queue
 
-    private func expire() async throws {
-        guard let due = dueAt, due <= clock.now else { return }
-        outlet.handle(try await store.expireTasks(at: clock.now, limit: 1000))
-        outlet.handle(try await store.expireQuestions(at: clock.now, limit: 1000))
+    private func expire() async {
+        guard isDue else { return }
+        do {
+            outlet.handle(try await store.expireTasks(at: clock.now, limit: 1000))
+            outlet.handle(try await store.expireQuestions(at: clock.now, limit: 1000))
+        } catch {
+            log.error("tasks that timed out could not be stored", ("error", "\(error)"))
+            try? await Task.sleep(for: .seconds(1))
+        }
         mayHaveQueued = true
     }
 
     /// One commit: settles what ended, takes what may start.
-    private func advance(_ group: inout ThrowingDiscardingTaskGroup<any Error>) async throws {
+    private func advance() async {
         let batch = settlements
         settlements = []
-        beingStored = batch
-        defer { beingStored = [] }
+        storing = Set(batch.lazy.map(\.task))
+        commits.begun += 1
+        defer {
+            storing = []
+            commits.done = commits.begun
+        }
         let jars = cookies.takeChanged()
         let runningLanes = lanes
         let free = wantsTasks ? settings.maximumTransfers - transfers.count : 0
@@ -400,8 +426,7 @@ package actor Scheduler {
                 let open = queued.filter { lane in
                     let held = verdict.verdict(lane.conditions, patience: lane.patience)
                     if let until = held.until { heldBack.withLock { $0 = min($0 ?? until, until) } }
-                    return held == .go
-                        && pauses.until(Origin(lane: lane.origin), app: lane.app.rawValue, at: now) == nil
+                    return held == .go && (pauses.isEmpty || !pauses.hold(lane, at: now))
                 }
                 picked.withLock { $0 = Dictionary(uniqueKeysWithValues: open.map { ($0.id, $0) }) }
                 let table = open.map { FairShare.Lane($0, running: runningLanes[$0.id]?.running ?? 0) }
@@ -413,14 +438,18 @@ package actor Scheduler {
         } catch {
             cookies.putBack(jars)
             log.error("transfers could not be stored", ("error", "\(error)"))
-            return try await storeOneByOne(batch)
+            return await storeOneByOne(batch)
         }
         if free > 0 {
             cursor = result.cursor
             if let until = heldBack.withLock({ $0 }) { heldUntil = min(heldUntil ?? until, until) }
             mayHaveQueued = cursor > 0 || result.claimed.count >= free
         }
-        dueAt = try await store.nextDueTime()
+        do {
+            dueAt = try await store.nextDueTime()
+        } catch {
+            dueAt = clock.now + .seconds(1)
+        }
         outlet.handle(result.aftermath)
         let lanes = picked.withLock { $0 }
         for task in result.claimed {
@@ -437,7 +466,7 @@ package actor Scheduler {
 
     /// Nothing of a batch is stored. On a full disk it waits for room; else whatever spoils it is kept from the rest,
     /// and its task stays under way until the next start puts it back into the queue.
-    private func storeOneByOne(_ batch: [Settlement]) async throws {
+    private func storeOneByOne(_ batch: [Settlement]) async {
         for settlement in batch {
             do {
                 let stored = try await store.advance(
@@ -451,13 +480,13 @@ package actor Scheduler {
                     ("error", "\(error)"))
             }
         }
-        if store.isFull { try await Task.sleep(for: .seconds(1)) }
+        try? await Task.sleep(for: .seconds(1))
     }
 
     private func begin(_ task: ClaimedTask, _ lane: QueuedLane) async {
-        guard transfers[task.id] == nil else {
-            // Its last transfer has not let go of the partial file yet.
-            settlements.append(Settlement(task: task.id, .interrupted(task.progress)))
+        if let last = transfers[task.id] {
+            // It has not let go of the partial file yet. Its own end, still to come, puts the task back.
+            transfers[task.id]?.isOutdated = last.specification.request != task.specification.request
             return
         }
         do {
@@ -491,11 +520,15 @@ package actor Scheduler {
             transfer.credential = try await credential(for: transfer)
             transfer.prepareUpload(uploadVersions.version(for: transfer.url.origin()))
             start(transfer)
-        } catch {
-            log.error("task could not be started", ("task", task.number), ("error", "\(error)"))
+        } catch is BadURL {
             var result = TaskResult(progress: task.progress)
             result.error = TaskError(.badURL, failingURL: task.specification.request.url)
             settlements.append(Settlement(task: task.id, .completed(.failed, result, nil)))
+        } catch {
+            log.error("task could not be started", ("task", task.number), ("error", "\(error)"))
+            settlements.append(
+                Settlement(
+                    task: task.id, .retry(at: clock.now + .seconds(5), waitsForConnectivity: false, task.progress)))
             release(task.id)
         }
     }
@@ -531,34 +564,18 @@ package actor Scheduler {
             session: transfer.task.session)
     }
 
-    /// Whether a task's transfer, or what it left to store, is still under way.
-    func isTransferring(_ task: TaskID) -> Bool {
-        transfers[task] != nil || (settlements + beingStored).contains { $0.task == task } || !inbox.isEmpty
+    /// The number of the commit that is being written, or was written last.
+    var lastCommit: Int { commits.begun }
+
+    /// Whether a task's transfer, or what it left to store, is still under way, or may have begun with a commit.
+    func isTransferring(_ task: TaskID, since commit: Int = 0) -> Bool {
+        commits.done < commit || transfers[task] != nil || storing.contains(task)
+            || settlements.contains { $0.task == task }
     }
 
     /// Whether nothing is under way and everything is stored.
     package var isIdle: Bool {
-        transfers.isEmpty && settlements.isEmpty && beingStored.isEmpty && !cookies.haveChanged && inbox.isEmpty
-    }
-}
-
-extension Origin {
-    /// The origin that a lane's text names: `scheme://host:port`.
-    init(lane text: String) {
-        let parts = text.split(separator: "/", omittingEmptySubsequences: true)
-        let scheme = parts.first.map { String($0.dropLast()) } ?? ""
-        let authority = parts.last.map(String.init) ?? ""
-        let colon = authority.lastIndex(of: ":") ?? authority.endIndex
-        self.init(
-            scheme: scheme, host: String(authority[..<colon]), port: Int(authority[colon...].dropFirst()))
-    }
-}
-
-extension FairShare.Lane {
-    init(_ lane: QueuedLane, running: Int) {
-        self.init(
-            app: lane.app.rawValue, session: lane.session.rawValue, host: lane.origin, priority: lane.priority,
-            ready: Int(clamping: lane.queued), running: running, limit: lane.limitPerHost,
-            isBackground: lane.isBackground)
+        transfers.isEmpty && settlements.isEmpty && commits.done == commits.begun && !cookies.haveChanged
+            && inbox.isEmpty
     }
 }

@@ -73,6 +73,7 @@ package final class EventFeed: Sendable {
             buffer = []
             return taken
         }
+        events = await withoutFinished(events)
         let current = service.live.samples(of: session)
         let moved = samples.withLock { samples in
             let moved = current.filter { samples[$0.task] != $0.sample }
@@ -87,6 +88,13 @@ package final class EventFeed: Sendable {
             events += Self.messages(record, before, now, at: service.clock.now)
         }
         return events
+    }
+
+    /// Leaves out what is about tasks that have completed: nothing may follow their last event.
+    private func withoutFinished(_ events: [LiveEvent]) async -> [LiveEvent] {
+        guard !events.isEmpty else { return events }
+        let unfinished = try? await service.store.unfinished(among: Set(events.map(\.task)))
+        return events.filter { unfinished?.contains($0.task) ?? false }
     }
 
     private static func messages(

@@ -13,7 +13,13 @@ extension Service {
         while !Task.isCancelled {
             let (due, next) = relauncher.takeDue(at: clock.now, limit: 256)
             if !due.isEmpty {
-                outlet.handle(try await store.askLaunchRules(of: due, at: clock.now))
+                do {
+                    outlet.handle(try await store.askLaunchRules(of: due, at: clock.now))
+                } catch {
+                    log.error("launches could not be stored", ("error", "\(error)"))
+                    for session in due { relauncher.check(session, at: clock.now) }
+                    try? await Task.sleep(for: .seconds(1))
+                }
                 continue
             }
             let delay = next.map { max(1, min(($0 - clock.now).milliseconds, 60_000)) } ?? 60_000
@@ -54,7 +60,7 @@ extension Service {
             let couldWrite = gauge.hasRoom
             try await measureDisk()
             if gauge.hasRoom && !couldWrite { inbox.tell(.queued) }
-            conditions.note(load: Self.load())
+            if conditions.note(load: Self.load()) { inbox.tell(.queued) }
             let now = clock.now
             let contents = try await store.expireContents(at: now, limit: 500)
             if contents.unacknowledged > 0 {

@@ -30,6 +30,8 @@ struct Transfer {
     let verdict: Locked<ResumeVerdict?>
     var attemptStartedAt: Timestamp
     var stopReason: StopReason?
+    /// Whether the task has another request by now, so that this one's answer does not count.
+    var isOutdated = false
     /// Whether this attempt began at 0 although bytes were there.
     var restartCause: String?
     var credential: Credential?
@@ -43,6 +45,25 @@ struct Transfer {
     var uploadMoves = 0
 
     var specification: TaskSpecification { task.specification }
+
+    /// Whether a partial file may be there, whatever the last answer was.
+    var mayHaveFile: Bool { resuming != nil || progress.durableOffset > 0 }
+
+    /// Where to go on when all bytes are in the partial file and could not be put in their place.
+    func progressOfWhole(_ source: Judgement.ContentSource) -> TaskProgress {
+        var progress = progress
+        guard case .partialFile(let length, _) = source, progress.resume != nil else { return progress }
+        progress.resume?.offset = length
+        progress.durableOffset = length
+        return progress
+    }
+}
+
+extension ReceivedContent {
+    var isFile: Bool {
+        if case .file = self { return true }
+        return false
+    }
 }
 
 extension Transfer {

@@ -1,0 +1,89 @@
+import Base
+import Core
+import TestSupport
+import Testing
+
+@testable import Service
+@testable import Store
+@testable import TransferEngine
+
+struct ContentFinisherTests {
+    private let folder = TemporaryFolder()
+
+    private func finisher(_ roots: [String: String] = [:]) async throws -> (ContentFinisher, TransferEngine) {
+        let engine = try TransferEngine(threads: 1, diskThreads: 1, resolverThreads: 1, log: .none) { _ in }
+        var settings = ServiceSettings(dataFolder: folder.path, version: "1", egress: EgressPolicy())
+        settings.filesRoots = roots
+        let data = DataFolder(path: folder.path)
+        try await engine.disk.prepare(data)
+        return (ContentFinisher(disk: engine.disk, folder: data, settings: settings), engine)
+    }
+
+    private func task(_ change: (inout TaskSpecification) -> Void = { _ in }) -> ClaimedTask {
+        var specification = TaskSpecification(
+            kind: .download, request: TransferRequest(url: "https://a.example/", method: "GET"))
+        change(&specification)
+        return ClaimedTask(
+            id: TaskID(5), session: SessionID(1), app: AppID(1), number: 1, lane: 1, specification: specification,
+            progress: TaskProgress(), body: nil, resourceDeadline: nil)
+    }
+
+    private let bytes = Content.bytes(seed: 1, length: 100_000)
+
+    private func content(_ verdict: Settlement.Verdict) throws -> NewContent {
+        guard case .completed(_, _, let content?) = verdict else { throw Unexpected() }
+        return content
+    }
+
+    @Test
+    func `short contents need no disk, unless they are to be moved`() async throws {
+        let (finisher, _) = try await finisher()
+        let source = Judgement.ContentSource.bytes([1], digest: [2])
+        let ready = try #require(finisher.contentWithoutDisk(source, task().specification, .succeeded))
+        guard case .bytes([1])? = ready.value?.place else { throw Unexpected() }
+        #expect(ready.value?.digest.value == "02")
+        let moving = task { $0.destination = Destination(root: "r", path: "x", replace: false) }
+        #expect(finisher.contentWithoutDisk(source, moving.specification, .succeeded) == nil)
+        #expect(finisher.contentWithoutDisk(source, moving.specification, .httpError) != nil)
+        #expect(finisher.contentWithoutDisk(.none, moving.specification, .failed) != nil)
+    }
+
+    @Test
+    func `a partial file becomes the content`() async throws {
+        let (finisher, _) = try await finisher()
+        folder.write(bytes, to: "partial/5")
+        let verdict = try await finisher.finish(
+            task(), .succeeded, TaskResult(progress: TaskProgress()),
+            .partialFile(length: 100_000, digest: Digest.of(bytes)))
+        let content = try content(verdict)
+        guard case .file(let path) = content.place else { throw Unexpected() }
+        #expect(readFile(folder.file(path)) == bytes)
+        #expect(content.length == 100_000)
+        #expect(content.digest.value == Content.sha256(of: bytes))
+        #expect(filesBelow(folder.file("partial")).isEmpty)
+    }
+
+    @Test
+    func `what was there already is digested before it counts`() async throws {
+        let (finisher, _) = try await finisher()
+        folder.write(bytes, to: "partial/5")
+        let wrong = task { $0.expectedDigest = ContentDigest(algorithm: .sha256, value: "00") }
+        let failed = try await finisher.finish(
+            wrong, .succeeded, TaskResult(progress: TaskProgress()), .existingFile(length: 100_000))
+        guard case .completed(.failed, let result, nil) = failed else { throw Unexpected() }
+        #expect(result.error?.underlying?.code == "digest-mismatch")
+        let verdict = try await finisher.finish(
+            task(), .succeeded, TaskResult(progress: TaskProgress()), .existingFile(length: 100_000))
+        #expect(try content(verdict).digest.value == Content.sha256(of: bytes))
+    }
+
+    @Test
+    func `a root that is not there fails the task with -3000`() async throws {
+        let (finisher, _) = try await finisher()
+        let moving = task { $0.destination = Destination(root: "r", path: "x", replace: false) }
+        let verdict = try await finisher.finish(
+            moving, .succeeded, TaskResult(progress: TaskProgress()), .bytes([1], digest: [2]))
+        guard case .completed(.failed, let result, nil) = verdict else { throw Unexpected() }
+        #expect(result.error?.code == .cannotCreateFile)
+    }
+}

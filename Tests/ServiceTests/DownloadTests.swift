@@ -1,0 +1,241 @@
+import Base
+import Core
+import TestSupport
+import Testing
+
+@testable import Service
+
+@Suite(.serialized)
+struct DownloadTests {
+    @Test
+    func `small contents are kept in the database, large ones in files, byte for byte`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let sizes = [0, 1, 1000, 64 * 1024, 64 * 1024 + 1, 3 << 20]
+            for (index, size) in sizes.enumerated() {
+                stage.origin.serve("/\(index)", .generated(seed: UInt64(index), length: size))
+            }
+            var tasks: [TaskRecord] = []
+            for index in sizes.indices { tasks += try await stage.create(stage.order("/\(index)"), in: session) }
+            for (index, task) in tasks.enumerated() {
+                let done = try await stage.completed(task)
+                #expect(done.outcome == .succeeded)
+                #expect(done.result?.progress.attempts.attempts == 1)
+                let bytes = try await stage.bytes(done)
+                #expect(bytes == Content.bytes(seed: UInt64(index), length: sizes[index]))
+                #expect(done.content?.digest.value == Content.sha256(of: bytes))
+            }
+            #expect(filesBelow(stage.folder.file("data/contents")).count == 2)
+            #expect(stage.partialFiles().isEmpty)
+            let session2 = try await stage.service.session("s", app: stage.app)
+            #expect(session2.counts.succeeded == 6)
+            #expect(session2.countOfBytesReceived == Int64(sizes.reduce(0, +)))
+        }
+    }
+
+    @Test
+    func `a cut download goes on where it was`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let size = 2 << 20
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: size),
+                turns: [[.cut(after: 1 << 20)], [.cut(after: 100_000, .reset)], [.status(503)]])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            let done = try await stage.completed(task)
+            #expect(done.outcome == .succeeded)
+            #expect(try await stage.bytes(done) == Content.bytes(seed: 1, length: size))
+            #expect(done.result?.progress.attempts.attempts == 4)
+            #expect(stage.origin.bytesSent("/a") < size + 200_000)
+            let resumptions = try await stage.resumptions(session)
+            #expect(resumptions.count == 2)
+            #expect(resumptions.allSatisfy { $0.fileOffset > 0 && $0.expectedTotalBytes == Int64(size) })
+            #expect(stage.partialFiles().isEmpty)
+        }
+    }
+
+    @Test
+    func `a resource that changed meanwhile begins anew and is told so`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let new = Resource.generated(seed: 2, length: 1 << 20)
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: 1 << 20), turns: [[.cut(after: 500_000)], [.become(new)]])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            let done = try await stage.completed(task)
+            #expect(try await stage.bytes(done) == Content.bytes(seed: 2, length: 1 << 20))
+            #expect(try await stage.resumptions(session).map(\.fileOffset) == [0])
+        }
+    }
+
+    @Test
+    func `cancelling a transfer leaves no file`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let gate = Gate()
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: 1 << 20), always: [.holdBody(after: 300_000, gate)])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            try await eventually { !stage.partialFiles().isEmpty }
+            let cancelled = try await stage.service.command(.cancel(reason: nil), task: task.id)
+            #expect(cancelled.outcome == .cancelled)
+            try await stage.waitForNoPartialFiles()
+            #expect(try await stage.events(session).map(\.kind) == [.didFinishCollectingMetrics, .didComplete])
+            try await eventually { await stage.service.scheduler.isIdle }
+        }
+    }
+
+    @Test
+    func `suspend keeps the bytes, and resume goes on from them`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let gate = Gate()
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 300_000, gate)]])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            try await eventually { gate.waiting == 1 }
+            _ = try await stage.service.command(.suspend, task: task.id)
+            let kept = try await eventually { () -> Int64? in
+                let offset = try await stage.service.task(1, in: session.id).progress?.resume?.offset
+                return offset.flatMap { $0 > 0 ? $0 : nil }
+            }
+            #expect(try await stage.service.task(1, in: session.id).stage == .suspended)
+            try await stays(for: .milliseconds(200)) { stage.origin.requests.count == 1 }
+            _ = try await stage.service.command(.resume, task: task.id)
+            let done = try await stage.completed(task)
+            #expect(try await stage.bytes(done) == Content.bytes(seed: 1, length: 1 << 20))
+            #expect(stage.origin.requests[1].fields["Range"] == "bytes=\(kept)-")
+            #expect(try await stage.resumptions(session).map(\.fileOffset) == [kept])
+        }
+    }
+
+    @Test
+    func `suspending and resuming at any moment loses nothing and gets nowhere stuck`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: 1 << 20),
+                always: [.trickle(size: 50_000, pause: .milliseconds(10))])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            for _ in 0..<25 {
+                _ = try? await stage.service.command(.suspend, task: task.id)
+                _ = try? await stage.service.command(.resume, task: task.id)
+                try await Task.sleep(for: .milliseconds(7))
+            }
+            let done = try await stage.completed(task)
+            #expect(try await stage.bytes(done) == Content.bytes(seed: 1, length: 1 << 20))
+            try await stage.waitForNoPartialFiles()
+            try await eventually { await stage.service.scheduler.isIdle }
+        }
+    }
+
+    @Test
+    func `a new request takes the place of the one under way`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let gate = Gate()
+            stage.origin.serve("/a", .generated(seed: 1, length: 1 << 20), always: [.holdBody(after: 300_000, gate)])
+            stage.origin.serve("/b", .generated(seed: 2, length: 1 << 20))
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            try await eventually { gate.waiting == 1 }
+            var changes = TaskChanges()
+            changes.request = TransferRequest(url: stage.origin.url("/b"), method: "GET")
+            _ = try await stage.service.changeTask(task.id, changes, ifRevision: nil)
+            let done = try await stage.completed(task)
+            #expect(try await stage.bytes(done) == Content.bytes(seed: 2, length: 1 << 20))
+            #expect(done.result?.response?.url == stage.origin.url("/b"))
+        }
+    }
+
+    @Test
+    func `redirects are followed and remembered`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            stage.origin.serve("/a", .text("x"), always: [.redirect("/b", status: 301)])
+            stage.origin.serve("/b", .text("x"), always: [.redirect("/c")])
+            stage.origin.serve("/c", .text("found"))
+            stage.origin.serve("/loop", .text("x"), always: [.redirect("/loop")])
+            let tasks = [
+                try await stage.create(stage.order("/a"), in: session)[0],
+                try await stage.create(stage.order("/loop"), in: session)[0],
+            ]
+            let done = try await stage.completed(tasks[0])
+            #expect(try await stage.bytes(done) == Array("found".utf8))
+            #expect(done.result?.progress.redirects.map(\.statusCode) == [301, 302])
+            #expect(done.result?.progress.transactions.count == 3)
+            let loop = try await stage.completed(tasks[1])
+            #expect(loop.result?.error?.code == .httpTooManyRedirects)
+            #expect(stage.origin.requests("/loop").count == 17)
+        }
+    }
+
+    @Test
+    func `a final status is an outcome, or a failure where that was asked for`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            stage.origin.serve("/404", .text("no", status: 404))
+            stage.origin.serve("/big", .generated(seed: 1, length: 300_000).with { $0.status = 410 })
+            stage.origin.serve("/304", .generated(seed: 1, length: 10))
+            let tasks = try await stage.create(
+                stage.order("/404"), stage.order("/404") { $0.failOnHTTPError = true }, stage.order("/big"),
+                stage.order("/big") { $0.failOnHTTPError = true },
+                stage.order("/304") { $0.ifNoneMatch = "\"v1\"" },
+                stage.order("/404") { $0.acceptableStatusCodes = [StatusRange(404, 404)] }, in: session)
+            var done: [TaskRecord] = []
+            for task in tasks { done.append(try await stage.completed(task)) }
+            #expect(done.map(\.outcome) == [.httpError, .failed, .httpError, .failed, .notModified, .succeeded])
+            #expect(try await stage.bytes(done[0]) == Array("no".utf8))
+            #expect(done[0].result?.error == nil)
+            #expect(done[1].result?.error?.code == .badServerResponse)
+            #expect(try await stage.bytes(done[2]) == Content.bytes(seed: 1, length: 300_000))
+            try await stage.waitForNoPartialFiles()
+        }
+    }
+
+    @Test
+    func `more than the longest content fails, and its file goes`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            stage.origin.serve("/a", .generated(seed: 1, length: 1 << 20), always: [.chunked(size: 60_000)])
+            let task = try await stage.create(stage.order("/a") { $0.maximumContentLength = 200_000 }, in: session)[0]
+            let done = try await stage.completed(task)
+            #expect(done.result?.error?.code == .dataLengthExceedsMaximum)
+            try await stage.waitForNoPartialFiles()
+        }
+    }
+
+    @Test
+    func `a digest that does not fit restarts once`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let good = Resource.generated(seed: 2, length: 200_000)
+            stage.origin.serve("/once", .generated(seed: 1, length: 200_000), turns: [[], [.become(good)]])
+            stage.origin.serve("/never", .generated(seed: 1, length: 200_000))
+            let digest = ContentDigest(algorithm: .sha256, value: good.sha256)
+            let tasks = try await stage.create(
+                stage.order("/once") { $0.expectedDigest = digest },
+                stage.order("/never") { $0.expectedDigest = digest },
+                in: session)
+            #expect(
+                try await stage.bytes(try await stage.completed(tasks[0])) == Content.bytes(seed: 2, length: 200_000))
+            let failed = try await stage.completed(tasks[1])
+            #expect(failed.result?.error?.code == .badServerResponse)
+            #expect(failed.result?.error?.underlying?.code == "digest-mismatch")
+            #expect(stage.origin.requests("/never").count == 2)
+            try await stage.waitForNoPartialFiles()
+        }
+    }
+
+    @Test
+    func `addresses outside the policy are refused without a request`() async throws {
+        try await ServiceStage.run(configured: { $0.egress = EgressPolicy() }) { stage in
+            let session = try await stage.session()
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            let done = try await stage.completed(task)
+            #expect(done.result?.error?.code == .appTransportSecurityRequiresSecureConnection)
+            #expect(done.result?.error?.policy == "egress")
+            #expect(done.result?.error?.underlying == nil)
+            #expect(stage.origin.requests.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,271 @@
+import Base
+import Core
+import TestSupport
+import Testing
+
+@testable import Service
+@testable import Store
+@testable import TransferEngine
+
+struct JudgeTests {
+    private let now = Timestamp(milliseconds: 1_800_000_000_000)
+
+    private func transfer(
+        _ url: String = "https://a.example/x", kind: TaskKind = .download, resuming offset: Int64? = nil,
+        _ configure: (inout SessionConfiguration) -> Void = { _ in },
+        _ specify: (inout TaskSpecification) -> Void = { _ in }
+    ) throws -> Transfer {
+        var specification = TaskSpecification(
+            kind: kind, request: TransferRequest(url: url, method: kind == .upload ? "PUT" : "GET"))
+        specify(&specification)
+        var progress = TaskProgress()
+        if let offset {
+            progress.resume = ResumePoint(url: url, entityTag: "\"v\"", totalLength: 1000, offset: offset)
+            progress.durableOffset = offset
+        }
+        var configuration = SessionConfiguration()
+        configure(&configuration)
+        let task = ClaimedTask(
+            id: TaskID(1), session: SessionID(1), app: AppID(1), number: 1, lane: 1, specification: specification,
+            progress: progress, body: nil, resourceDeadline: now + .seconds(1000))
+        return try Transfer(
+            task, lane: 1, configuration: configuration, exchange: ExchangeID(rawValue: 1), version: "1", at: now)
+    }
+
+    private func result(
+        _ outcome: ExchangeOutcome = .complete, _ status: Int? = 200, _ fields: [(String, String)] = [],
+        _ received: ReceivedContent = .memory([1, 2]), _ change: (inout ExchangeResult) -> Void = { _ in }
+    ) -> ExchangeResult {
+        var result = ExchangeResult(
+            outcome: outcome,
+            head: status.map {
+                ResponseHead(
+                    status: $0, fields: HTTPFields(fields.map { HTTPField(name: $0.0, value: $0.1) }))
+            },
+            received: received, receivedTruncated: false, side: [], sideTruncated: false, length: 2,
+            lengthVerified: true, digests: [.sha256: [0xAA]], bytesSent: 0, bytesReceived: 2,
+            metrics: ExchangeMetrics(), curlCode: 0, curlMessage: "", serverPublicKey: nil, cookies: [])
+        change(&result)
+        return result
+    }
+
+    /// Judges as the engine's thread and the scheduler do: the head's verdict first.
+    private func judge(
+        _ transfer: Transfer, _ result: ExchangeResult, canAsk: Bool = true
+    ) -> (Judgement, TaskProgress) {
+        if let head = result.head, transfer.specification.kind == .download {
+            transfer.verdict.withLock { $0 = ResumeVerdict.judge(head: head, resuming: transfer.resuming) }
+        }
+        var judge = Judge(transfer, result, at: now, jitter: 0.5, canAsk: canAsk)
+        let judgement = judge.judge()
+        return (judgement, judge.progress)
+    }
+
+    private func finished(_ judgement: Judgement) throws -> (Outcome, TaskResult, Judgement.ContentSource) {
+        guard case .finish(let outcome, let result, let source) = judgement else { throw Unexpected() }
+        return (outcome, result, source)
+    }
+
+    @Test
+    func `a good answer finishes with its content and one attempt`() throws {
+        let head = [("Content-Type", "text/html; charset=utf-8"), ("Content-Length", "2")]
+        let (outcome, told, source) = try finished(judge(try transfer(), result(.complete, 200, head)).0)
+        #expect(outcome == .succeeded)
+        #expect(told.progress.attempts.attempts == 1)
+        #expect(told.progress.lastAttempt?.number == 1)
+        #expect(told.response?.statusCode == 200)
+        #expect(told.response?.mimeType == "text/html")
+        #expect(told.response?.expectedContentLength == 2)
+        guard case .bytes([1, 2], digest: [0xAA]) = source else { throw Unexpected() }
+    }
+
+    @Test(arguments: [(301, "GET", false), (303, "GET", true), (307, "PUT", false)])
+    func `redirects are followed by the rules of their status`(status: Int, method: String, drops: Bool) throws {
+        let upload = try transfer(kind: status == 301 ? .download : .upload)
+        let (judgement, progress) = judge(upload, result(.complete, status, [("Location", "//b.example/y")]))
+        guard case .follow(let hop) = judgement else { throw Unexpected() }
+        #expect(hop.url.url == "https://b.example/y")
+        #expect(hop.method == method)
+        #expect(hop.dropsBody == drops)
+        #expect(hop.dropsSecrets)
+        #expect(progress.redirects == [RedirectRecord(statusCode: status, url: "https://b.example/y")])
+        #expect(progress.attempts.attempts == 0)
+    }
+
+    @Test(
+        arguments: [
+            (nil, URLErrorCode.redirectToNonExistentLocation), ("http://[", .redirectToNonExistentLocation),
+            ("ftp://b.example/", .unsupportedURL), ("http://a.example/", .appTransportSecurityRequiresSecureConnection),
+        ] as [(String?, URLErrorCode)])
+    func `redirects that cannot be followed fail`(location: String?, code: URLErrorCode) throws {
+        let fields = location.map { [("Location", $0)] } ?? []
+        let (outcome, told, _) = try finished(judge(try transfer(), result(.complete, 302, fields)).0)
+        #expect(outcome == .failed)
+        #expect(told.error?.code == code)
+    }
+
+    @Test
+    func `a status to retry waits, and is the result when attempts are used up`() throws {
+        let busy = result(.complete, 503, [("Retry-After", "20")])
+        guard case .retry(let at, false, let progress, let pause) = judge(try transfer(), busy).0 else {
+            throw Unexpected()
+        }
+        #expect(at == now + .seconds(20))
+        #expect(pause == .seconds(20))
+        #expect(progress.attempts.statusAttempts == 1)
+        #expect(progress.lastAttempt?.statusCode == 503)
+        var last = try transfer()
+        last.progress.attempts.statusAttempts = 4
+        last.progress.attempts.attempts = 4
+        let (outcome, told, _) = try finished(judge(last, busy).0)
+        #expect(outcome == .httpError)
+        #expect(told.error == nil)
+        #expect(told.progress.attempts.attempts == 5)
+        let (apple, _, _) = try finished(judge(try transfer { $0.retryPolicy = .apple }, busy).0)
+        #expect(apple == .httpError)
+    }
+
+    @Test
+    func `a status leaves the bytes of a resumed download alone`() throws {
+        let (judgement, _) = judge(try transfer(resuming: 500), result(.complete, 503, [], .none))
+        guard case .retry(_, _, let progress, _) = judgement else { throw Unexpected() }
+        #expect(progress.resume?.offset == 500)
+        let gone = judge(try transfer(resuming: 500), result(.complete, 404, [], .none) { $0.side = [7] }).0
+        let (outcome, _, source) = try finished(gone)
+        #expect(outcome == .httpError)
+        guard case .bytes([7], _) = source else { throw Unexpected() }
+    }
+
+    @Test
+    func `faults of the network are retried with what was kept`() throws {
+        let head = [("ETag", "\"v\""), ("Content-Length", "1000")]
+        let cut = result(.failed(.shortBody), 200, head, .file(path: "p", length: 400))
+        guard case .retry(_, false, let progress, nil) = judge(try transfer(), cut).0 else { throw Unexpected() }
+        #expect(progress.resume?.offset == 400)
+        #expect(progress.resume?.entityTag == "\"v\"")
+        #expect(progress.lastAttempt?.error?.code == .networkConnectionLost)
+        let weak = result(.failed(.reset), 200, [("ETag", "W/\"v\"")], .file(path: "p", length: 400))
+        guard case .retry(_, _, let fresh, _) = judge(try transfer(), weak).0 else { throw Unexpected() }
+        #expect(fresh.resume == nil)
+        let offline = result(.failed(.noConnectivity), nil, [], .none)
+        guard case .retry(_, true, let kept, _) = judge(try transfer(resuming: 300), offline).0 else {
+            throw Unexpected()
+        }
+        #expect(kept.resume?.offset == 300)
+    }
+
+    @Test(
+        arguments: [
+            (TransferFault.certificateUntrusted, URLErrorCode.serverCertificateUntrusted),
+            (.certificateExpired, .serverCertificateHasBadDate), (.badRequest, .badURL),
+            (.tooLarge, .dataLengthExceedsMaximum), (.headersTooLarge, .cannotParseResponse),
+            (.egressDenied, .appTransportSecurityRequiresSecureConnection),
+        ])
+    func `faults that another attempt would not mend end the task`(fault: TransferFault, code: URLErrorCode) throws {
+        let (judgement, _) = judge(try transfer(), result(.failed(fault), nil, [], .none), canAsk: false)
+        let (outcome, told, _) = try finished(judgement)
+        #expect(outcome == .failed)
+        #expect(told.error?.code == code)
+        #expect(told.progress.attempts.attempts == 1)
+    }
+
+    @Test
+    func `a full disk waits and charges nothing`() throws {
+        let full = result(.failed(.disk(errno: 28)), 200, [("ETag", "\"v\"")], .file(path: "p", length: 10))
+        guard case .retry(let at, _, let progress, _) = judge(try transfer(), full).0 else { throw Unexpected() }
+        #expect(at == now + .seconds(5))
+        #expect(progress.attempts.attempts == 0)
+    }
+
+    @Test
+    func `a part that does not fit begins anew`() throws {
+        let wrong = [("ETag", "\"other\""), ("Content-Range", "bytes 500-999/1000")]
+        guard case .again(let progress, let cause) = judge(try transfer(resuming: 500), result(.complete, 206, wrong)).0
+        else { throw Unexpected() }
+        #expect(cause == "validatorChanged")
+        #expect(progress.resume == nil)
+        #expect(progress.durableOffset == 0)
+        #expect(progress.attempts.restarts == 1)
+    }
+
+    @Test
+    func `all there already is complete`() throws {
+        let unsatisfied = [("ETag", "\"v\""), ("Content-Range", "bytes */1000")]
+        let (outcome, _, source) = try finished(
+            judge(try transfer(resuming: 1000), result(.complete, 416, unsatisfied, .none)).0)
+        #expect(outcome == .succeeded)
+        guard case .existingFile(length: 1000) = source else { throw Unexpected() }
+    }
+
+    @Test
+    func `a digest that does not fit restarts once, then fails`() throws {
+        let expected = ContentDigest(algorithm: .sha256, value: "bb")
+        var first = try transfer { _ in
+        } _: {
+            $0.expectedDigest = expected
+        }
+        guard case .again(let progress, "digestMismatch") = judge(first, result()).0 else { throw Unexpected() }
+        first.progress = progress
+        let (outcome, told, _) = try finished(judge(first, result()).0)
+        #expect(outcome == .failed)
+        #expect(told.error?.code == .badServerResponse)
+        #expect(told.error?.underlying?.code == "digest-mismatch")
+        let announced = [("Repr-Digest", "sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:")]
+        guard case .again = judge(try transfer(), result(.complete, 200, announced)).0 else { throw Unexpected() }
+    }
+
+    @Test
+    func `a challenge asks where somebody can answer and the app wants to be asked`() throws {
+        let challenge = [("WWW-Authenticate", "Negotiate, Digest realm=\"d\", Basic realm=\"b\"")]
+        let answer = result(.complete, 401, challenge)
+        guard case .ask(let question, _) = judge(try transfer(), answer).0 else { throw Unexpected() }
+        #expect(question.protectionSpace?.authenticationMethod == .digest)
+        #expect(question.protectionSpace?.host == "a.example")
+        #expect(question.protectionSpace?.port == 443)
+        #expect(try finished(judge(try transfer(), answer, canAsk: false).0).0 == .httpError)
+        let silent = try transfer { $0.authenticationChallenges = .performDefaultHandling }
+        #expect(try finished(judge(silent, answer).0).0 == .httpError)
+        var rejected = try transfer()
+        rejected.progress.authentication = [AuthenticationStep(questionId: "q", disposition: .rejectProtectionSpace)]
+        guard case .ask(let second, _) = judge(rejected, answer).0 else { throw Unexpected() }
+        #expect(second.protectionSpace?.authenticationMethod == .basic)
+        #expect(second.previousFailureCount == 0)
+        rejected.progress.authentication.append(
+            AuthenticationStep(questionId: "r", disposition: .rejectProtectionSpace))
+        #expect(try finished(judge(rejected, answer).0).0 == .httpError)
+    }
+
+    @Test
+    func `an untrusted server asks with its key, a wrong pin never`() throws {
+        let untrusted = result(.failed(.certificateUntrusted), nil, [], .none) { $0.serverPublicKey = "sha256/k" }
+        guard case .ask(let question, _) = judge(try transfer(), untrusted).0 else { throw Unexpected() }
+        #expect(question.protectionSpace?.authenticationMethod == .serverTrust)
+        #expect(question.protectionSpace?.serverPublicKey == "sha256/k")
+        let pinned = result(.failed(.pinMismatch), nil, [], .none) { $0.serverPublicKey = "sha256/k" }
+        #expect(try finished(judge(try transfer(), pinned).0).1.error?.code == .serverCertificateUntrusted)
+    }
+
+    @Test
+    func `what was stopped goes back as it stands`() throws {
+        var stopped = try transfer()
+        stopped.stopReason = .decided
+        let head = [("ETag", "\"v\""), ("Content-Length", "1000")]
+        let (judgement, _) = judge(stopped, result(.stopped, 200, head, .file(path: "p", length: 70)))
+        guard case .interrupted(let progress) = judgement else { throw Unexpected() }
+        #expect(progress.resume?.offset == 70)
+        #expect(progress.attempts.attempts == 0)
+        guard case .interrupted = judge(stopped, result(.failed(.reset), nil, [], .none)).0 else { throw Unexpected() }
+    }
+
+    @Test
+    func `conditional and lying answers are told apart`() throws {
+        let conditional = try transfer { _ in
+        } _: {
+            $0.ifNoneMatch = "\"v\""
+        }
+        #expect(try finished(judge(conditional, result(.complete, 304, [], .none)).0).0 == .notModified)
+        #expect(try finished(judge(try transfer(), result(.complete, 304, [], .none)).0).0 == .httpError)
+        let lying = result(.complete, 200, [("Content-Length", "1"), ("Content-Length", "2")])
+        #expect(try finished(judge(try transfer(), lying).0).1.error?.code == .cannotParseResponse)
+    }
+}

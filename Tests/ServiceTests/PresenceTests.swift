@@ -1,0 +1,123 @@
+import Base
+import Core
+import TestSupport
+import Testing
+
+@testable import Service
+
+struct PresenceTests {
+    private let session = SessionID(1)
+
+    @Test
+    func `a session is attached from its first client to its last`() {
+        let time = ManualClock()
+        let attendance = Attendance(clock: time.clock)
+        let start = time.clock.now
+        #expect(attendance.presence(of: session) == Presence(isAttached: false, lastDetachedAt: start))
+        #expect(attendance.attach(session, .wait))
+        #expect(!attendance.attach(session, .stream))
+        #expect(attendance.kind(of: session) == .stream)
+        time.advance(by: 1000)
+        #expect(!attendance.detach(session, .stream))
+        #expect(attendance.kind(of: session) == .wait)
+        #expect(attendance.presence(of: session).isAttached)
+        time.advance(by: 1000)
+        #expect(attendance.detach(session, .wait))
+        #expect(
+            attendance.presence(of: session) == Presence(isAttached: false, lastDetachedAt: start + .seconds(2)))
+        #expect(attendance.kind(of: session) == nil)
+    }
+
+    @Test
+    func `those long gone are forgotten, those here are not`() {
+        let time = ManualClock()
+        let attendance = Attendance(clock: time.clock)
+        let start = time.clock.now
+        _ = attendance.attach(session, .wait)
+        _ = attendance.attach(SessionID(2), .wait)
+        time.advance(by: 1000)
+        _ = attendance.detach(session, .wait)
+        time.advance(by: 10_000)
+        attendance.prune(olderThan: .seconds(5))
+        #expect(attendance.presence(of: session).lastDetachedAt == start)
+        #expect(attendance.presence(of: SessionID(2)).isAttached)
+    }
+
+    private func event(_ task: Int64) -> LiveEvent {
+        LiveEvent(
+            payload: .isWaitingForConnectivity, task: TaskID(task), taskIdentifier: task,
+            occurredAt: Timestamp(milliseconds: 0))
+    }
+
+    @Test
+    func `live messages reach the streams that are open, and none of a task that ended`() {
+        let hub = EventHub(clock: .system)
+        hub.publish(event(1), to: session)
+        #expect(!hub.hasStreams(session))
+        let one = hub.open(session)
+        let other = hub.open(session)
+        hub.publish(event(1), to: session)
+        hub.publish(event(2), to: session)
+        hub.publish(event(3), to: SessionID(9))
+        hub.silence(TaskID(1), in: session)
+        for feed in [one, other] { #expect(feed.buffer.withLock { $0.map(\.taskIdentifier) } == [2]) }
+        hub.close(one.number, of: session)
+        #expect(hub.hasStreams(session))
+        hub.close(other.number, of: session)
+        #expect(!hub.hasStreams(session))
+    }
+
+    @Test
+    func `a stream that reads slowly keeps the newest messages`() {
+        let hub = EventHub(clock: .system)
+        let feed = hub.open(session)
+        for number in 0..<1000 { hub.publish(event(Int64(number)), to: session) }
+        let kept = feed.buffer.withLock { $0.map(\.taskIdentifier) }
+        #expect(kept == Array(744..<1000))
+    }
+
+    @Test
+    func `a waiting read ends with the first event, a wait on a task with its end`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let gate = Gate()
+            stage.origin.serve("/a", .text("x"), always: [.hold(gate)])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            let deadline = stage.service.clock.monotonic() + 20_000
+            async let page = stage.service.waitForEvents(
+                of: session.id, after: nil, limit: 10, until: deadline, isGone: { false })
+            async let end = stage.service.waitForTask(
+                1, in: session.id, newerThan: nil, until: deadline, isGone: { false })
+            try await eventually { stage.service.attendance.presence(of: session.id).isAttached }
+            gate.open()
+            #expect(try await page.events.count == 3)
+            #expect(try await end.state == .completed)
+            #expect(!stage.service.attendance.presence(of: session.id).isAttached)
+            #expect(try await stage.service.task(1, in: task.session).state == .completed)
+        }
+    }
+
+    @Test
+    func `a feed tells progress and never what follows the end`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let gate = Gate()
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: 1 << 20),
+                turns: [[.cut(after: 0)], [.holdBody(after: 300_000, gate)]])
+            let feed = stage.service.openFeed(of: session.id)
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            var seen: [LiveEvent] = []
+            try await eventually { () -> Bool in
+                seen += await feed.live()
+                return seen.contains { if case .didWriteData = $0.payload { true } else { false } }
+            }
+            #expect(seen.contains { if case .didCreate = $0.payload { true } else { false } })
+            #expect(seen.contains { if case .willRetry = $0.payload { true } else { false } })
+            gate.open()
+            _ = try await stage.completed(task)
+            #expect(await feed.live().isEmpty)
+            #expect(try await feed.kept(after: 0, limit: 10).events.last?.kind == .didComplete)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import Base
+import Core
+import TestSupport
+import Testing
+
+@testable import Service
+
+@Suite(.serialized)
+struct RestartTests {
+    @Test
+    func `a transfer goes on in the next life of the service`() async throws {
+        let folder = TemporaryFolder()
+        let origin = try OriginServer()
+        let gate = Gate()
+        origin.serve("/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 500_000, gate)]])
+        try await ServiceStage.run(folder: folder, origin: origin) { stage in
+            try await stage.create(stage.order("/a"), in: try await stage.session())
+            try await eventually { gate.waiting == 1 }
+        }
+        #expect(filesBelow(folder.file("data/partial")).count == 1)
+        try await ServiceStage.run(folder: folder, origin: origin) { stage in
+            let session = try await stage.session()
+            let task = try await stage.service.task(1, in: session.id)
+            let done = try await stage.completed(task)
+            #expect(done.result?.progress.attempts.attempts == 1)
+            #expect(try await stage.bytes(done) == Content.bytes(seed: 1, length: 1 << 20))
+            let offsets = try await stage.resumptions(session).map(\.fileOffset)
+            #expect(offsets.count == 1 && offsets[0] > 0)
+            #expect(stage.partialFiles().isEmpty)
+        }
+    }
+
+    @Test
+    func `files that belong to nobody are removed at the start`() async throws {
+        let folder = TemporaryFolder()
+        let origin = try OriginServer()
+        origin.serve("/a", .generated(seed: 1, length: 200_000))
+        try await ServiceStage.run(folder: folder, origin: origin) { stage in
+            let task = try await stage.create(stage.order("/a"), in: try await stage.session())[0]
+            _ = try await stage.completed(task)
+        }
+        let kept = filesBelow(folder.file("data/contents"))
+        #expect(kept.count == 1)
+        for path in ["data/partial/77", "data/contents/aa/170", "data/bodies/0a/body_x", "data/partial/body_y"] {
+            folder.write([1, 2, 3], to: path)
+        }
+        // Younger files could be this run's own.
+        try await Task.sleep(for: .milliseconds(300))
+        try await ServiceStage.run(folder: folder, origin: origin) { stage in
+            try await eventually {
+                stage.partialFiles().isEmpty && filesBelow(folder.file("data/bodies")).isEmpty
+                    && filesBelow(folder.file("data/contents")) == kept
+            }
+        }
+    }
+
+    @Test
+    func `draining stops transfers, keeps their bytes and charges nothing`() async throws {
+        let folder = TemporaryFolder()
+        let origin = try OriginServer()
+        let gate = Gate()
+        origin.serve("/a", .generated(seed: 1, length: 1 << 20), always: [.holdBody(after: 500_000, gate)])
+        try await ServiceStage.run(folder: folder, origin: origin) { stage in
+            let session = try await stage.session()
+            let tasks = try await stage.create(
+                stage.order("/a"), stage.order("/a"), stage.order("/a"), in: session)
+            try await eventually { gate.waiting == 3 }
+            let start = ContinuousClock.now
+            await stage.service.drain(within: .seconds(8))
+            #expect(ContinuousClock.now - start < .seconds(4))
+            for task in tasks {
+                let now = try await stage.service.task(task.number, in: session.id)
+                #expect(now.stage == .queued)
+                #expect(now.progress?.attempts.attempts == 0)
+                #expect(now.progress?.resume?.offset ?? 0 > 0)
+            }
+            await #expect(throws: ServiceError.shuttingDown) {
+                try await stage.service.createTasks([stage.order("/a")], in: session, recording: nil)
+            }
+        }
+    }
+
+    @Test
+    func `resume data goes on in a new task, once`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let gate = Gate()
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 500_000, gate)]])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            try await eventually { gate.waiting == 1 }
+            let running = try await stage.service.task(1, in: session.id)
+            guard case .data(let data) = try await stage.service.cancelProducingResumeData(running) else {
+                throw Unexpected()
+            }
+            #expect(try await stage.completed(task).outcome == .cancelled)
+            var order = stage.order("/ignored") { $0.clientTaskId = "c" }
+            order.resumeData = data
+            let next = try await stage.create(order, in: session)[0]
+            let done = try await stage.completed(next)
+            #expect(try await stage.bytes(done) == Content.bytes(seed: 1, length: 1 << 20))
+            #expect(stage.origin.requests[1].fields.contains("Range"))
+            // The same order again is the same task; another one finds the data spent.
+            #expect(try await stage.create(order, in: session)[0].id == next.id)
+            let other = order
+            await #expect(throws: DomainError.resumeDataSpent) {
+                var other = other
+                other.specification.clientTaskId = nil
+                try await stage.create(other, in: session)
+            }
+            try await stage.waitForNoPartialFiles()
+        }
+    }
+
+    @Test
+    func `what cannot be continued is cancelled without resume data`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let gate = Gate()
+            let resource = Resource.generated(seed: 1, length: 1 << 20).with { $0.etag = nil }
+            stage.origin.serve("/a", resource, turns: [[.holdBody(after: 500_000, gate)]])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            try await eventually { gate.waiting == 1 }
+            guard case .notResumable = try await stage.service.cancelProducingResumeData(task) else {
+                throw Unexpected()
+            }
+            #expect(try await stage.completed(task).outcome == .cancelled)
+            try await stage.waitForNoPartialFiles()
+        }
+    }
+}

@@ -1,0 +1,283 @@
+import Base
+import Core
+import TestSupport
+import Testing
+
+@testable import Service
+
+@Suite(.serialized)
+struct SchedulingTests {
+    @Test
+    func `a session has no more transfers to a host than it allows`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 2 }
+            let other = try await stage.session("other") { $0.httpMaximumConnectionsPerHost = 1 }
+            let gate = Gate()
+            stage.origin.serve("/a", .text("x"), always: [.hold(gate)])
+            for _ in 0..<5 { try await stage.create(stage.order("/a"), in: session) }
+            try await stage.create(stage.order("/a"), stage.order("/a"), in: other)
+            try await eventually { gate.waiting == 3 }
+            try await stays(for: .milliseconds(300)) { gate.waiting == 3 }
+            let queued = try await stage.service.tasks(in: session.id, TaskFilter(), after: 0, limit: 10)
+                .filter { $0.stage == .queued }
+            #expect(queued.count == 3)
+            #expect(stage.service.waitingReasons(of: queued[0], in: session).map(\.kind) == [.capacity])
+            gate.open()
+            try await eventually {
+                try await stage.service.session(session.identifier, app: stage.app).counts.succeeded == 5
+            }
+            #expect(stage.origin.inFlight.peak == 3)
+        }
+    }
+
+    @Test
+    func `the whole service has no more transfers to a host than the operator allows`() async throws {
+        try await ServiceStage.run(configured: { $0.maximumTransfersPerHost = 3 }) { stage in
+            let gate = Gate()
+            stage.origin.serve("/a", .text("x"), always: [.hold(gate)])
+            for name in ["a", "b"] {
+                let session = try await stage.session(name)
+                for _ in 0..<4 { try await stage.create(stage.order("/a"), in: session) }
+            }
+            try await eventually { gate.waiting == 3 }
+            try await stays(for: .milliseconds(300)) { gate.waiting == 3 }
+            gate.open()
+        }
+    }
+
+    @Test
+    func `priority decides who is next`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 1 }
+            let gate = Gate()
+            stage.origin.serve("/first", .text("x"), always: [.hold(gate)])
+            for name in ["low", "middle", "high"] { stage.origin.serve("/\(name)", .text("x")) }
+            try await stage.create(stage.order("/first"), in: session)
+            try await eventually { gate.waiting == 1 }
+            try await stage.create(
+                stage.order("/low") { $0.priority = 0 }, stage.order("/middle"),
+                stage.order("/high") { $0.priority = 1 },
+                in: session)
+            gate.open()
+            try await stage.origin.waitForRequests(4)
+            #expect(stage.origin.requests.map(\.path) == ["/first", "/high", "/middle", "/low"])
+        }
+    }
+
+    @Test
+    func `an origin that answers 429 is left alone by all sessions of the app`() async throws {
+        try await ServiceStage.run { stage in
+            let first = try await stage.session("first") { $0.retryPolicy = .robust }
+            let second = try await stage.session("second")
+            stage.origin.serve("/a", .text("x"), turns: [[.status(429, [("Retry-After", "1")])]])
+            stage.origin.serve("/b", .text("x"))
+            let slowed = try await stage.create(stage.order("/a"), in: first)[0]
+            _ = try await stage.task(slowed, reaches: .retryWait)
+            let other = try await stage.create(stage.order("/b"), in: second)[0]
+            _ = try await stage.completed(other)
+            _ = try await stage.completed(slowed)
+            let requests = stage.origin.requests
+            #expect(requests.count == 3)
+            #expect(requests[1].time - requests[0].time >= .milliseconds(950))
+            #expect(requests[2].time - requests[0].time >= .milliseconds(950))
+        }
+    }
+
+    @Test
+    func `below the disk's floor nothing new is transferred`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            stage.origin.serve("/a", .text("x"))
+            let task = try await stage.create(stage.order("/a", suspended: true), in: session)[0]
+            stage.service.gauge.set(-1)
+            #expect(throws: ServiceError.insufficientStorage) { try stage.service.requireRoom() }
+            let queued = try await stage.service.command(.resume, task: task.id)
+            #expect(queued.stage == .queued)
+            #expect(stage.service.waitingReasons(of: queued, in: session).map(\.kind) == [.diskSpace])
+            // The janitor sees the room there is, and has the scheduler look again.
+            _ = try await stage.completed(task)
+        }
+    }
+
+    @Test
+    func `conditions that end stop what runs, resumable, until they are good again`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let gate = Gate()
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 400_000, gate)]])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            try await eventually { gate.waiting == 1 }
+            var bad = Conditions()
+            bad.network.reachable = false
+            try await stage.service.declareConditions(bad, .available)
+            let queued = try await stage.task(task, reaches: .queued)
+            #expect(stage.service.waitingReasons(of: queued, in: session).map(\.kind) == [.connectivity])
+            #expect(queued.progress?.attempts.attempts == 0)
+            try await stays(for: .milliseconds(200)) { stage.origin.requests.count == 1 }
+            try await stage.service.declareConditions(Conditions(), .available)
+            let done = try await stage.completed(task)
+            #expect(try await stage.bytes(done) == Content.bytes(seed: 1, length: 1 << 20))
+            #expect(stage.origin.requests[1].fields.contains("Range"))
+        }
+    }
+
+    @Test
+    func `discretionary work waits for power until its patience is over`() async throws {
+        try await ServiceStage.run { stage in
+            var weak = Conditions()
+            weak.power.external = false
+            try await stage.service.declareConditions(weak, .available)
+            stage.origin.serve("/a", .text("x"))
+            let session = try await stage.session("long") { $0.isDiscretionary = true }
+            let hasty = try await stage.session("short") {
+                $0.isDiscretionary = true
+                $0.timeoutIntervalForResource = 8
+            }
+            let waiting = try await stage.create(stage.order("/a"), in: session)[0]
+            let short = try await stage.create(stage.order("/a"), in: hasty)[0]
+            _ = try await stage.task(short, reaches: .queued)
+            #expect(stage.origin.requests.isEmpty)
+            // Power is waived when a quarter of the resource timeout has passed.
+            #expect(try await stage.completed(short).outcome == .succeeded)
+            #expect(try await stage.service.task(1, in: session.id).stage == .queued)
+            try await stage.service.declareConditions(Conditions(), .available)
+            _ = try await stage.completed(waiting)
+        }
+    }
+
+    @Test
+    func `the resource timeout ends a task in the middle of its transfer`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.timeoutIntervalForResource = 1 }
+            let gate = Gate()
+            stage.origin.serve("/a", .generated(seed: 1, length: 1 << 20), always: [.holdBody(after: 300_000, gate)])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            let done = try await stage.completed(task)
+            #expect(done.result?.error?.code == .timedOut)
+            try await stage.waitForNoPartialFiles()
+        }
+    }
+
+    @Test
+    func `the idle timeout ends the attempt, never the task`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.timeoutIntervalForRequest = 0.5 }
+            stage.origin.serve("/a", .generated(seed: 1, length: 500_000), turns: [[.stall(after: 200_000)]])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            let done = try await stage.completed(task)
+            #expect(done.outcome == .succeeded)
+            #expect(done.result?.progress.attempts.attempts == 2)
+        }
+    }
+
+    @Test
+    func `a full service is idle while it waits, and a due retry costs no turn after turn`() async throws {
+        try await ServiceStage.run(configured: { $0.maximumTransfers = 1 }) { stage in
+            let session = try await stage.session()
+            let gate = Gate()
+            stage.origin.serve("/broken", .text("x"), turns: [[.noAnswer()]])
+            stage.origin.serve("/slow", .text("x"), always: [.hold(gate)])
+            let broken = try await stage.create(stage.order("/broken"), in: session)[0]
+            let slow = try await stage.create(stage.order("/slow"), in: session)[0]
+            try await eventually { gate.waiting == 1 }
+            _ = try await stage.task(broken, reaches: .queued)
+            let before = await stage.service.scheduler.lastCommit
+            try await stays(for: .milliseconds(500)) { gate.waiting == 1 }
+            let turns = await stage.service.scheduler.lastCommit - before
+            #expect(turns <= 2)
+            gate.open()
+            _ = try await stage.completed(slow)
+            #expect(try await stage.completed(broken).outcome == .succeeded)
+        }
+    }
+
+    @Test
+    func `a task that is asked about first starts when it is answered`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            stage.origin.serve("/a", .text("x"))
+            let task = try await stage.create(stage.order("/a") { $0.confirmBeforeStart = true }, in: session)[0]
+            // Promptly: nothing else wakes the scheduler.
+            let asked = try await stage.task(task, reaches: .awaitingAnswer)
+            #expect(asked.progress?.attempts.attempts == 0)
+            guard case .question(let question)? = try await stage.events(session).first?.payload else {
+                throw Unexpected()
+            }
+            #expect(question.question.kind == .delayedRequest)
+            #expect(stage.origin.requests.isEmpty)
+            _ = try await stage.service.answer(
+                question.questionId, app: stage.app, with: Answer(disposition: .continueLoading))
+            #expect(try await stage.completed(task).outcome == .succeeded)
+            #expect(stage.origin.requests.count == 1)
+        }
+    }
+
+    @Test
+    func `a challenge asks the app where it can answer, and its credential is used`() async throws {
+        try await ServiceStage.run(webhook: "https://app.example/hook") { stage in
+            let session = try await stage.session()
+            let challenge = Misbehaviour.status(401, [("WWW-Authenticate", "Basic realm=\"r\"")], body: "no")
+            stage.origin.serve("/a", .text("x"), turns: [[challenge], [challenge]])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            for failures in 0..<2 {
+                _ = try await stage.task(task, reaches: .awaitingAnswer)
+                guard case .question(let question)? = try await stage.events(session).last?.payload else {
+                    throw Unexpected()
+                }
+                #expect(question.question.previousFailureCount == failures)
+                #expect(question.question.protectionSpace?.realm == "r")
+                #expect(question.question.failureResponse?.statusCode == 401)
+                _ = try await stage.service.answer(
+                    question.questionId, app: stage.app,
+                    with: Answer(
+                        disposition: .useCredential, credential: Credential(user: "u", password: "p\(failures)")))
+            }
+            #expect(try await stage.completed(task).outcome == .succeeded)
+            let sent = stage.origin.requests.map { $0.fields["Authorization"] }
+            #expect(sent[0] == nil)
+            #expect(sent[1] != nil && sent[2] != nil && sent[1] != sent[2])
+        }
+    }
+
+    @Test
+    func `without anybody to answer the challenge is the answer`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            stage.origin.serve("/a", .text("x"), always: [.status(401, [("WWW-Authenticate", "Basic realm=\"r\"")])])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            #expect(try await stage.completed(task).outcome == .httpError)
+        }
+    }
+
+    @Test
+    func `bandwidth is shared among the transfers of a session`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.bandwidthLimit = 400_000 }
+            for name in ["a", "b"] { stage.origin.serve("/\(name)", .generated(seed: 1, length: 300_000)) }
+            let start = ContinuousClock.now
+            let tasks = try await stage.create(stage.order("/a"), stage.order("/b"), in: session)
+            for task in tasks { _ = try await stage.completed(task) }
+            // 600,000 bytes at 400,000 a second; a first burst of a second's worth is allowed.
+            #expect(ContinuousClock.now - start > .milliseconds(400))
+        }
+    }
+
+    @Test
+    func `two thousand small downloads all arrive`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 32 }
+            stage.origin.serve("/a", .generated(seed: 1, length: 1000))
+            let orders = (0..<2000).map { _ in stage.order("/a") }
+            _ = try await stage.service.createTasks(orders, in: session, recording: nil)
+            try await eventually(within: .seconds(60)) {
+                try await stage.service.session("s", app: stage.app).counts.succeeded == 2000
+            }
+            let page = try await stage.service.events(of: session.id, after: 0, limit: 10_000)
+            #expect(page.events.count == 6000)
+            #expect(page.isFinished)
+            let app = try await stage.service.app(stage.app)
+            #expect(app.unfinishedTasks == 0)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import Base
+import Core
+import Store
+import TestSupport
+import TransferEngine
+
+@testable import Service
+
+/// A running service with a real store and engine, and an origin on loopback, for as long as a test runs.
+final class ServiceStage: Sendable {
+    let service: Service
+    let origin: OriginServer
+    let folder: TemporaryFolder
+    let app: AppID
+
+    private init(_ service: Service, _ origin: OriginServer, _ folder: TemporaryFolder, _ app: AppID) {
+        self.service = service
+        self.origin = origin
+        self.folder = folder
+        self.app = app
+    }
+
+    /// Runs `body` against a running service; afterwards the service is drained, as at the end of the process.
+    static func run(
+        folder: TemporaryFolder = TemporaryFolder(), origin: OriginServer? = nil, webhook: String? = nil,
+        configured configure: (inout ServiceSettings) -> Void = { _ in }, _ body: (ServiceStage) async throws -> Void
+    ) async throws {
+        folder.makeFolder("data")
+        var settings = ServiceSettings(
+            dataFolder: folder.file("data"), version: "1",
+            egress: EgressPolicy(allowed: [CIDR(.v4(0x7F00_0000), 8)]))
+        settings.freeDiskFloor = 0
+        configure(&settings)
+        let service = try Service(
+            settings: settings, databasePath: folder.file("data/db"),
+            sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)), transferThreads: 1, clock: .system, log: .none,
+            metrics: Metrics(), onFatalError: { preconditionFailure("\($0)") })
+        try await service.prepare()
+        let app = try await app(of: service, webhook: webhook)
+        let stage = ServiceStage(service, try origin ?? OriginServer(), folder, app)
+        let result = await withTaskGroup(of: Void.self) { group -> Result<Void, any Error> in
+            group.addTask { try? await service.run() }
+            let result: Result<Void, any Error>
+            do {
+                result = .success(try await body(stage))
+            } catch {
+                result = .failure(error)
+            }
+            await service.drain(within: .seconds(8))
+            group.cancelAll()
+            await group.waitForAll()
+            return result
+        }
+        service.close()
+        try result.get()
+    }
+
+    private static func app(of service: Service, webhook: String?) async throws -> AppID {
+        if let app = try? await service.app(identifier: "app") { return app.id }
+        var settings = WebhookSettings()
+        settings.url = webhook
+        let key = KeyRecord(
+            app: AppID(0), keyIdentifier: "k", hash: [1], scopes: Scope.allCases, createdAt: service.clock.now,
+            expiresAt: nil)
+        return try await service.createApp(
+            identifier: "app", webhook: settings, backgroundRefreshStatus: .available, limits: AppLimits(), key: key,
+            webhookSecret: [1], recording: nil
+        ).id
+    }
+}
+
+extension ServiceStage {
+    func session(
+        _ identifier: String = "s", _ configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> SessionRecord {
+        var configuration = SessionConfiguration()
+        configuration.retryPolicy = .custom(RetryPolicy.Settings(initialDelay: 0.05, maximumDelay: 0.2))
+        configure(&configuration)
+        return try await service.openSession(
+            identifier, app: app, configuration: configuration, description: nil, onlyCreates: false, recording: nil
+        ).session
+    }
+
+    func order(
+        _ path: String, kind: TaskKind = .download, suspended: Bool = false, body: TaskOrder.Body? = nil,
+        _ change: (inout TaskSpecification) -> Void = { _ in }
+    ) -> TaskOrder {
+        let request = TransferRequest(url: origin.url(path), method: kind == .upload ? "PUT" : "GET")
+        var specification = TaskSpecification(kind: kind, request: request)
+        change(&specification)
+        return TaskOrder(specification: specification, isSuspended: suspended, body: body)
+    }
+
+    @discardableResult
+    func create(_ orders: TaskOrder..., in session: SessionRecord) async throws -> [TaskRecord] {
+        try await service.createTasks(orders, in: session, recording: nil).map(\.task)
+    }
+
+    func completed(_ task: TaskRecord, within limit: Duration = .seconds(30)) async throws -> TaskRecord {
+        try await eventually("the end of task \(task.number)", within: limit) {
+            let now = try await service.task(task.number, in: task.session)
+            return now.state == .completed ? now : nil
+        }
+    }
+
+    func task(_ task: TaskRecord, reaches stage: TaskStage) async throws -> TaskRecord {
+        try await eventually("stage \(stage) of task \(task.number)") {
+            let now = try await service.task(task.number, in: task.session)
+            return now.stage == stage ? now : nil
+        }
+    }
+
+    func events(_ session: SessionRecord) async throws -> [EventRecord] {
+        try await service.events(of: session.id, after: 0, limit: 1000).events
+    }
+
+    func resumptions(_ session: SessionRecord) async throws -> [Resumption] {
+        try await events(session).compactMap { event in
+            if case .resumed(let resumption) = event.payload { resumption } else { nil }
+        }
+    }
+
+    /// The bytes of a finished task, wherever they are.
+    func bytes(_ task: TaskRecord) async throws -> [UInt8] {
+        switch try await service.content(of: task).bytes {
+        case .bytes(let bytes): return bytes
+        case .file(let file):
+            let size = try file.size()
+            return try await service.engine.disk.read(file, offset: 0, count: Int(size))
+        }
+    }
+
+    func partialFiles() -> [String] { filesBelow(folder.file("data/partial")) }
+
+    /// Waits until the janitor has removed what nobody needs.
+    func waitForNoPartialFiles() async throws {
+        try await eventually("an empty partial folder") { partialFiles().isEmpty }
+    }
+}
+
+/// What a test did not expect to see.
+struct Unexpected: Error {}
