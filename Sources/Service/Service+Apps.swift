@@ -25,6 +25,7 @@ extension Service {
         let (app, aftermath) = try await store.changeApp(id, changes, ifRevision: revision, at: clock.now)
         outlet.handle(aftermath)
         inbox.tell(.appChanged(id))
+        if changes.backgroundRefreshStatus != nil { try await cancelDiscretionaryTasks(unlessAvailableTo: app) }
         return app
     }
 
@@ -40,26 +41,35 @@ extension Service {
         var changes = AppChanges()
         changes.isForceQuit = true
         let app = try await changeApp(id, changes, ifRevision: nil)
-        var cursor: Int64 = 0
-        while true {
-            let sessions = try await store.sessions(of: id, after: cursor, limit: 100)
-            for session in sessions {
-                _ = try await command(.cancel(reason: 0), TaskFilter(), in: session.id)
-            }
-            guard sessions.count == 100, let last = sessions.last else { return app }
-            cursor = last.id.rawValue
+        try await forEachSession(of: id) { session in
+            _ = try await self.command(.cancel(reason: 0), TaskFilter(), in: session.id)
         }
+        return app
     }
 
     package func activate(_ id: AppID) async throws -> AppRecord {
         var changes = AppChanges()
         changes.isForceQuit = false
         let app = try await changeApp(id, changes, ifRevision: nil)
+        try await forEachSession(of: id) { self.relauncher.check($0.id, at: self.clock.now) }
+        return app
+    }
+
+    /// Cancels an app's discretionary tasks where background refresh is not available to it, with Apple's reason 1.
+    func cancelDiscretionaryTasks(unlessAvailableTo app: AppRecord) async throws {
+        guard app.backgroundRefreshStatus.stricter(conditions.refreshStatus) != .available else { return }
+        try await forEachSession(of: app.id) { session in
+            guard session.configuration.isDiscretionary else { return }
+            _ = try await self.command(.cancel(reason: 1), TaskFilter(), in: session.id)
+        }
+    }
+
+    private func forEachSession(of app: AppID, _ body: (SessionRecord) async throws -> Void) async throws {
         var cursor: Int64 = 0
         while true {
-            let sessions = try await store.sessions(of: id, after: cursor, limit: 100)
-            for session in sessions { relauncher.check(session.id, at: clock.now) }
-            guard sessions.count == 100, let last = sessions.last else { return app }
+            let sessions = try await store.sessions(of: app, after: cursor, limit: 100)
+            for session in sessions { try await body(session) }
+            guard sessions.count == 100, let last = sessions.last else { return }
             cursor = last.id.rawValue
         }
     }

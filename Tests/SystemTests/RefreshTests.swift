@@ -106,4 +106,38 @@ import Testing
             #expect(try await scene.completed(number)["outcome"] == "succeeded")
         }
     }
+
+    @Test func `a running discretionary transfer stops when conditions end, and goes on where it was`() async throws {
+        let scene = try await Scene(configuration: ["isDiscretionary": true])
+        let gate = Gate()
+        scene.origin.serve(
+            "/b", .generated(seed: 4, length: 400_000), turns: [[.holdBody(after: 200_000, gate)]])
+        let number = try await scene.download("/b")
+        try await scene.waitFor("has begun", task: number) { ($0["countOfBytesReceived"].int ?? 0) >= 100_000 }
+        expect(try await scene.admin.put("/v1/system/conditions", ["power": ["external": false]]), 200)
+        try await scene.waitFor("is deferred", task: number) { $0["phase"] == "deferred" }
+        try await eventually("the connection is closed") { scene.origin.inFlight.now == 0 }
+        expect(try await scene.admin.put("/v1/system/conditions", [:]), 200)
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded")
+        #expect(task["attempts"]["count"] == 1, "stopping charged an attempt: \(task["attempts"])")
+        #expect(scene.origin.requests("/b").last?.fields["Range"] != nil)
+        #expect(task["content"]["digest"]["value"].string == Content.sha256(seed: 4, length: 400_000))
+        gate.open()
+    }
+
+    @Test func `discretionary tasks of an app that is denied are cancelled with reason 1, others go on`() async throws {
+        let scene = try await Scene(configuration: ["isDiscretionary": true])
+        let gate = Gate()
+        scene.origin.serve("/c", .text("x"), always: [.hold(gate)])
+        let number = try await scene.download("/c")
+        try await scene.makeSession("eager")
+        let other = try await scene.download("/c", in: "eager")
+        expect(try await scene.admin.patch("/v1/apps/dev", ["backgroundRefreshStatus": "denied"]), 200)
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "cancelled")
+        #expect(task["error"]["backgroundTaskCancelledReason"] == 1, "\(task["error"])")
+        gate.open()
+        #expect(try await scene.completed(other, in: "eager")["outcome"] == "succeeded")
+    }
 }
