@@ -1,0 +1,98 @@
+import Base
+import Core
+import Store
+import TransferEngine
+
+/// Transfers that begin, stop and let go of their place.
+extension Scheduler {
+    func nextExchangeID() -> ExchangeID {
+        defer { nextExchange += 1 }
+        return ExchangeID(rawValue: nextExchange)
+    }
+
+    /// The task that an exchange under way is for.
+    func task(of exchange: ExchangeID) -> TaskID? { tasksOfExchanges[exchange] }
+
+    func start(_ transfer: Transfer) {
+        var transfer = transfer
+        let exchange = nextExchangeID()
+        transfer.exchange = exchange
+        transfer.verdict.withLock { $0 = nil }
+        transfer.attemptStartedAt = clock.now
+        transfer.cookies = cookiesToSend(with: transfer)
+        let id = transfer.task.id
+        transfers[id] = transfer
+        tasksOfExchanges[exchange] = id
+        live.began(
+            id, session: transfer.task.session, exchange: exchange, offset: transfer.resuming?.offset ?? 0,
+            sentBefore: transfer.uploadOffset)
+        outlet.transferBegan(in: transfer.task.session)
+        let isLimited = isLimited(transfer.task.session)
+        engine.start(
+            transfer.request(
+                folder: folder, settings: settings, bandwidthLimit: isLimited ? bandwidthShare(of: transfer) : nil))
+        if isLimited { shareBandwidth(of: transfer.task.session) }
+    }
+
+    func refuse(_ transfer: Transfer, _ error: TaskError) {
+        var result = TaskResult(progress: transfer.progress)
+        result.progress.attempts.attempts += 1
+        result.error = error
+        var settlement = Settlement(task: transfer.task.id, .completed(.failed, result, nil))
+        settlement.leavesPartialFile = transfer.mayHaveFile
+        settlements.append(settlement)
+        release(transfer.task.id)
+    }
+
+    func stop(_ id: TaskID, reason: Transfer.StopReason) {
+        guard var transfer = transfers[id] else { return outlet.removePartialIfOrphan(id) }
+        live.ended(id)
+        transfer.stopReason = reason
+        transfers[id] = transfer
+        engine.stop(transfer.exchange)
+    }
+
+    /// Forgets a transfer that ended and frees its place.
+    func release(_ id: TaskID) {
+        live.ended(id)
+        guard let transfer = transfers.removeValue(forKey: id) else { return }
+        if isLimited(transfer.task.session) { shareBandwidth(of: transfer.task.session) }
+        cookies.letGo(transfer.task.session)
+        lanes[transfer.lane]?.running -= 1
+        if lanes[transfer.lane]?.running == 0 { lanes[transfer.lane] = nil }
+        mayHaveQueued = true
+        if abandonedUploads.remove(id) != nil { inbox.tell(.abandonUpload(id)) }
+    }
+
+    func configuration(of session: SessionID) async throws -> SessionConfiguration {
+        if let known = configurations[session] { return known }
+        let configuration = try await store.session(session).configuration
+        if configurations.count >= 4096 { configurations.removeAll() }
+        configurations[session] = configuration
+        return configuration
+    }
+
+    func canAsk(_ transfer: Transfer) async -> Bool {
+        if outlet.isAttached(transfer.task.session) { return true }
+        if let known = webhooks[transfer.task.app] { return known }
+        let hasWebhook = (try? await store.app(transfer.task.app).webhook.url) != nil
+        webhooks[transfer.task.app] = hasWebhook
+        return hasWebhook
+    }
+
+    /// The credential that the last answer, or the store, gives this task.
+    func credential(for transfer: Transfer) async throws -> Credential? {
+        if let step = transfer.progress.authentication.last, step.disposition == .useCredential {
+            return try await store.answerGiven(to: step.questionId)?.credential
+        }
+        let app = transfer.task.app
+        if appsWithCredentials[app] == nil { appsWithCredentials[app] = try await store.hasCredentials(app) }
+        guard appsWithCredentials[app] == true else { return nil }
+        return try await store.credential(
+            host: transfer.url.host, port: Int(transfer.url.port), app: transfer.task.app,
+            session: transfer.task.session)
+    }
+
+    /// The number of the commit that is being written, or was written last.
+    var lastCommit: Int { commits.begun }
+}
