@@ -54,9 +54,9 @@ import Testing
                     $0.etag = nil; $0.lastModified = date
                 }),
             Trouble(
-                name: "a date of now",
+                name: "a date to come",
                 first: honest.with {
-                    $0.etag = nil; $0.lastModified = httpDate(secondsFromNow: 60)
+                    $0.etag = nil; $0.lastModified = httpDate(secondsFromNow: 86_400)
                 },
                 restarts: true),
             Trouble(
