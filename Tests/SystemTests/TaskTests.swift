@@ -47,7 +47,9 @@ import Testing
         try await stays("nothing is sent", for: .seconds(1)) { scene.origin.requests.isEmpty }
         let task = try await scene.task(number)
         #expect(task["state"] == "suspended" && task["startedAt"].isNull, "\(task)")
-        for _ in 1...2 { expect(try await scene.api.post("\(tasks)/\(number)/resume"), 200) }
+        expect(try await scene.api.post("\(tasks)/\(number)/resume"), 200)
+        let again = try await scene.api.post("\(tasks)/\(number)/resume").status
+        #expect(again == 200 || again == 409, "repeating changes nothing, unless it is completed by now")
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
         for verb in ["suspend", "resume", "cancel"] {
             expectProblem(try await scene.api.post("\(tasks)/\(number)/\(verb)"), 409, "task-completed")
