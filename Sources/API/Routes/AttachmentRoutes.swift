@@ -11,13 +11,13 @@ struct AttachmentRoutes {
 
     var routes: [Route] {
         [
-            server.route("POST", Self.path, .events, body: .json, attach),
+            server.route("POST", Self.path, .events, body: .optionalJSON, attach),
             server.route("DELETE", Self.path, .events, query: ["epoch"], body: .empty, detach),
         ]
     }
 
     @Sendable private func attach(_ call: Call) async throws -> HTTPResponse {
-        let request = try call.read(AttachmentRequest.self)
+        let request = try call.readIfPresent(AttachmentRequest.self)
         let session = try await call.session()
         let attached = try await call.service.attach(Core.Attachment.Event(request), to: session.id)
         guard let lease = Wire.Attachment(attached) else { throw DomainError.attachmentFenced }

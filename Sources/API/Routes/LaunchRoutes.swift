@@ -15,7 +15,7 @@ struct LaunchRoutes {
             server.route("GET", "/v1/launches/{launchId}", .readOrEvents) { call in
                 try await call.showLaunch()
             },
-            server.route("POST", "/v1/launches/{launchId}/complete", .events, body: .json, complete),
+            server.route("POST", "/v1/launches/{launchId}/complete", .events, body: .optionalJSON, complete),
             server.route("POST", "/v1/launches/{launchId}/redeliver", .events, body: .empty) { call in
                 let launch = try await call.server.launches.redeliver(call.parameter("launchId"), app: call.app)
                 return .json(Launch(launch))
@@ -51,7 +51,7 @@ struct LaunchRoutes {
     }
 
     @Sendable private func complete(_ call: Call) async throws -> HTTPResponse {
-        let completion = try call.read(LaunchCompletion.self)
+        let completion = try call.readIfPresent(LaunchCompletion.self)
         let launch = try await call.service.launch(call.parameter("launchId"), app: call.app)
         if launch.kind == .performFetch {
             guard let result = completion.result.flatMap({ Core.BackgroundRefresh.Result($0) }) else {
