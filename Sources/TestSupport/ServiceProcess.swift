@@ -30,13 +30,15 @@ package final class ServiceProcess: Sendable {
     private static let permits = Permits(8)
 
     /// Starts the service with `--dev` (unless told otherwise) on a free port, and waits until it listens.
+    ///
+    /// `wrapper` is a command that becomes the service's: the service's own follows it.
     package init(
         _ arguments: [String] = [], environment: [String: String] = [:], dev: Bool = true,
-        data: TemporaryFolder = TemporaryFolder(), binary: String = ServiceProcess.binary
+        data: TemporaryFolder = TemporaryFolder(), binary: String = ServiceProcess.binary, wrapper: [String] = []
     ) async throws {
         self.data = data
         command =
-            [binary, "serve"] + (dev ? ["--dev"] : []) + ["--data-dir", data.file("data")]
+            wrapper + [binary, "serve"] + (dev ? ["--dev"] : []) + ["--data-dir", data.file("data")]
             + (arguments.contains("--listen") ? [] : ["--listen", "127.0.0.1:0"]) + arguments
         self.environment = environment
         current = Locked(nil)
@@ -45,7 +47,7 @@ package final class ServiceProcess: Sendable {
     }
 
     deinit {
-        current.withLock { $0?.signal(SIGKILL) }
+        current.withLock { $0?.end() }
         Self.permits.giveBack()
     }
 
@@ -165,15 +167,21 @@ private final class Run: Sendable {
         self.pid = pid
         self.output = output
         self.errors = errors
+        let kept = Locked(folder)
         startThread { [status] in
             var code: Int32 = 0
-            withExtendedLifetime(folder) {
-                while waitpid(pid, &code, 0) < 0 && errno == EINTR {}
-            }
+            while waitpid(pid, &code, 0) < 0 && errno == EINTR {}
+            kept.withLock { $0 = nil }
             let signal = code & 0x7F
             let result: ServiceProcess.ExitStatus = signal == 0 ? .exited(code >> 8 & 0xFF) : .killed(signal)
             status.withLock { $0 = result }
         }
+    }
+
+    /// Ends it and waits until it is gone, so that its folder is removed even at the end of the test run.
+    func end() {
+        signal(SIGKILL)
+        for _ in 0..<5000 where status.withLock({ $0 }) == nil { usleep(1000) }
     }
 
     /// Signals it, unless it is gone already and its number may be another's.

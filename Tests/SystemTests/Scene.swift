@@ -8,15 +8,24 @@ final class Scene: Sendable {
     let origin: OriginServer
 
     /// Starts both, and makes the session `s` with a configuration (nil: no session).
-    init(_ arguments: [String] = [], configuration: JSON? = [:], data: TemporaryFolder = TemporaryFolder()) async throws
-    {
+    init(
+        _ arguments: [String] = [], configuration: JSON? = [:], environment: [String: String] = [:],
+        data: TemporaryFolder = TemporaryFolder(), wrapper: [String] = []
+    ) async throws {
         origin = try OriginServer()
-        service = try await ServiceProcess(arguments, data: data)
+        service = try await ServiceProcess(arguments, environment: environment, data: data, wrapper: wrapper)
         if let configuration { try await makeSession("s", configuration) }
     }
 
-    var api: APIClient { service.api }
-    var admin: APIClient { service.admin }
+    var api: APIClient { observed(service.api) }
+    var admin: APIClient { observed(service.admin) }
+
+    /// A client whose answers are all held against the description.
+    private func observed(_ client: APIClient) -> APIClient {
+        var client = client
+        client.observe = Contract.shared.check
+        return client
+    }
 
     @discardableResult
     func makeSession(_ identifier: String, _ configuration: JSON = [:]) async throws -> JSON {
@@ -210,11 +219,7 @@ func completions(_ events: [JSON], location: SourceLocation = #_sourceLocation) 
 func stable(_ events: [JSON]) -> [JSON] {
     events.map { event in
         var event = event
-        // The port may be another one, and acknowledging shortens the content's life.
-        if event["data"].has("contentURL") {
-            event["data"]["contentURL"] = nil
-            event["data"]["expiresAt"] = nil
-        }
+        if event["data"].has("contentURL") { event["data"]["contentURL"] = nil }
         return event
     }
 }
