@@ -8,6 +8,12 @@ package struct APIClient: Sendable {
         package let fields: HTTPFields
         package let body: [UInt8]
 
+        package init(status: Int, fields: HTTPFields, body: [UInt8]) {
+            self.status = status
+            self.fields = fields
+            self.body = body
+        }
+
         /// The body as JSON, or null when it is none.
         package var json: JSON { (try? JSON(parsing: body)) ?? .null }
         package var text: String { String(decoding: body, as: UTF8.self) }
@@ -21,6 +27,8 @@ package struct APIClient: Sendable {
     package let port: UInt16
     /// Sent as `Authorization: Bearer`; nil for none.
     package var key: String?
+    /// Hears of every answer to ``send(_:_:headers:body:within:)`` and its short forms.
+    package var observe: (@Sendable (_ method: String, _ target: String, _ answer: Answer) -> Void)?
 
     package init(port: UInt16, key: String? = "dev") {
         self.port = port
@@ -28,7 +36,11 @@ package struct APIClient: Sendable {
     }
 
     /// The same client with another key.
-    package func with(key: String?) -> APIClient { APIClient(port: port, key: key) }
+    package func with(key: String?) -> APIClient {
+        var client = self
+        client.key = key
+        return client
+    }
 
     /// Sends a request and waits for its answer. Cancelling the task closes the connection.
     @discardableResult
@@ -37,11 +49,13 @@ package struct APIClient: Sendable {
         within limit: Duration = .seconds(90)
     ) async throws -> Answer {
         let exchange = try await begin(method, path, headers: headers, body: body, within: limit)
-        return try await withTaskCancellationHandler {
+        let answer = try await withTaskCancellationHandler {
             try await exchange.answer()
         } onCancel: {
             exchange.abort()
         }
+        observe?(method, path, answer)
+        return answer
     }
 
     @discardableResult

@@ -56,7 +56,7 @@ import Testing
             Trouble(
                 name: "a date to come",
                 first: honest.with {
-                    $0.etag = nil; $0.lastModified = httpDate(secondsFromNow: 86_400)
+                    $0.etag = nil; $0.lastModified = httpDate(secondsFromNow: 3600)
                 },
                 restarts: true),
             Trouble(

@@ -26,12 +26,14 @@ struct UploadKillTests {
             ])
         #expect(created.status == 201)
         for kill in 1...3 {
-            try await eventually("bytes arrive before kill \(kill)") { server.bytesReceived >= kill * 2 << 20 }
+            try await eventually("bytes arrive before kill \(kill)") {
+                server.methods.count == 2 * kill - 1 && server.bytesReceived >= kill * 2 << 20
+            }
             try await service.restart()
         }
-        let task = try await eventually("the end of the task", within: .seconds(60)) {
+        let task = try await eventually("the end of the task", within: .seconds(60)) { () -> JSON? in
             let task = try await service.api.get("/v1/sessions/s/tasks/1?wait=5").json
-            return task["state"].string == "completed" ? task : nil
+            return task["state"].string == "completed" ? task : .none
         }
         #expect(task["outcome"].string == "succeeded")
         #expect(task["response"]["headers"]["X-Target"].string == "yes")

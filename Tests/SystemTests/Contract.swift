@@ -1,0 +1,104 @@
+import Core
+import TestSupport
+import Testing
+
+/// Holds what the service answers against `openapi.yaml`: that the status is listed, and that the members are those of
+/// the schema. Every answer that a ``Scene`` hears passes through here.
+struct Contract: Sendable {
+    /// One method of one path.
+    struct Operation: Sendable {
+        let identifier: String
+        let method: String
+        let pattern: String
+        let responses: JSON
+        let isOpen: Bool
+    }
+
+    static let shared = Contract()
+
+    let schema: Schema
+    let operations: [Operation]
+    private let patterns: [String: [Substring]]
+
+    /// Any route can answer these, as the description says in its introduction.
+    private static let everywhere: Set = [405, 414, 417, 421, 431]
+
+    /// The bytes that the service has in itself.
+    static func embedded() -> [UInt8] {
+        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+        return readFile("/\(root)/Sources/COpenAPI/openapi.json") ?? []
+    }
+
+    private init() {
+        let document = (try? JSON(parsing: Self.embedded())) ?? .null
+        schema = Schema(document: document)
+        let paths = document["paths"].object ?? [:]
+        patterns = paths.keys.reduce(into: [:]) { $0[$1] = Self.segments($1) }
+        operations = paths.flatMap { pattern, item in
+            (item.object ?? [:]).compactMap { method, operation in
+                guard let identifier = operation["operationId"].string else { return nil }
+                return Operation(
+                    identifier: identifier, method: method.uppercased(), pattern: pattern,
+                    responses: operation["responses"], isOpen: operation["security"] == [])
+            }
+        }
+    }
+
+    /// The operation that a request asks for, nil where none is described. `HEAD` is described with `GET`.
+    func operation(_ method: String, _ target: String) -> Operation? {
+        guard let pattern = pattern(of: target) else { return nil }
+        let own = operations.first { $0.method == method && $0.pattern == pattern }
+        guard own == nil, method == "HEAD" else { return own }
+        return operations.first { $0.method == "GET" && $0.pattern == pattern }
+    }
+
+    /// Where an answer is not what the description says it is.
+    func faults(_ method: String, _ target: String, _ answer: APIClient.Answer) -> [String] {
+        guard pattern(of: target) != nil else {
+            return [400, 401, 404, 414, 421].contains(answer.status) ? [] : ["an unknown path"]
+        }
+        if Self.everywhere.contains(answer.status) || method == "OPTIONS" { return [] }
+        guard let operation = operation(method, target) else { return ["an unknown method"] }
+        // What cannot be parsed as HTTP gets a plain 400.
+        if answer.status == 400, answer.fields["Content-Type"]?.hasPrefix("application/problem+json") != true {
+            return []
+        }
+        guard operation.responses.has("\(answer.status)") else { return ["the status is not listed"] }
+        guard method != "HEAD" else { return [] }
+        return faultsOfBody(answer, schema.resolved(operation.responses["\(answer.status)"]))
+    }
+
+    /// Records what is wrong as an issue of the test that is running.
+    @Sendable func check(_ method: String, _ target: String, _ answer: APIClient.Answer) {
+        let faults = faults(method, target, answer)
+        guard !faults.isEmpty else { return }
+        Issue.record("openapi.yaml, \(method) \(target) \(answer.status): \(faults) \(answer.text.prefix(2000))")
+    }
+
+    private func faultsOfBody(_ answer: APIClient.Answer, _ response: JSON) -> [String] {
+        guard let contents = response["content"].object else {
+            return answer.body.isEmpty ? [] : ["no body is described"]
+        }
+        let type = answer.fields["Content-Type"].map { String($0.prefix { $0 != ";" }) } ?? ""
+        guard let content = contents[type] ?? contents["*/*"] else { return ["the type \(type) is not described"] }
+        guard type == "application/json" || type == "application/problem+json", contents["*/*"] == nil else {
+            return []
+        }
+        guard let value = try? JSON(parsing: answer.body) else { return ["not JSON"] }
+        return schema.faults(of: value, content["schema"])
+    }
+
+    /// The described path that a target is one of: a name before a parameter.
+    private func pattern(of target: String) -> String? {
+        let segments = Self.segments(String(target.prefix { $0 != "?" }))
+        let fitting = patterns.filter { _, pattern in
+            pattern.count == segments.count
+                && zip(pattern, segments).allSatisfy { $0.hasPrefix("{") ? !$1.isEmpty : $0 == $1 }
+        }
+        return fitting.min { $0.value.count { $0.hasPrefix("{") } < $1.value.count { $0.hasPrefix("{") } }?.key
+    }
+
+    private static func segments(_ path: String) -> [Substring] {
+        path.split(separator: "/", omittingEmptySubsequences: false)
+    }
+}
