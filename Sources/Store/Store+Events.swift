@@ -26,7 +26,7 @@ extension Store {
             """
             SELECT e.seq, e.kind, e.task, e.occurred_at, e.data, t.number, t.client_task_id, t.group_name, t.outcome, \
             CASE WHEN e.kind IN (5, 6) THEN t.result_document END, t.created_at, t.completed_at, \
-            c.length, c.algorithm, c.digest, c.expires_at, c.expired \
+            c.length, c.algorithm, c.digest, c.expired \
             FROM event e LEFT JOIN task t ON t.id = e.task LEFT JOIN content c ON e.kind = 4 AND c.task = e.task \
             WHERE e.session = ?1 AND e.seq > ?2 ORDER BY e.seq LIMIT ?3
             """, id.rawValue, start, limit
@@ -61,8 +61,8 @@ extension Store {
                     digest: ContentDigest(
                         algorithm: row.textOrNil(13).flatMap(DigestAlgorithm.init(rawValue:)) ?? .sha256,
                         value: row.textOrNil(14) ?? ""),
-                    expiresAt: row.integerOrNil(15).map(Timestamp.init(milliseconds:)),
-                    isExpired: (row.integerOrNil(16) ?? 1) != 0))
+                    expiresAt: try row.blobOrNil(4).map { try documents.decode(Timestamp.self, $0) },
+                    isExpired: (row.integerOrNil(15) ?? 1) != 0))
         case .didFinishCollectingMetrics:
             return .metrics(
                 try documents.decode(TaskResult.self, row.blob(9)),

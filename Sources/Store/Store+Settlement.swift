@@ -125,7 +125,10 @@ extension Store {
         result.contentLength = content?.length
         result.contentDigest = content?.digest
         if live.kind == .download, content != nil {
-            try transaction.append(.didFinishDownloading, to: session, task: live.id)
+            // The event keeps the time it told, whatever becomes of the content's life.
+            let expiresAt = now + policies.unacknowledgedRetention
+            try transaction.append(
+                .didFinishDownloading, to: session, task: live.id, data: try documents.encode(expiresAt))
         }
         try transaction.append(.didFinishCollectingMetrics, to: session, task: live.id)
         let seq = try transaction.append(.didComplete, to: session, task: live.id)
