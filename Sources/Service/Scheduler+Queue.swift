@@ -75,29 +75,32 @@ extension Scheduler {
         }
         for task in result.unreadable {
             log.error("a task cannot be read; was the master key replaced?", ("task", task.rawValue))
-            var result = TaskResult(progress: TaskProgress())
-            result.error = TaskError(.unknown, "What was stored of the task cannot be read.")
-            settlements.append(Settlement(task: task, .completed(.failed, result, nil)))
+            settlements.append(.failed(task, "What was stored of the task cannot be read."))
         }
     }
 
     /// Nothing of a batch is stored. On a full disk it waits for room; else whatever spoils it is kept from the rest,
-    /// and its task stays under way until the next start puts it back into the queue.
-    func storeOneByOne(_ batch: [Settlement]) async {
+    /// and its task fails, so that it does not seem to be under way for ever.
+    private func storeOneByOne(_ batch: [Settlement]) async {
         for settlement in batch {
             do {
-                let stored = try await store.advance(
-                    settling: [settlement], cookies: [:], after: 0, at: clock.now, pick: { _ in [] })
-                outlet.handle(stored.aftermath)
+                try await store(settlement)
             } catch  where store.isFull {
                 settlements.append(settlement)
             } catch {
                 log.error(
                     "the end of a transfer could not be stored", ("task", settlement.task.rawValue),
                     ("error", "\(error)"))
+                try? await store(.failed(settlement.task, "What became of the task could not be stored."))
             }
         }
         try? await Task.sleep(for: .seconds(1))
+    }
+
+    private func store(_ settlement: Settlement) async throws {
+        let stored = try await store.advance(
+            settling: [settlement], cookies: [:], after: 0, at: clock.now, pick: { _ in [] })
+        outlet.handle(stored.aftermath)
     }
 
     func begin(_ task: ClaimedTask, _ lane: QueuedLane) async {

@@ -59,6 +59,15 @@ struct Transfer {
     }
 }
 
+extension Settlement {
+    /// The end of a task that failed here, through no fault of its origin.
+    static func failed(_ task: TaskID, _ description: String) -> Settlement {
+        var result = TaskResult(progress: TaskProgress())
+        result.error = TaskError(.unknown, description)
+        return Settlement(task: task, .completed(.failed, result, nil))
+    }
+}
+
 extension ReceivedContent {
     var isFile: Bool {
         if case .file = self { return true }

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Store
 import TestSupport
 import Testing
 
@@ -176,7 +177,7 @@ struct SchedulingTests {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 1 }) { stage in
             let session = try await stage.session()
             let gate = Gate()
-            stage.origin.serve("/broken", .text("x"), turns: [[.noAnswer()]])
+            stage.origin.serve("/broken", .text("x"), always: [.noAnswer()])
             stage.origin.serve("/slow", .text("x"), always: [.hold(gate)])
             let broken = try await stage.create(stage.order("/broken"), in: session)[0]
             let slow = try await stage.create(stage.order("/slow"), in: session)[0]
@@ -186,9 +187,35 @@ struct SchedulingTests {
             try await stays(for: .milliseconds(500)) { gate.waiting == 1 }
             let turns = await stage.service.scheduler.lastCommit - before
             #expect(turns <= 2)
+            stage.origin.serve("/broken", .text("x"))
             gate.open()
             _ = try await stage.completed(slow)
             #expect(try await stage.completed(broken).outcome == .succeeded)
+        }
+    }
+
+    @Test
+    func `a settlement that cannot be stored fails its own task and spoils nothing else`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let gate = Gate()
+            stage.origin.serve("/a", .text("x"), always: [.hold(gate)])
+            let tasks = try await stage.create(stage.order("/a"), stage.order("/a"), in: session)
+            try await eventually { gate.waiting == 2 }
+            // The same question twice breaks the second settlement.
+            for task in tasks {
+                stage.service.inbox.tell(
+                    .settled(
+                        Settlement(
+                            task: task.id,
+                            .asked(
+                                Question(kind: .delayedRequest), questionId: "twice",
+                                deadline: stage.service.clock.now + .seconds(60), TaskProgress()))))
+            }
+            _ = try await stage.task(tasks[0], reaches: .awaitingAnswer)
+            let failed = try await stage.completed(tasks[1])
+            #expect(failed.result?.error?.code == .unknown)
+            gate.open()
         }
     }
 
