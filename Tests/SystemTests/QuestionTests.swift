@@ -108,6 +108,44 @@ import Testing
         #expect(scene.origin.requests("/a").last?.fields["Authorization"] == Self.expected)
     }
 
+    @Test func `each realm gets its own stored credential`() async throws {
+        let scene = try await Scene()
+        for name in ["one", "two"] {
+            let secret = "Basic " + Base64Text.encode(Array("\(name):p".utf8))
+            scene.origin.serve(
+                "/\(name)", .text(name),
+                always: [.demand(authorization: secret, challenge: "Basic realm=\"\(name)\"")])
+            let space: JSON = [
+                "host": "127.0.0.1", "port": .integer(Int(scene.origin.port)), "protocol": "http",
+                "realm": .string(name), "authenticationMethod": "HTTPBasic",
+            ]
+            let credential: JSON = ["user": .string(name), "password": "p"]
+            expect(
+                try await scene.api.post("/v1/credentials", ["protectionSpace": space, "credential": credential]), 201)
+        }
+        for name in ["one", "two"] {
+            let task = try await scene.completed(try await scene.download("/\(name)"))
+            #expect(task["outcome"] == "succeeded", "\(task)")
+            #expect(scene.origin.requests("/\(name)").count == 2)
+        }
+    }
+
+    @Test func `a credential goes to the server that asked for it, and to no other`() async throws {
+        let scene = try await Scene()
+        let other = try OriginServer()
+        try await scene.launches(to: try Receiver())
+        other.serve("/b", .text("content"), always: Self.guarded)
+        scene.origin.serve("/a", .text(""), always: [.redirect(other.url("/b"))])
+        let number = try await scene.download("/a")
+        let question = try await openQuestion(scene)
+        #expect(question["protectionSpace"]["port"].int == Int(other.port), "\(question)")
+        expect(try await answer(scene, question, ["disposition": "useCredential", "credential": Self.credential]), 200)
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded", "\(task)")
+        #expect(other.requests("/b").last?.fields["Authorization"] == Self.expected)
+        #expect(scene.origin.requests.allSatisfy { $0.fields["Authorization"] == nil })
+    }
+
     @Test func `an answer for the session serves its other tasks`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
