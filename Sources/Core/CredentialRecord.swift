@@ -1,3 +1,45 @@
+/// A stored credential with its secret, for the one place that it may be sent to.
+package struct KnownCredential: Sendable, Hashable {
+    package var credentialId: String
+    package var space: ProtectionSpace
+    package var credential: Credential
+
+    package init(credentialId: String, space: ProtectionSpace, credential: Credential) {
+        self.credentialId = credentialId
+        self.space = space
+        self.credential = credential
+    }
+}
+
+extension ProtectionSpace {
+    /// Whether it stands for a scheme of HTTP, and not for the connection below.
+    package var isHTTP: Bool { authenticationMethod != .serverTrust && authenticationMethod != .clientCertificate }
+
+    /// Whether it is the server at that place, and no proxy.
+    package func isAt(scheme: String, host: String, port: Int) -> Bool {
+        !isProxy && self.port == port && self.scheme == scheme && self.host.equalsIgnoringASCIICase(host)
+    }
+}
+
+extension Credential {
+    /// Takes over what another credential says, and keeps what it does not speak of: a server's key may have to be
+    /// trusted, a certificate shown, and a password sent, all for one request.
+    package mutating func adopt(_ other: Credential) {
+        if let key = other.trustPublicKey { trustPublicKey = key }
+        if let certificate = other.certificate { (self.certificate, key) = (certificate, other.key) }
+        guard other.user != nil || other.token != nil else { return }
+        (user, password, token, usesDigest) = (other.user, other.password, other.token, other.usesDigest)
+    }
+
+    /// Whether it says nothing at all.
+    package var isEmpty: Bool { user == nil && token == nil && certificate == nil && trustPublicKey == nil }
+
+    /// Whether both send the same in the header of a request.
+    package func sendsSame(as other: Credential) -> Bool {
+        user == other.user && password == other.password && token == other.token
+    }
+}
+
 /// A stored credential without its secret.
 package struct CredentialRecord: Sendable, Hashable {
     package var credentialId: String

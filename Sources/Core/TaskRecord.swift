@@ -158,6 +158,8 @@ package struct TaskProgress: Hashable, Sendable, Codable {
     package var uploadOffset: Int64?
     /// Method and URL of the task's request that it belongs to: another request begins anew.
     package var uploadRequest: String?
+    /// The stored credentials that were sent because a challenge asked for them, the latest last.
+    package var credentialsTried: [String]?
     /// The answers to this task's challenges, the latest last.
     package var authentication: [AuthenticationStep] = []
 

@@ -12,6 +12,8 @@ enum Judgement {
     case retry(at: Timestamp, waitsForConnectivity: Bool, TaskProgress, pause: Duration?)
     /// The whole content is here: it is checked, put in its place and told.
     case finish(Outcome, TaskResult, ContentSource)
+    /// The same again, with the stored credential noted last.
+    case authenticate(TaskProgress)
     case ask(Question, TaskProgress)
     /// The next request of a resumable upload, in the same attempt.
     case goOn(ResumableUpload, TaskProgress)

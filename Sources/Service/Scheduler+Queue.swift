@@ -137,7 +137,7 @@ extension Scheduler {
                     folder.absolute(file), to: folder.absolute(folder.partial(task.id)), replace: true)
                 transfer.progress.adoptedFile = nil
             }
-            transfer.credential = try await credential(for: transfer)
+            try await authorize(&transfer)
             transfer.prepareUpload(uploadVersions.version(for: transfer.url.origin()))
             start(transfer)
         } catch is BadURL {

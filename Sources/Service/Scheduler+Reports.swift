@@ -81,7 +81,9 @@ extension Scheduler {
         let isOver = transfer.stopReason != nil || transfer.isOutdated
         switch judgement {
         case .follow where isOver: settle(.interrupted(judge.progress))
-        case .follow(let hop): follow(hop, transfer, judge.progress)
+        case .follow(let hop): await follow(hop, transfer, judge.progress)
+        case .authenticate(let progress) where isOver: settle(.interrupted(progress))
+        case .authenticate(let progress): await authenticate(transfer, progress)
         case .goOn(_, let progress) where isOver: settle(.interrupted(progress))
         case .goOn(let upload, let progress): goOn(transfer, upload, progress)
         case .again(let progress, _) where isOver: settle(.interrupted(progress))
@@ -154,20 +156,43 @@ extension Scheduler {
         }
     }
 
-    func follow(_ hop: Judgement.Hop, _ transfer: Transfer, _ progress: TaskProgress) {
+    func follow(_ hop: Judgement.Hop, _ transfer: Transfer, _ progress: TaskProgress) async {
         var transfer = transfer
         transfer.progress = progress
         transfer.hops += 1
         transfer.headers = Redirect.fields(
             transfer.headers, dropBody: hop.dropsBody, dropHeaders: hop.dropsSecrets,
             sensitive: transfer.specification.request.sensitiveHeaders)
-        if hop.dropsSecrets { transfer.credential = nil }
         transfer.url = hop.url
         transfer.method = hop.method
         if hop.dropsBody { transfer.sendsBody = false }
         prepareUpload(of: &transfer)
         if transfer.configuration.requiresSecureTransport, !hop.url.isSecure {
             return refuse(transfer, TaskError(.appTransportSecurityRequiresSecureConnection, failingURL: hop.url.url))
+        }
+        await startAuthorized(transfer)
+    }
+
+    /// Asks the same again, with the stored credential that the challenge is for.
+    func authenticate(_ transfer: Transfer, _ progress: TaskProgress) async {
+        var transfer = transfer
+        transfer.progress = progress
+        prepareUpload(of: &transfer)
+        await startAuthorized(transfer)
+    }
+
+    /// Starts a request with the credentials of where it goes. Where they cannot be read, it is tried again later.
+    private func startAuthorized(_ transfer: Transfer) async {
+        var transfer = transfer
+        do {
+            try await authorize(&transfer)
+        } catch {
+            log.error("credentials could not be read", ("task", transfer.task.number), ("error", "\(error)"))
+            settlements.append(
+                Settlement(
+                    task: transfer.task.id,
+                    .retry(at: clock.now + .seconds(5), waitsForConnectivity: false, transfer.progress)))
+            return release(transfer.task.id)
         }
         start(transfer)
     }

@@ -80,17 +80,29 @@ extension Scheduler {
         return hasWebhook
     }
 
-    /// The credential that the last answer, or the store, gives this task.
-    func credential(for transfer: Transfer) async throws -> Credential? {
-        if let step = transfer.progress.authentication.last, step.disposition == .useCredential {
-            return try await store.answerGiven(to: step.questionId)?.credential
+    /// Gives a transfer what the store and the answers so far say for where it goes next, and for nowhere else.
+    func authorize(_ transfer: inout Transfer) async throws {
+        transfer.storedCredentials = try await storedCredentials(for: transfer)
+        var credential = transfer.storedCredential
+        var proxyCredential: Credential?
+        for step in transfer.progress.authentication where step.disposition == .useCredential {
+            guard let given = try await store.answerGiven(to: step.questionId), let own = given.answer.credential,
+                let space = given.question.protectionSpace
+            else { continue }
+            if space.isProxy { proxyCredential = own }
+            if transfer.isAt(space) { credential.adopt(own) }
         }
+        transfer.credential = credential.isEmpty ? nil : credential
+        transfer.proxyCredential = proxyCredential
+    }
+
+    private func storedCredentials(for transfer: Transfer) async throws -> [KnownCredential] {
         let app = transfer.task.app
         if appsWithCredentials[app] == nil { appsWithCredentials[app] = try await store.hasCredentials(app) }
-        guard appsWithCredentials[app] == true else { return nil }
-        return try await store.credential(
-            host: transfer.url.host, port: Int(transfer.url.port), app: transfer.task.app,
-            session: transfer.task.session)
+        guard appsWithCredentials[app] == true else { return [] }
+        return try await store.credentials(
+            host: transfer.url.host, port: Int(transfer.url.port), app: app, session: transfer.task.session
+        ).filter { transfer.isAt($0.space) }
     }
 
     /// The number of the commit that is being written, or was written last.

@@ -79,7 +79,7 @@ extension Scheduler {
         // Never to the task's own URL.
         guard transfer.upload?.resource != nil, transfer.uploadTarget != nil else { return }
         transfer.upload?.abandon()
-        transfer.credential = try? await credential(for: transfer)
+        try? await authorize(&transfer)
         var request = transfer.request(folder: folder, settings: settings, bandwidthLimit: nil)
         request.sink = .memory(limit: 4096)
         request.totalTimeout = .seconds(60)

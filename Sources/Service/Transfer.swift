@@ -34,7 +34,11 @@ struct Transfer {
     var isOutdated = false
     /// Whether this attempt began at 0 although bytes were there.
     var restartCause: String?
+    /// What is sent to, or shown or believed of, where the current request goes.
     var credential: Credential?
+    var proxyCredential: Credential?
+    /// What is stored for where the current request goes, the best first.
+    var storedCredentials: [KnownCredential] = []
     /// What of the session's cookies the current request was given; nil where it has none.
     var cookies: [String]?
     /// Where an upload stands that may survive interruptions.
@@ -45,6 +49,24 @@ struct Transfer {
     var uploadMoves = 0
 
     var specification: TaskSpecification { task.specification }
+
+    /// Whether a protection space is where the current request goes.
+    func isAt(_ space: ProtectionSpace) -> Bool {
+        space.isAt(scheme: url.scheme, host: url.host, port: Int(url.port))
+    }
+
+    /// What the stored credentials say for the next request: those of the connection, and one for HTTP where a challenge
+    /// named it, or where there is no other to choose from.
+    var storedCredential: Credential {
+        var credential = Credential()
+        for known in storedCredentials.reversed() where !known.space.isHTTP { credential.adopt(known.credential) }
+        let forHTTP = storedCredentials.filter(\.space.isHTTP)
+        let asked = (progress.credentialsTried ?? []).reversed().lazy
+            .compactMap { id in forHTTP.first { $0.credentialId == id } }.first
+        let realms = Set(forHTTP.map { [$0.space.realm, $0.space.authenticationMethod.rawValue] })
+        if let chosen = asked ?? (realms.count == 1 ? forHTTP.first : nil) { credential.adopt(chosen.credential) }
+        return credential
+    }
 
     /// Whether a partial file may be there, whatever the last answer was.
     var mayHaveFile: Bool { resuming != nil || progress.durableOffset > 0 }
@@ -144,7 +166,7 @@ extension Transfer {
             judge: judge(),
             maximumBytes: specification.maximumContentLength ?? settings.maximumContentLength,
             idleTimeout: .milliseconds(Int64(configuration.timeoutIntervalForRequest * 1000)), tls: tls,
-            proxy: configuration.proxy.map(ProxySettings.init), httpAuthentication: authentication,
+            proxy: configuration.proxy.map { ProxySettings($0, proxyCredential) }, httpAuthentication: authentication,
             egress: settings.egress, bandwidthLimit: bandwidthLimit)
         request.cookies = cookies
         // The request's own cookies win.
@@ -169,10 +191,7 @@ extension Transfer {
             fields.set("Authorization", "Bearer \(token)")
             return .none
         }
-        guard let user = credential.user else { return .none }
-        return credential.usesDigest
-            ? .digest(user: user, password: credential.password ?? "")
-            : .basic(user: user, password: credential.password ?? "")
+        return credential.httpAuthentication ?? .none
     }
 
     private func body(_ folder: DataFolder) -> ExchangeBody {
@@ -224,8 +243,18 @@ extension DigestAlgorithm {
     }
 }
 
+extension Credential {
+    /// What the engine makes of user and password; nil without.
+    fileprivate var httpAuthentication: HTTPAuthentication? {
+        guard let user else { return nil }
+        return usesDigest
+            ? .digest(user: user, password: password ?? "") : .basic(user: user, password: password ?? "")
+    }
+}
+
 extension ProxySettings {
-    init(_ proxy: SessionConfiguration.Proxy) {
+    /// - Parameter credential: What the app answered to the proxy's challenge, in place of the session's.
+    init(_ proxy: SessionConfiguration.Proxy, _ credential: Credential?) {
         let kind: Kind =
             switch proxy.kind {
             case .http: .http
@@ -235,6 +264,7 @@ extension ProxySettings {
             }
         self.init(
             kind: kind, host: proxy.host, port: UInt16(clamping: proxy.port),
-            authentication: proxy.user.map { .basic(user: $0, password: proxy.password ?? "") } ?? .none)
+            authentication: credential?.httpAuthentication
+                ?? proxy.user.map { .basic(user: $0, password: proxy.password ?? "") } ?? .none)
     }
 }

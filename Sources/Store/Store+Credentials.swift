@@ -8,7 +8,7 @@ extension Store {
         at now: Timestamp
     ) async throws {
         try await database.write { [documents] db in
-            let key = Self.key(space.host, space.port)
+            let key = Self.key(space)
             try db.execute(
                 "DELETE FROM credential WHERE app = ?1 AND ifnull(session, 0) = ?2 AND space = ?3", app.rawValue,
                 session?.rawValue ?? 0, key)
@@ -22,16 +22,24 @@ extension Store {
         }
     }
 
-    /// The credential to send to a host without asking: the session's before the app's.
-    package func credential(host: String, port: Int, app: AppID, session: SessionID) async throws -> Credential? {
+    /// The credentials for a host's port that may be sent without asking: the session's before the app's, then the
+    /// newest first.
+    package func credentials(
+        host: String, port: Int, app: AppID, session: SessionID
+    ) async throws -> [KnownCredential] {
         try await database.read { [documents] db in
-            try db.first(
+            try db.all(
                 """
-                SELECT public_id, secret FROM credential WHERE app = ?1 AND space = ?2 \
-                AND (session IS NULL OR session = ?3) ORDER BY session IS NULL LIMIT 1
-                """, app.rawValue, Self.key(host, port), session.rawValue
+                SELECT public_id, space_document, secret FROM credential WHERE app = ?1 \
+                AND ifnull(session, 0) IN (0, ?3) AND space >= ?2 || '/' AND space < ?2 || '0' \
+                ORDER BY session IS NULL, id DESC
+                """, app.rawValue, Self.place(host, port), session.rawValue
             ) { row in
-                try documents.decode(Credential.self, row.blob(1), sealedAs: "credential/\(row.text(0))")
+                let publicId = row.text(0)
+                return KnownCredential(
+                    credentialId: publicId, space: try documents.decode(ProtectionSpace.self, row.blob(1)),
+                    credential: try documents.decode(
+                        Credential.self, row.blob(2), sealedAs: "credential/\(publicId)"))
             }
         }
     }
@@ -86,5 +94,11 @@ extension Store {
         }
     }
 
-    private static func key(_ host: String, _ port: Int) -> String { "\(host.asciiLowercased):\(port)" }
+    private static func place(_ host: String, _ port: Int) -> String { "\(host.asciiLowercased):\(port)" }
+
+    /// By what one protection space is told from another.
+    private static func key(_ space: ProtectionSpace) -> String {
+        let kind = "\(space.scheme)/\(space.isProxy ? "proxy/" : "")\(space.authenticationMethod.rawValue)"
+        return "\(place(space.host, space.port))/\(kind)/\(space.realm ?? "")"
+    }
 }

@@ -136,11 +136,19 @@ extension Store {
     }
 
     /// What an app answered, secrets included. For the transfer alone.
-    package func answerGiven(to questionId: String) async throws -> Answer? {
+    package func answerGiven(to questionId: String) async throws -> (question: Question, answer: Answer)? {
         try await database.read { [documents] db in
             try db.first(
-                "SELECT answer_document FROM question WHERE public_id = ?1 AND answer_document IS NOT NULL", questionId
-            ) { try documents.decode(Answer.self, $0.blob(0), sealedAs: "answer/\(questionId)") }
+                """
+                SELECT question_document, answer_document FROM question \
+                WHERE public_id = ?1 AND answer_document IS NOT NULL
+                """, questionId
+            ) { row in
+                (
+                    try documents.decode(Question.self, row.blob(0), sealedAs: "question/\(questionId)"),
+                    try documents.decode(Answer.self, row.blob(1), sealedAs: "answer/\(questionId)")
+                )
+            }
         }
     }
 

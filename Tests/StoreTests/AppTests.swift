@@ -97,8 +97,9 @@ struct AppTests {
                 at: fixture.now)
         }
         func find() async throws -> String? {
-            try await fixture.store.credential(
-                host: "host.example", port: 443, app: session.app, session: session.id)?.token
+            try await fixture.store.credentials(
+                host: "host.example", port: 443, app: session.app, session: session.id
+            ).first?.credential.token
         }
         #expect(try await find() == nil)
         #expect(try await !fixture.store.hasCredentials(session.app))

@@ -30,7 +30,7 @@ struct QuestionTests {
         #expect(answered.state == .answered)
         #expect(answered.disposition == .useCredential)
         #expect(aftermath.hasQueuedTasks)
-        #expect(try await fixture.store.answerGiven(to: "q1") == answer)
+        #expect(try await fixture.store.answerGiven(to: "q1")?.answer == answer)
         let claimed = try #require(try await fixture.claim().first)
         #expect(
             claimed.progress.authentication

@@ -136,8 +136,8 @@ struct IdempotencyVerbTests {
         try await fixture.store.record(recording("k", secret: true), at: fixture.now)
         // All of it can be read by who has the key.
         #expect(try await fixture.store.webhookSecrets(of: session.app, at: fixture.now).count == 2)
-        let found = try await fixture.store.credential(host: "H", port: 1, app: session.app, session: session.id)
-        #expect(found?.token == "canary-token")
+        let found = try await fixture.store.credentials(host: "H", port: 1, app: session.app, session: session.id)
+        #expect(found.map(\.credential.token) == ["canary-token"])
         let kept = try await fixture.store.storedAnswer(principal: "app/1", key: "k", at: fixture.now)
         #expect(kept?.answer.body == Array("canary-answer".utf8))
         for name in filesBelow(fixture.folder.path) {
