@@ -219,11 +219,7 @@ func completions(_ events: [JSON], location: SourceLocation = #_sourceLocation) 
 func stable(_ events: [JSON]) -> [JSON] {
     events.map { event in
         var event = event
-        // The port may be another one, and acknowledging shortens the content's life.
-        if event["data"].has("contentURL") {
-            event["data"]["contentURL"] = nil
-            event["data"]["expiresAt"] = nil
-        }
+        if event["data"].has("contentURL") { event["data"]["contentURL"] = nil }
         return event
     }
 }
