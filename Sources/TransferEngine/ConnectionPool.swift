@@ -109,6 +109,8 @@ final class ConnectionPool {
     func actOnAlarm() {
         guard let due = alarm, due <= state.now else { return }
         alarm = nil
+        // libcurl does not say that there is no next alarm where it has already been called for the last one.
+        state.alarmsChanged = true
         var running: Int32 = 0
         check(curl_multi_socket_action(raw, -1 /* CURL_SOCKET_TIMEOUT */, 0, &running))
     }
