@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build test demo bench check-api container-check clean
+.PHONY: help run build test soak demo bench check-api container-check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,13 @@ build: ## Release build of the service and the command line
 test: ## Walls, format, build, all tests
 	@scripts/install-packages build test
 	@exec scripts/test
+
+# Suites that do more when SOAK=1.
+SOAKING = LaunchStormTests
+
+soak: ## The long tests at full scale: storms, kills, crowds (ONLY=LaunchStormTests chooses)
+	@scripts/install-packages build test
+	@SOAK=1 exec scripts/test --filter '^(Store|System)Tests\.($(or $(ONLY),$(SOAKING)))'
 
 demo: build ## 1,020 transfers, one launch, every byte compared (KILLS=5 kills the service five times; FILES UPLOADS MAXSIZE)
 	@scripts/install-packages demo
