@@ -99,6 +99,9 @@ package final class DraftServer: Sendable {
     /// Bytes of content that came in all requests together.
     package var bytesReceived: Int { requests.reduce(0) { $0 + $1.bodyLength } }
 
+    /// How many connections are open.
+    package var openConnections: Int { server.openConnections }
+
     /// Requests for an offset, or second appends, while an append of the same upload was under way.
     package var intrusions: Int { state.withLock { $0.intrusions } }
 

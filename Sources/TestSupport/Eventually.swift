@@ -6,7 +6,7 @@ package struct DeadlineExceeded: Error, CustomStringConvertible {
 
 /// Waits until `condition` holds, looking every 20 ms; throws `DeadlineExceeded` when it does not within `limit`.
 package func eventually(
-    _ what: String = "condition", within limit: Duration = .seconds(30),
+    _ what: String = "condition", within limit: Duration = .seconds(60),
     _ condition: () async throws -> Bool
 ) async throws {
     let deadline = ContinuousClock.now + limit
@@ -19,7 +19,7 @@ package func eventually(
 
 /// Waits until `value` is not nil and returns it; throws `DeadlineExceeded` when it stays nil.
 package func eventually<Value>(
-    _ what: String = "value", within limit: Duration = .seconds(30),
+    _ what: String = "value", within limit: Duration = .seconds(60),
     value: () async throws -> Value?
 ) async throws -> Value {
     let deadline = ContinuousClock.now + limit

@@ -78,7 +78,7 @@ package final class OriginServer: Sendable {
     /// Waits until a path (nil: the origin) has had so many requests, and returns them.
     @discardableResult
     package func waitForRequests(
-        _ count: Int, path: String? = nil, within limit: Duration = .seconds(30)
+        _ count: Int, path: String? = nil, within limit: Duration = .seconds(60)
     ) async throws -> [Request] {
         try await eventually("\(count) requests of \(path ?? "the origin")", within: limit) {
             let found = path.map { requests($0) } ?? requests

@@ -104,7 +104,7 @@ package final class Receiver: Sendable {
     /// Waits until there were so many deliveries (of the type, when given), and returns them.
     @discardableResult
     package func waitForDelivery(
-        count: Int = 1, type: String? = nil, within limit: Duration = .seconds(30)
+        count: Int = 1, type: String? = nil, within limit: Duration = .seconds(60)
     ) async throws -> [Delivery] {
         try await eventually("\(count) deliveries", within: limit) {
             let found = deliveries.filter { type == nil || $0.type == type }

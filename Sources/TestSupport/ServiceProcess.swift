@@ -39,7 +39,9 @@ package final class ServiceProcess: Sendable {
         self.data = data
         command =
             wrapper + [binary, "serve"] + (dev ? ["--dev"] : []) + ["--data-dir", data.file("data")]
-            + (arguments.contains("--listen") ? [] : ["--listen", "127.0.0.1:0"]) + arguments
+            + (arguments.contains("--listen") ? [] : ["--listen", "127.0.0.1:0"])
+            // What tests write is small, and the disk of the machine may be smaller than the usual floor.
+            + (arguments.contains("--free-disk-floor") ? [] : ["--free-disk-floor", "16777216"]) + arguments
         self.environment = environment
         current = Locked(nil)
         await Self.permits.take()
@@ -72,7 +74,7 @@ package final class ServiceProcess: Sendable {
     package var exitStatus: ExitStatus? { current.withLock { $0?.status.withLock { $0 } } }
 
     /// Starts it on the same data directory, on a port of its own choice.
-    package func start(within limit: Duration = .seconds(30)) async throws {
+    package func start(within limit: Duration = .seconds(60)) async throws {
         let run = try await Run.start(command, environment, keeping: data)
         current.withLock { $0 = run }
         let prefix = "urlsessiond listening on http://"
@@ -102,14 +104,14 @@ package final class ServiceProcess: Sendable {
 
     /// Asks it to end with SIGTERM and waits until it did.
     @discardableResult
-    package func terminate(within limit: Duration = .seconds(30)) async throws -> ExitStatus {
+    package func terminate(within limit: Duration = .seconds(60)) async throws -> ExitStatus {
         signal(SIGTERM)
         return try await waitForExit(within: limit)
     }
 
     /// Waits until it ended.
     @discardableResult
-    package func waitForExit(within limit: Duration = .seconds(30)) async throws -> ExitStatus {
+    package func waitForExit(within limit: Duration = .seconds(60)) async throws -> ExitStatus {
         try await eventually("the service ends", within: limit) { exitStatus }
     }
 
@@ -121,7 +123,7 @@ package final class ServiceProcess: Sendable {
 
     /// Runs the binary with other arguments until it ends.
     package static func run(
-        _ arguments: [String], environment: [String: String] = [:], within limit: Duration = .seconds(30)
+        _ arguments: [String], environment: [String: String] = [:], within limit: Duration = .seconds(60)
     ) async throws -> (status: ExitStatus, output: String, errors: String) {
         let run = try await Run.start([binary] + arguments, environment, keeping: nil)
         defer { run.signal(SIGKILL) }

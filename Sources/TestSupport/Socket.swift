@@ -36,14 +36,25 @@ package final class Socket: Sendable {
     }
 
     /// Listens on 127.0.0.1; port 0 picks a free one.
+    ///
+    /// The port stays the socket's until it is closed, be it shut down before: a connection to it is refused then, and
+    /// none of the tests beside this one is given it.
     static func listen(port: UInt16) throws -> (socket: Socket, port: UInt16) {
+        // Linux gives a port that it picked itself to others as soon as the listener is shut down, hence a second socket
+        // that picks.
+        let (picking, picked) = try bound(port)
+        let (socket, port) = port == 0 ? try bound(picked) : (picking, picked)
+        guard Glibc.listen(socket.descriptor, 1024) == 0 else { throw SocketError("listen") }
+        _ = fcntl(socket.descriptor, F_SETFL, O_NONBLOCK)
+        return (socket, port)
+    }
+
+    private static func bound(_ port: UInt16) throws -> (socket: Socket, port: UInt16) {
         let socket = Socket(adopting: try open())
         var one: Int32 = 1
         setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
         var address = loopback(port)
         guard withSocketAddress(&address, { bind(socket.descriptor, $0, $1) }) == 0 else { throw SocketError("bind") }
-        guard Glibc.listen(socket.descriptor, 1024) == 0 else { throw SocketError("listen") }
-        _ = fcntl(socket.descriptor, F_SETFL, O_NONBLOCK)
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let code = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket.descriptor, $0, &length) }

@@ -71,11 +71,11 @@ import Testing
             let poll = try await api.dev.begin("GET", "/v1/sessions/s/events?wait=60")
             try await eventually("the read attaches") { try await kind() == "wait" }
             poll.abort()
-            try await eventually("it has left", within: .seconds(5)) { try await kind() == nil }
+            try await eventually("it has left", within: .seconds(40)) { try await kind() == nil }
             let stream = try await api.dev.openStream("/v1/sessions/s/events")
             try await eventually("the stream attaches") { try await kind() == "stream" }
             stream.close()
-            try await eventually("it has left too", within: .seconds(5)) { try await kind() == nil }
+            try await eventually("it has left too", within: .seconds(40)) { try await kind() == nil }
         }
     }
 

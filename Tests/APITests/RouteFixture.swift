@@ -49,7 +49,7 @@ final class RouteFixture: Sendable {
     /// Runs `body` while the service runs.
     static func run(_ body: @escaping @Sendable (RouteFixture) async throws -> Void) async throws {
         let folder = TemporaryFolder()
-        let loopback = EgressPolicy(allowed: [CIDR(.v4(0x7F00_0000), 8)])
+        let loopback = EgressPolicy(allowed: [CIDR(.v4(0x7F00_0000), 8), CIDR(.v6(1), 128)])
         var settings = ServiceSettings(dataFolder: folder.path, version: "1", egress: loopback)
         settings.freeDiskFloor = 0
         let service = try Service(

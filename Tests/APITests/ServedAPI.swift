@@ -24,7 +24,7 @@ struct ServedAPI: Sendable {
         _ body: @escaping @Sendable (ServedAPI) async throws -> Void
     ) async throws {
         let folder = TemporaryFolder()
-        let egress = EgressPolicy(allowed: [CIDR(.v4(0x7F00_0000), 8)])
+        let egress = EgressPolicy(allowed: [CIDR(.v4(0x7F00_0000), 8), CIDR(.v6(1), 128)])
         var settings = ServiceSettings(dataFolder: folder.path, version: "1", egress: egress)
         settings.freeDiskFloor = 0
         let metrics = Metrics()

@@ -13,7 +13,7 @@ import Testing
             let created = try await api.dev.post(
                 "/v1/sessions/s/tasks", api.task(origin.url("/file"), state: "running"))
             let place = try #require(created.fields["Location"])
-            let done = try await api.dev.get(place + "?wait=30")
+            let done = try await api.dev.get(place + "?wait=60")
             #expect(done.json["state"].string == "completed")
             #expect(done.json["outcome"].string == "succeeded")
             #expect(done.json["countOfBytesReceived"].int == 300_000)
@@ -69,7 +69,7 @@ import Testing
             let again: JSON = ["kind": "download", "resumeData": .string(resumeData)]
             let created = try await api.dev.post("/v1/sessions/s/tasks", again)
             #expect(created.status == 201)
-            let done = try await api.dev.get(try #require(created.fields["Location"]) + "?wait=30")
+            let done = try await api.dev.get(try #require(created.fields["Location"]) + "?wait=60")
             #expect(done.json["outcome"].string == "succeeded")
             #expect(done.json["countOfBytesReceived"].int == 400_000)
             let spent = try await api.dev.post("/v1/sessions/s/tasks", again)

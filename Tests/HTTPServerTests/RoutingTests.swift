@@ -136,8 +136,16 @@ struct RoutingTests {
     }
 
     @Test func `500 requests at once are all answered`() async throws {
+        let waiting = Locked<[CheckedContinuation<Void, Never>]>([])
         let route = Route("POST", "/x/{n}", body: .collect(limit: 100)) { request in
-            try? await Task.sleep(for: .milliseconds(20))
+            // None is answered before all are there.
+            await withCheckedContinuation { continuation in
+                let all = waiting.withLock { waiting in
+                    waiting.append(continuation)
+                    return waiting.count == 500 ? waiting : []
+                }
+                for continuation in all { continuation.resume() }
+            }
             guard case .bytes(let bytes) = request.body else { return text("none") }
             return text((request.parameters["n"] ?? "") + String(decoding: bytes, as: UTF8.self))
         }

@@ -29,14 +29,36 @@ func text(_ text: String, status: Int = 200) -> HTTPResponse {
     HTTPResponse(status: status, headers: [("Content-Type", "text/plain")], body: .bytes(Array(text.utf8)))
 }
 
-/// Waits until `condition` holds, for at most ten seconds. Returns whether it did.
+/// Waits until `condition` holds, for at most a minute. Returns whether it did.
 func eventually(_ condition: () -> Bool) async -> Bool {
-    let end = Clock.system.monotonic() + 10_000
+    let end = Clock.system.monotonic() + 60_000
     while Clock.system.monotonic() < end {
         if condition() { return true }
         try? await Task.sleep(for: .milliseconds(2))
     }
     return condition()
+}
+
+/// Waits until `condition` holds, for at most a minute, on a thread that may block. Returns whether it did.
+func blockingUntil(_ condition: () -> Bool) -> Bool {
+    let end = Clock.system.monotonic() + 60_000
+    while Clock.system.monotonic() < end {
+        if condition() { return true }
+        usleep(2000)
+    }
+    return condition()
+}
+
+/// Waits on a thread that may block until `value` has not changed for `milliseconds`, and returns it.
+func settledValue<Value: Equatable>(for milliseconds: Int64, _ value: () -> Value) -> Value {
+    var last = value()
+    var since = Clock.system.monotonic()
+    while Clock.system.monotonic() < since + milliseconds {
+        usleep(5000)
+        let now = value()
+        if now != last { (last, since) = (now, Clock.system.monotonic()) }
+    }
+    return last
 }
 
 extension Locked {

@@ -93,7 +93,7 @@ struct DownloadTests {
             stage.origin.serve(
                 "/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 300_000, gate)]])
             let task = try await stage.create(stage.order("/a"), in: session)[0]
-            try await eventually { gate.waiting == 1 }
+            try await stage.received(300_000, of: task)
             _ = try await stage.service.command(.suspend, task: task.id)
             let kept = try await eventually { () -> Int64? in
                 let offset = try await stage.service.task(1, in: session.id).progress?.resume?.offset

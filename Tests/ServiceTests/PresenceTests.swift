@@ -83,7 +83,7 @@ struct PresenceTests {
             let gate = Gate()
             stage.origin.serve("/a", .text("x"), always: [.hold(gate)])
             let task = try await stage.create(stage.order("/a"), in: session)[0]
-            let deadline = stage.service.clock.monotonic() + 20_000
+            let deadline = stage.service.clock.monotonic() + 60_000
             async let page = stage.service.waitForEvents(
                 of: session.id, after: nil, limit: 10, until: deadline, isGone: { false })
             async let end = stage.service.waitForTask(

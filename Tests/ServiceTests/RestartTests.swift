@@ -14,8 +14,8 @@ struct RestartTests {
         let gate = Gate()
         origin.serve("/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 500_000, gate)]])
         try await ServiceStage.run(folder: folder, origin: origin) { stage in
-            try await stage.create(stage.order("/a"), in: try await stage.session())
-            try await eventually { gate.waiting == 1 }
+            let task = try await stage.create(stage.order("/a"), in: try await stage.session())[0]
+            try await stage.received(500_000, of: task)
         }
         #expect(filesBelow(folder.file("data/partial")).count == 1)
         try await ServiceStage.run(folder: folder, origin: origin) { stage in
@@ -64,10 +64,10 @@ struct RestartTests {
             let session = try await stage.session()
             let tasks = try await stage.create(
                 stage.order("/a"), stage.order("/a"), stage.order("/a"), in: session)
-            try await eventually { gate.waiting == 3 }
+            try await stage.received(500_000, of: tasks[0], tasks[1], tasks[2])
             let start = ContinuousClock.now
-            await stage.service.drain(within: .seconds(8))
-            #expect(ContinuousClock.now - start < .seconds(4))
+            await stage.service.drain(within: .seconds(120))
+            #expect(ContinuousClock.now - start < .seconds(60))
             for task in tasks {
                 let now = try await stage.service.task(task.number, in: session.id)
                 #expect(now.stage == .queued)
@@ -88,7 +88,7 @@ struct RestartTests {
             stage.origin.serve(
                 "/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 500_000, gate)]])
             let task = try await stage.create(stage.order("/a"), in: session)[0]
-            try await eventually { gate.waiting == 1 }
+            try await stage.received(500_000, of: task)
             let running = try await stage.service.task(1, in: session.id)
             guard case .data(let data) = try await stage.service.cancelProducingResumeData(running) else {
                 throw Unexpected()
@@ -120,7 +120,7 @@ struct RestartTests {
             let resource = Resource.generated(seed: 1, length: 1 << 20).with { $0.etag = nil }
             stage.origin.serve("/a", resource, turns: [[.holdBody(after: 500_000, gate)]])
             let task = try await stage.create(stage.order("/a"), in: session)[0]
-            try await eventually { gate.waiting == 1 }
+            try await stage.received(500_000, of: task)
             guard case .notResumable = try await stage.service.cancelProducingResumeData(task) else {
                 throw Unexpected()
             }

@@ -8,6 +8,9 @@ import TransferEngine
 
 /// A running service with a real store and engine, and an origin on loopback, for as long as a test runs.
 final class ServiceStage: Sendable {
+    /// `localhost` has an address of both families on many a machine.
+    static let loopback = [CIDR(.v4(0x7F00_0000), 8), CIDR(.v6(1), 128)]
+
     let service: Service
     let origin: OriginServer
     let folder: TemporaryFolder
@@ -28,7 +31,7 @@ final class ServiceStage: Sendable {
         folder.makeFolder("data")
         var settings = ServiceSettings(
             dataFolder: folder.file("data"), version: "1",
-            egress: EgressPolicy(allowed: [CIDR(.v4(0x7F00_0000), 8)]))
+            egress: EgressPolicy(allowed: loopback))
         settings.freeDiskFloor = 0
         configure(&settings)
         let service = try Service(
@@ -96,7 +99,7 @@ extension ServiceStage {
         try await service.createTasks(orders, in: session, recording: nil).map(\.task)
     }
 
-    func completed(_ task: TaskRecord, within limit: Duration = .seconds(30)) async throws -> TaskRecord {
+    func completed(_ task: TaskRecord, within limit: Duration = .seconds(60)) async throws -> TaskRecord {
         try await eventually("the end of task \(task.number)", within: limit) {
             let now = try await service.task(task.number, in: task.session)
             return now.state == .completed ? now : nil
@@ -107,6 +110,15 @@ extension ServiceStage {
         try await eventually("stage \(stage) of task \(task.number)") {
             let now = try await service.task(task.number, in: task.session)
             return now.stage == stage ? now : nil
+        }
+    }
+
+    /// Waits until a running transfer has so many bytes. That an origin has sent them does not mean that they have come.
+    func received(_ count: Int64, of tasks: TaskRecord...) async throws {
+        for task in tasks {
+            try await eventually("\(count) bytes of task \(task.number)") {
+                service.live.sample(task.id)?.received ?? 0 >= count
+            }
         }
     }
 

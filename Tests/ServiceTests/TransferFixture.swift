@@ -17,7 +17,7 @@ final class TransferFixture: Sendable {
         folder.makeFolder("root")
         var settings = ServiceSettings(
             dataFolder: folder.file("data"), version: "0",
-            egress: EgressPolicy(allowed: [CIDR(.v4(0x7F00_0000), 8)]))
+            egress: EgressPolicy(allowed: ServiceStage.loopback))
         settings.filesRoots = ["root": folder.file("root")]
         settings.freeDiskFloor = 0
         let service = try Service(
@@ -80,7 +80,7 @@ final class TransferFixture: Sendable {
         return try await service.createTasks([order], in: session, recording: nil)[0].task
     }
 
-    func finish(_ task: TaskRecord, within limit: Duration = .seconds(60)) async throws -> TaskRecord {
+    func finish(_ task: TaskRecord, within limit: Duration = .seconds(120)) async throws -> TaskRecord {
         try await eventually("the end of task \(task.number)", within: limit) {
             let now = try await service.task(task.number, in: task.session)
             return now.state == .completed ? now : nil

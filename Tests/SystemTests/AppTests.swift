@@ -104,7 +104,7 @@ import Testing
         expect(try await scene.admin.delete("/v1/apps/dev/keys/\(reader.identifier)"), 204)
         expectProblem(try await reader.api.get("/v1/sessions/s"), 401, "unauthorized")
         expectProblem(try await scene.admin.delete("/v1/apps/dev/keys/\(reader.identifier)"), 404, "not-found")
-        let brief = try await makeKey(["expiresAt": .string(timestamp(secondsFromNow: 2))])
+        let brief = try await makeKey(["expiresAt": .string(timestamp(secondsFromNow: 5))])
         try await eventually("the key expires") { try await brief.api.get("/v1/sessions").status == 401 }
     }
 
@@ -169,7 +169,7 @@ import Testing
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
-        let rotated = try await scene.api.post("/v1/app/webhook/secret/rotate", ["gracePeriod": 3])
+        let rotated = try await scene.api.post("/v1/app/webhook/secret/rotate", ["gracePeriod": 10])
         expect(rotated, 200)
         let secret = try #require(rotated.json["secret"].string)
         #expect(rotated.json["previousSecretExpiresAt"].string != nil)

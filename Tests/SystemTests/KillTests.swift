@@ -41,7 +41,7 @@ import Testing
             for event in stable(try await scene.events()) { seen[event["seq"].int ?? 0] = event }
         }
         try await created
-        try await eventually("everything completes", within: .seconds(120)) {
+        try await eventually("everything completes", within: .seconds(240)) {
             try await scene.session()["taskCounts"]["completed"].int == wishes.count
         }
 
@@ -99,7 +99,7 @@ import Testing
     /// Creates all tasks; what got no answer is sent again until it gets one.
     private static func create(_ wishes: [Wish], _ scene: Scene, _ accepted: Locked<[String: Int]>) async throws {
         for wish in wishes {
-            let number = try await eventually("task \(wish.id) is accepted", within: .seconds(60)) { () -> Int? in
+            let number = try await eventually("task \(wish.id) is accepted", within: .seconds(120)) { () -> Int? in
                 guard let answer = try? await scene.api.post("/v1/sessions/s/tasks", wish.task) else { return nil }
                 guard [200, 201].contains(answer.status) else {
                     #expect(answer.status == 503, "\(answer.text)")
@@ -132,7 +132,7 @@ import Testing
 
     /// All launches end, each delivery of one is the same to the byte, each completed one has one didFinishEvents.
     private func checkLaunches(_ scene: Scene, _ receiver: Receiver) async throws {
-        try await eventually("all is handled", within: .seconds(60)) {
+        try await eventually("all is handled", within: .seconds(120)) {
             let session = try await scene.session()
             let events = try await scene.events()
             let last = events.last { $0["type"] == "task.didComplete" }?["seq"].int ?? 0

@@ -126,7 +126,7 @@ import Testing
         try await scene.completed(try await scene.download("/a"))
         try await receiver.waitForDelivery()
         let launch = try await eventually("the attempt is recorded") {
-            try await scene.launches().first { $0["attempts"].array?.count == 1 && $0["state"] != "delivering" }
+            try await scene.launches().first { $0["attempts"].array?.isEmpty == false && $0["state"] != "delivering" }
         }
         #expect(launch["state"].string == (kind == "gone" ? "parked" : "pending"), "\(launch)")
         #expect(target.deliveries.isEmpty)
@@ -155,7 +155,7 @@ import Testing
 
     @Test func `a late completion still acknowledges, and spares the retry`() async throws {
         let scene = try await Scene()
-        let receiver = try Receiver(answers: [.status(500)])
+        let receiver = try Receiver(answers: [.status(503, [("Retry-After", "15")])])
         try await scene.launches(to: receiver)
         scene.origin.serve("/a", .text("x"))
         try await scene.completed(try await scene.download("/a"))
@@ -164,7 +164,7 @@ import Testing
         try await eventually("it waits for its retry") { try await scene.api.get(path).json["state"] == "pending" }
         let late = try await scene.api.post("\(path)/complete", [:])
         #expect(late.status == 200 && late.json["state"] == "completed", "\(late.text)")
-        try await stays("no retry", for: .seconds(8)) { receiver.deliveries.count == 1 }
+        try await stays("no retry", for: .seconds(19)) { receiver.deliveries.count == 1 }
     }
 
     @Test func `a kill while delivering sends the same launch again`() async throws {
@@ -236,10 +236,10 @@ import Testing
         let poll = try await scene.api.begin("GET", "/v1/sessions/s/events?wait=60")
         try await eventually("it is attached") { try await scene.session()["attachment"]["kind"] == "wait" }
         poll.abort()
-        try await eventually("it is not", within: .seconds(8)) { try await scene.session()["attachment"].isNull }
+        try await eventually("it is not", within: .seconds(40)) { try await scene.session()["attachment"].isNull }
         try await scene.download("/a")
         gate.open()
-        try await receiver.waitForDelivery(within: .seconds(15))
+        try await receiver.waitForDelivery()
     }
 
     @Test func `the launched app's own reads do not supersede its launch`() async throws {
@@ -265,7 +265,7 @@ import Testing
 
     @Test func `a client that attaches by itself supersedes a pending launch`() async throws {
         let scene = try await Scene()
-        let receiver = try Receiver(answers: [.status(500), .launched])
+        let receiver = try Receiver(answers: [.status(503, [("Retry-After", "15")]), .launched])
         try await scene.launches(to: receiver)
         scene.origin.serve("/a", .text("x"))
         try await scene.completed(try await scene.download("/a"))
@@ -274,7 +274,7 @@ import Testing
         try await eventually("it waits") { try await scene.api.get(path).json["state"] == "pending" }
         let stream = try await scene.api.openStream("/v1/sessions/s/events")
         try await eventually("it is superseded") { try await scene.api.get(path).json["state"] == "superseded" }
-        try await stays("no retry", for: .seconds(7)) { receiver.deliveries.count == 1 }
+        try await stays("no retry", for: .seconds(19)) { receiver.deliveries.count == 1 }
         expectProblem(try await scene.api.post("\(path)/redeliver"), 409, "launch-not-open")
         stream.close()
         let next = try await receiver.waitForDelivery(count: 2)[1]

@@ -59,7 +59,7 @@ import Testing
         try await scene.launches(to: receiver)
         expect(try await scene.api.post("\(refresh)/simulate"), 202)
         let delivery = try #require(try await receiver.waitForDelivery().first)
-        try await eventually("the deadline passes", within: .seconds(60)) {
+        try await eventually("the deadline passes", within: .seconds(90)) {
             try await scene.api.get(refresh).json["history"][0]["result"] == "failed"
         }
         let late = try await scene.api.post("/v1/launches/\(delivery.id ?? "")/complete", ["result": "newData"])

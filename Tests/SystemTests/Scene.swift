@@ -1,3 +1,4 @@
+import Base
 import Core
 import TestSupport
 import Testing
@@ -6,6 +7,9 @@ import Testing
 final class Scene: Sendable {
     let service: ServiceProcess
     let origin: OriginServer
+    /// The receivers that launches go to. They outlive the service, so that no launch reaches another test's server that
+    /// was given the port of one that is gone.
+    private let receivers = Locked<[Receiver]>([])
 
     /// Starts both, and makes the session `s` with a configuration (nil: no session).
     init(
@@ -90,7 +94,7 @@ final class Scene: Sendable {
     /// Waits until a task is completed and returns it.
     @discardableResult
     func completed(
-        _ number: Int, in session: String = "s", within limit: Duration = .seconds(60)
+        _ number: Int, in session: String = "s", within limit: Duration = .seconds(120)
     ) async throws -> JSON {
         try await eventually("task \(number) of \(session) completes", within: limit) { () -> JSON? in
             let task = try await api.get("/v1/sessions/\(session)/tasks/\(number)?wait=5").json
@@ -111,7 +115,7 @@ final class Scene: Sendable {
 
     /// Waits until no task of a session is left to run and returns the session.
     @discardableResult
-    func settled(_ session: String = "s", within limit: Duration = .seconds(60)) async throws -> JSON {
+    func settled(_ session: String = "s", within limit: Duration = .seconds(120)) async throws -> JSON {
         try await eventually("all tasks of \(session) complete", within: limit) { () -> JSON? in
             let session = try await self.session(session)
             let counts = session["taskCounts"]
@@ -144,6 +148,7 @@ final class Scene: Sendable {
 
     /// Sets where launches go.
     func launches(to receiver: Receiver, _ more: [String: JSON] = [:]) async throws {
+        receivers.withLock { $0.append(receiver) }
         var webhook: [String: JSON] = ["url": .string(receiver.url)]
         webhook.merge(more) { _, new in new }
         let answer = try await api.patch("/v1/app", ["webhook": .object(webhook)])

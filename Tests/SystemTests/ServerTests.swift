@@ -19,7 +19,7 @@ import Testing
         scene.origin.serve("/a", .generated(seed: 1, length: 50_000), turns: [[.holdBody(after: 10_000, gate)]])
         let number = try await scene.download("/a")
         try await eventually("the transfer runs") { gate.waiting == 1 }
-        let status = try await scene.service.terminate(within: .seconds(10))
+        let status = try await scene.service.terminate()
         #expect(status == .exited(0), "\(scene.service.errors)")
         try await scene.service.start()
         let task = try await scene.completed(number)
@@ -325,9 +325,9 @@ import Testing
     }
 
     @Test func `over the rate limit a key has to wait`() async throws {
-        let service = try await ServiceProcess(["--rate-limit", "5"])
+        let service = try await ServiceProcess(["--rate-limit", "1"])
         var limited: APIClient.Answer?
-        for _ in 0..<60 where limited == nil {
+        for _ in 0..<200 where limited == nil {
             let answer = try await service.api.get("/v1/sessions")
             if answer.status != 200 { limited = answer }
         }

@@ -75,9 +75,9 @@ import TransferEngine
     @Test func `Silence ends with the idle timeout`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/body", .generated(seed: 5, length: 200_000), always: [.stall(after: 100_000)])
-        harness.origin.serve("/head", .text(""), always: [.stall(after: 0), .delayHead(.seconds(30))])
+        harness.origin.serve("/head", .text(""), always: [.stall(after: 0), .delayHead(.seconds(60))])
         for (path, length) in [("/body", Int64(100_000)), ("/head", 0)] {
-            let result = try await harness.run(harness.request(path) { $0.idleTimeout = .milliseconds(300) })
+            let result = try await harness.run(harness.request(path) { $0.idleTimeout = .seconds(2) })
             #expect(result.outcome == .failed(.idleTimeout))
             #expect(result.length == length)
         }
@@ -89,8 +89,8 @@ import TransferEngine
             "/", .generated(seed: 6, length: 1000), always: [.trickle(size: 1, pause: .milliseconds(50))])
         let result = try await harness.run(
             harness.request("/") {
-                $0.idleTimeout = .milliseconds(2000)
-                $0.totalTimeout = .milliseconds(3000)
+                $0.idleTimeout = .seconds(3)
+                $0.totalTimeout = .seconds(5)
             })
         #expect(result.outcome == .failed(.totalTimeout))
         #expect(result.length > 0)
@@ -150,7 +150,7 @@ import TransferEngine
         for request in requests {
             try await eventually("bytes") { harness.engine.progress(request.id)?.length == 200_000 }
         }
-        await harness.engine.shutdown(within: .seconds(10))
+        await harness.engine.shutdown(within: .seconds(60))
         for request in requests {
             let result = try await harness.result(of: request)
             #expect(result.outcome == .stopped)
