@@ -38,8 +38,7 @@ struct WebhookClient: Sendable {
         let began = clock.monotonic()
         let result = await exchanges.perform(request(message, secrets: secrets, at: startedAt))
         if case .failed(.egressDenied) = result.outcome {
-            log.warning(
-                "webhook refused by the egress policy", ("launch", message.id), ("detail", result.curlMessage))
+            log.warning("webhook refused by the egress policy", ("launch", message.id))
         }
         return Outcome(
             attempt: Attempt(result, at: clock.time), startedAt: startedAt,

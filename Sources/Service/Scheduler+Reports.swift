@@ -75,7 +75,7 @@ extension Scheduler {
         if case .failed(.egressDenied) = result.outcome {
             log.warning(
                 "transfer refused by the egress policy", ("task", transfer.task.number),
-                ("host", transfer.url.host), ("detail", result.curlMessage))
+                ("host", transfer.url.host))
         }
         // What has to stop, or was replaced meanwhile, takes no further step.
         let isOver = transfer.stopReason != nil || transfer.isOutdated

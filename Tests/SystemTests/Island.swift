@@ -1,0 +1,115 @@
+import Glibc
+import TestSupport
+
+/// A service on an island (`Tests/Egress/island.py`): a network of its own in which a connection to any address of the
+/// world would arrive, and is noted.
+final class Island: Sendable {
+    /// One connection that arrived where it should not, or where the test wanted it.
+    struct Arrival: Hashable {
+        let address: String
+        let port: Int
+        let bytes: Int
+    }
+
+    /// Ports at which the trap listens on every address.
+    static let trapPorts = [8000, 80, 443]
+    static let trapPort = 8000
+    /// An address of a denied range that the operator allows: the redirector's.
+    static let redirector = "203.0.113.200:8080"
+
+    let service: ServiceProcess
+    private let folder: TemporaryFolder
+
+    /// Starts the service with the production policy. `places` are where the redirector leads, `names` what the name
+    /// server says.
+    init(places: [String], names: [String: JSON]) async throws {
+        let folder = TemporaryFolder()
+        let parts = Self.redirector.split(separator: ":").map(String.init)
+        let plan: JSON = [
+            "trapPorts": .array(Self.trapPorts.map { .integer($0) }),
+            "redirector": ["address": .string(parts[0]), "port": .integer(Int(parts[1]) ?? 0)],
+            "places": .array(places.map { .string($0) }), "names": .object(names),
+        ]
+        folder.write(plan.bytes, to: "plan.json")
+        self.folder = folder
+        service = try await ServiceProcess(
+            ["--listen", "127.0.0.1:8080", "--allow-egress", "\(parts[0])/32", "--allow-http-webhooks"], dev: false,
+            wrapper: Self.command(plan: folder.file("plan.json"), report: folder.file("report")))
+    }
+
+    private static func command(plan: String, report: String) -> [String] {
+        let tests = #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
+        return ["/usr/bin/python3", "/\(tests)/Egress/island.py", plan, report]
+    }
+
+    /// Whether a network of one's own can be had here.
+    static func canBeHad() async -> Bool {
+        let folder = TemporaryFolder()
+        let plan: JSON = [
+            "trapPorts": [], "redirector": ["address": "127.0.0.1", "port": 8080], "places": [], "names": [:],
+        ]
+        folder.write(plan.bytes, to: "plan.json")
+        let command = command(plan: folder.file("plan.json"), report: folder.file("report"))
+        return (try? await ChildProcess.run(command + ["/bin/true"])) != nil
+    }
+
+    /// What arrived so far.
+    var arrivals: [Arrival] {
+        let text = String(decoding: readFile(folder.file("report")) ?? [], as: UTF8.self)
+        return text.split(separator: "\n").compactMap { line in
+            guard let json = try? JSON(parsing: String(line)), let address = json["address"].string else { return nil }
+            return Arrival(address: address, port: json["port"].int ?? 0, bytes: json["bytes"].int ?? 0)
+        }
+    }
+
+    /// A client with the operator's key.
+    var admin: APIClient {
+        let key = String(decoding: readFile(service.data.file("data/admin.key")) ?? [], as: UTF8.self)
+        var client = service.api.with(key: String(key.prefix { $0 != "\n" }))
+        client.observe = Contract.shared.check
+        return client
+    }
+}
+
+/// One row of `Tests/Egress/spellings.json`.
+struct Spelling: Sendable {
+    /// What a table says that a task gets.
+    enum Verdict: Equatable {
+        case egress
+        /// Refused before there is a task.
+        case unusable
+        case error(Int)
+
+        init?(_ text: String?) {
+            switch text {
+            case "egress": self = .egress
+            case "422": self = .unusable
+            case let text?:
+                guard let code = Int(text) else { return nil }
+                self = .error(code)
+            case nil: return nil
+            }
+        }
+    }
+
+    let text: String
+    let address: String
+    let direct: Verdict
+    let redirected: Verdict
+
+    func url(_ scheme: String = "http") -> String { "\(scheme)://\(text):\(Island.trapPort)/" }
+
+    /// Whether it is a number or an IPv6 literal, no name.
+    var isLiteral: Bool { text.utf8.allSatisfy { "0123456789abcdefABCDEFxX.:[]".utf8.contains($0) } }
+
+    static func all() throws -> [Spelling] {
+        let tests = #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
+        let rows = try JSON(parsing: readFile("/\(tests)/Egress/spellings.json") ?? []).array ?? []
+        return rows.compactMap { row in
+            guard let text = row[0].string, let address = row[1].string, let direct = Verdict(row[2].string),
+                let redirected = Verdict(row[3].string)
+            else { return nil }
+            return Spelling(text: text, address: address, direct: direct, redirected: redirected)
+        }
+    }
+}
