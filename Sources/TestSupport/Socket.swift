@@ -35,16 +35,16 @@ package final class Socket: Sendable {
         return socket
     }
 
-    /// Listens on 127.0.0.1; port 0 picks a free one.
+    /// Listens on 127.0.0.1; port 0 picks a free one. One connection more than the backlog is let in before `accept`.
     ///
     /// The port stays the socket's until it is closed, be it shut down before: a connection to it is refused then, and
     /// none of the tests beside this one is given it.
-    static func listen(port: UInt16) throws -> (socket: Socket, port: UInt16) {
+    package static func listen(port: UInt16, backlog: Int32 = 1024) throws -> (socket: Socket, port: UInt16) {
         // Linux gives a port that it picked itself to others as soon as the listener is shut down, hence a second socket
         // that picks.
         let (picking, picked) = try bound(port)
         let (socket, port) = port == 0 ? try bound(picked) : (picking, picked)
-        guard Glibc.listen(socket.descriptor, 1024) == 0 else { throw SocketError("listen") }
+        guard Glibc.listen(socket.descriptor, backlog) == 0 else { throw SocketError("listen") }
         _ = fcntl(socket.descriptor, F_SETFL, O_NONBLOCK)
         return (socket, port)
     }

@@ -11,6 +11,23 @@ import Testing
         try await eventually("the first bytes are here") {
             try await scene.task(number)["countOfBytesReceived"].int == 4
         }
+        try await expectStillness(scene)
+    }
+
+    /// libcurl gives up on connecting when its alarm goes off, and has no other alarm then.
+    @Test func `no thread runs after a connection could not be made in time`() async throws {
+        let (listener, port) = try Socket.listen(port: 0, backlog: 0)
+        let only = try Socket.connect(port: port)
+        let scene = try await Scene()
+        expect(try await scene.api.patch("/v1/app", ["webhook": ["url": .string("http://127.0.0.1:\(port)/")]]), 200)
+        let ping = try await scene.api.post("/v1/app/webhook/ping")
+        expect(ping, 200)
+        #expect(ping.json["statusCode"].isNull && ping.json["error"].string != nil, "\(ping.text)")
+        try await expectStillness(scene)
+        withExtendedLifetime((listener, only)) {}
+    }
+
+    private func expectStillness(_ scene: Scene) async throws {
         try await eventually("the processor time stands still") {
             let before = Self.processorTime(of: scene.service.pid)
             try await Task.sleep(for: .milliseconds(300))
