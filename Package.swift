@@ -75,6 +75,6 @@ let package = Package(
         tests("LaunchesTests", ["Launches", "Store", "TransferEngine", "Base", "Core", "Wire", "TestSupport"]),
         tests("APITests", ["API", "Wire", "HTTPServer", "Service", "Launches", "Base", "Core", "TestSupport"]),
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
-        tests("SystemTests", ["TestSupport", "Base", "Core", "Wire", "urlsessiond"]),
+        tests("SystemTests", ["TestSupport", "Store", "Base", "Core", "Wire", "urlsessiond"]),
     ]
 )

@@ -24,6 +24,11 @@ package final class Digest {
     package let algorithm: Algorithm
     private let handle: gnutls_hash_hd_t
 
+    private init(_ algorithm: Algorithm, adopting handle: gnutls_hash_hd_t) {
+        self.algorithm = algorithm
+        self.handle = handle
+    }
+
     package init(_ algorithm: Algorithm) {
         self.algorithm = algorithm
         var handle: gnutls_hash_hd_t?
@@ -48,6 +53,14 @@ package final class Digest {
             gnutls_hash_output(handle, buffer.baseAddress)
             count = algorithm.length
         }
+    }
+
+    /// The digest of all bytes so far; the computation goes on.
+    ///
+    /// The corresponding C function is `gnutls_hash_copy`.
+    package func soFar() -> [UInt8] {
+        guard let copy = gnutls_hash_copy(handle) else { preconditionFailure("gnutls_hash_copy") }
+        return Digest(algorithm, adopting: copy).finish()
     }
 
     /// The digest of `bytes` in one step.

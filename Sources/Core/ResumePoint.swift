@@ -12,12 +12,12 @@ package struct ResumePoint: Hashable, Sendable, Codable {
     package var totalLength: Int64?
     /// Bytes that are synced to disk.
     package var offset: Int64
-    /// Bytes that had to be fetched once more, for the record.
-    package var bytesFetchedTwice: Int64
+    /// SHA-256 of those bytes in lower-case hexadecimal, where it is known: other bytes in the file are not continued.
+    package var digest: String?
 
     package init(
         url: String, entityTag: String?, lastModified: String? = nil, lastModifiedIsStrong: Bool = false,
-        totalLength: Int64?, offset: Int64 = 0, bytesFetchedTwice: Int64 = 0
+        totalLength: Int64?, offset: Int64 = 0, digest: String? = nil
     ) {
         self.url = url
         self.entityTag = entityTag
@@ -25,7 +25,7 @@ package struct ResumePoint: Hashable, Sendable, Codable {
         self.lastModifiedIsStrong = lastModifiedIsStrong
         self.totalLength = totalLength
         self.offset = offset
-        self.bytesFetchedTwice = bytesFetchedTwice
+        self.digest = digest
     }
 
     /// The point a first answer allows, or nil when its bytes may never be continued.
@@ -50,6 +50,12 @@ package struct ResumePoint: Hashable, Sendable, Codable {
         return ResumePoint(
             url: url, entityTag: entityTag, lastModified: lastModified, lastModifiedIsStrong: isStrong,
             totalLength: length.value)
+    }
+
+    /// Notes how much of the content is on disk, and what it is.
+    package mutating func reach(_ offset: Int64, digest: String?) {
+        self.offset = offset
+        self.digest = digest
     }
 
     /// The lines that ask for the rest. Never a weak tag, and a date only where there is no tag.

@@ -141,6 +141,9 @@ package struct TaskProgress: Hashable, Sendable, Codable {
     package var resume: ResumePoint?
     /// Bytes of the partial file known to be on disk.
     package var durableOffset: Int64 = 0
+    /// Bytes of content that came and have to be fetched once more: what was not recorded when the service was killed,
+    /// and what could not be continued.
+    package var bytesFetchedTwice: Int64?
     package var redirects: [RedirectRecord] = []
     package var currentURL: String?
     package var transactions: [TransactionMetrics] = []
@@ -164,6 +167,10 @@ package struct TaskProgress: Hashable, Sendable, Codable {
     package var authentication: [AuthenticationStep] = []
 
     package init() {}
+
+    package mutating func noteFetchedTwice(_ count: Int64) {
+        if count > 0 { bytesFetchedTwice = (bytesFetchedTwice ?? 0) + count }
+    }
 
     /// Bytes that the next attempt need not transfer again.
     package var keptOffset: Int64 { resume?.offset ?? uploadOffset ?? 0 }

@@ -121,12 +121,13 @@ struct Judge {
                 progress.resume = kept
             } else if transfer.resuming == nil || result.head != nil {
                 if hasContent { progress.restartCause = "notResumable" }
+                progress.noteFetchedTwice(lengthAtHand)
                 progress.resume = nil
                 progress.durableOffset = 0
             }
             return
         }
-        point.offset = length
+        point.reach(length, digest: result.partialSHA256?.hexadecimal ?? (length == point.offset ? point.digest : nil))
         progress.resume = point
         progress.durableOffset = length
     }
@@ -137,6 +138,16 @@ struct Judge {
         case (.append, .memory(let bytes)), (.restartWithThisBody, .memory(let bytes)): isDownload && !bytes.isEmpty
         case (.append, .file(_, let length)), (.restartWithThisBody, .file(_, let length)): isDownload && length > 0
         default: false
+        }
+    }
+
+    /// Bytes of the content that came, or were there.
+    private var lengthAtHand: Int64 {
+        guard hasContent else { return 0 }
+        switch result.received {
+        case .none: return 0
+        case .memory(let bytes): return Int64(bytes.count)
+        case .file(_, let length): return length
         }
     }
 
@@ -153,9 +164,7 @@ struct Judge {
     }
 
     private mutating func restart(cause: String, fault: AttemptFault, error: TaskError) -> Judgement {
-        if let point = transfer.resuming {
-            progress.resume?.bytesFetchedTwice += point.offset
-        }
+        if isDownload { progress.noteFetchedTwice(max(transfer.resuming?.offset ?? 0, lengthAtHand)) }
         progress.resume = nil
         progress.durableOffset = 0
         progress.attempts.record(fault, keptOffset: 0)

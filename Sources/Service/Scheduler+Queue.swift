@@ -21,6 +21,8 @@ extension Scheduler {
     func advance() async {
         let batch = settlements
         settlements = []
+        let offsets = unrecorded
+        unrecorded = [:]
         storing = Set(batch.lazy.map(\.task))
         commits.begun += 1
         defer {
@@ -55,8 +57,16 @@ extension Scheduler {
         } catch {
             cookies.putBack(jars)
             log.error("transfers could not be stored", ("error", "\(error)"))
-            return await storeOneByOne(batch)
+            await storeOneByOne(batch)
+            // What is stored later is not waited for on a full disk alone.
+            if store.isFull {
+                unrecorded.merge(offsets) { later, _ in later }
+            } else {
+                tell(recorded: offsets)
+            }
+            return
         }
+        tell(recorded: offsets)
         if free > 0 {
             cursor = result.cursor
             if let until = heldBack.withLock({ $0 }) { heldUntil = min(heldUntil ?? until, until) }
@@ -77,6 +87,11 @@ extension Scheduler {
             log.error("a task cannot be read; was the master key replaced?", ("task", task.rawValue))
             settlements.append(.failed(task, "What was stored of the task cannot be read."))
         }
+    }
+
+    /// Lets exchanges go on that wait until it is stored how far they are.
+    private func tell(recorded offsets: [ExchangeID: Int64]) {
+        for (exchange, offset) in offsets { engine.recorded(exchange, upTo: offset) }
     }
 
     /// Nothing of a batch is stored. On a full disk it waits for room; else whatever spoils it is kept from the rest,

@@ -9,7 +9,7 @@ extension Scheduler {
         switch report {
         case .informational(let exchange, let head): noteInformational(exchange, head)
         case .head(let exchange, let head): noteHead(exchange, head)
-        case .durable(let exchange, let offset): noteDurable(exchange, offset)
+        case .durable(let exchange, let offset, let sha256): noteDurable(exchange, offset, sha256)
         case .ended(let exchange, let result): await end(exchange, result, &group)
         }
     }
@@ -22,18 +22,14 @@ extension Scheduler {
             let total = transfer.resuming?.totalLength
             tellResumption(of: &transfer, offset: offset, total: total, cause: "interrupted")
         case .append, .restartWithThisBody:
-            if verdict == .restartWithThisBody {
-                let cause = transfer.restartCause ?? "resourceChanged"
-                tellResumption(of: &transfer, offset: 0, total: ContentLength.parse(head.fields).value, cause: cause)
-                transfer.progress.resume?.bytesFetchedTwice += transfer.resuming?.offset ?? 0
-            } else if let cause = transfer.restartCause {
-                tellResumption(of: &transfer, offset: 0, total: ContentLength.parse(head.fields).value, cause: cause)
-            }
-            let fetchedTwice = transfer.progress.resume?.bytesFetchedTwice ?? 0
+            let isRestart = verdict == .restartWithThisBody
             transfer.progress.resume = ResumePoint.make(
                 from: head, method: transfer.method, url: transfer.url.url, receivedAt: clock.now)
-            transfer.progress.resume?.bytesFetchedTwice = fetchedTwice
             transfer.progress.durableOffset = 0
+            if isRestart { transfer.progress.noteFetchedTwice(transfer.resuming?.offset ?? 0) }
+            if let cause = transfer.restartCause ?? (isRestart ? "resourceChanged" : nil) {
+                tellResumption(of: &transfer, offset: 0, total: ContentLength.parse(head.fields).value, cause: cause)
+            }
         default: break
         }
         transfer.restartCause = nil
@@ -46,10 +42,14 @@ extension Scheduler {
         settlements.append(Settlement(task: transfer.task.id, .advanced(transfer.progress), resumption: resumption))
     }
 
-    func noteDurable(_ exchange: ExchangeID, _ offset: Int64) {
-        guard let id = tasksOfExchanges[exchange], transfers[id]?.progress.resume != nil else { return }
-        transfers[id]?.progress.resume?.offset = offset
+    /// Has the offset stored, and the exchange told once that is done. What cannot be continued need not be stored.
+    func noteDurable(_ exchange: ExchangeID, _ offset: Int64, _ sha256: [UInt8]?) {
+        guard let id = tasksOfExchanges[exchange], transfers[id]?.progress.resume != nil else {
+            return engine.recorded(exchange, upTo: offset)
+        }
+        transfers[id]?.progress.resume?.reach(offset, digest: sha256?.hexadecimal)
         transfers[id]?.progress.durableOffset = offset
+        unrecorded[exchange] = offset
         if let progress = transfers[id]?.progress { settlements.append(Settlement(task: id, .advanced(progress))) }
     }
 

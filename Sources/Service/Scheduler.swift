@@ -29,6 +29,8 @@ package actor Scheduler {
     var transfers: [TaskID: Transfer] = [:]
     var tasksOfExchanges: [ExchangeID: TaskID] = [:]
     var settlements: [Settlement] = []
+    /// How far content is on disk that no commit has told yet.
+    var unrecorded: [ExchangeID: Int64] = [:]
     /// Tasks whose settlements are being stored.
     var storing: Set<TaskID> = []
     /// Commits that were begun, and those whose tasks were begun as well.

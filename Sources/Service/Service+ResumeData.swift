@@ -71,10 +71,15 @@ extension Service {
         else { throw ServiceError.resumeDataInvalid(index: index) }
         let file = try await store.resumeFile(token.nonce, app: app, at: clock.now)
         var progress = TaskProgress()
-        if let file, let size = try await engine.disk.size(folder.absolute(file)), size >= token.point.offset {
-            progress.resume = token.point
-            progress.durableOffset = token.point.offset
-            progress.adoptedFile = file
+        if let file, let size = try await engine.disk.size(folder.absolute(file)) {
+            if size >= token.point.offset {
+                progress.resume = token.point
+                progress.durableOffset = token.point.offset
+                progress.adoptedFile = file
+            } else {
+                // Of no use to anybody, and nobody would take it over.
+                try await engine.disk.remove(folder.absolute(file))
+            }
         }
         return (token.request, progress, token.nonce)
     }

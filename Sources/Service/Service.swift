@@ -1,5 +1,6 @@
 package import Base
 import Core
+import Glibc
 package import Store
 import TransferEngine
 
@@ -101,7 +102,10 @@ package final class Service: Sendable {
     package func prepare() async throws {
         try await engine.disk.prepare(folder)
         try await loadConditions()
-        let recovered = try await store.recoverInterruptedTasks(at: clock.now)
+        let folder = folder
+        let recovered = try await store.recoverInterruptedTasks(at: clock.now) { task in
+            try? OpenFile.open(folder.absolute(folder.partial(task)), O_RDONLY).size()
+        }
         try await measureDisk()
         if recovered > 0 { log.info("interrupted transfers go back to the queue", ("tasks", recovered)) }
     }

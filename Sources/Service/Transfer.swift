@@ -74,8 +74,8 @@ struct Transfer {
     /// Where to go on when all bytes are in the partial file and could not be put in their place.
     func progressOfWhole(_ source: Judgement.ContentSource) -> TaskProgress {
         var progress = progress
-        guard case .partialFile(let length, _) = source, progress.resume != nil else { return progress }
-        progress.resume?.offset = length
+        guard case .partialFile(let length, let digest) = source, progress.resume != nil else { return progress }
+        progress.resume?.reach(length, digest: digest.hexadecimal)
         progress.durableOffset = length
         return progress
     }
@@ -162,18 +162,24 @@ extension Transfer {
             id: exchange, pool: task.app.rawValue, method: method, url: url.url, headers: fields,
             body: sendsBody ? body(folder) : .none,
             sink: .content(
-                path: folder.absolute(folder.partial(task.id)), resumeOffset: resuming?.offset ?? 0, digests: digests),
+                path: folder.absolute(folder.partial(task.id)), resumeOffset: resuming?.offset ?? 0,
+                resumeDigest: resuming?.digest.flatMap { [UInt8](hexadecimal: $0) }, digests: digests),
             judge: judge(),
             maximumBytes: specification.maximumContentLength ?? settings.maximumContentLength,
             idleTimeout: .milliseconds(Int64(configuration.timeoutIntervalForRequest * 1000)), tls: tls,
             proxy: configuration.proxy.map { ProxySettings($0, proxyCredential) }, httpAuthentication: authentication,
             egress: settings.egress, bandwidthLimit: bandwidthLimit)
+        if specification.kind == .download { request.maximumUnrecorded = Self.maximumUnrecorded }
         request.cookies = cookies
         // The request's own cookies win.
         request.sendsCookies = configuration.httpShouldSetCookies && !fields.contains("Cookie")
         if let upload { shape(&request, for: upload) }
         return request
     }
+
+    /// Bytes of a download that came and whose offset is not stored yet, at most. A kill shall cost no more than 8 MiB, of
+    /// which one is for what the connection's buffers may hold besides.
+    private static let maximumUnrecorded: Int64 = 7 << 20
 
     private var tls: TLSSettings {
         TLSSettings(

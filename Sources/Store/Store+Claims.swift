@@ -233,12 +233,22 @@ extension Store {
     /// Puts back into the queue what was under way when the service ended. No attempt is charged.
     ///
     /// Called once at start, before the scheduler runs; costs one row for each transfer that was under way.
-    package func recoverInterruptedTasks(at now: Timestamp) async throws -> Int {
+    ///
+    /// - Parameter length: The length of a task's partial file; what came beyond its recorded offset comes once more.
+    package func recoverInterruptedTasks(
+        at now: Timestamp, partialFile length: @escaping @Sendable (TaskID) -> Int64? = { _ in nil }
+    ) async throws -> Int {
         try await transact(at: now) { transaction in
             let active = try transaction.db.all("SELECT task FROM live WHERE stage = 3") { TaskID($0.integer(0)) }
             for id in active {
                 guard let live = try transaction.live(id) else { continue }
-                try self.move(live, .interrupted, transaction)
+                var progress: TaskProgress?
+                if live.kind == .download, let length = length(id) {
+                    var reached = try self.progress(of: live)
+                    reached.noteFetchedTwice(length - (reached.resume?.offset ?? 0))
+                    progress = reached
+                }
+                try self.move(live, .interrupted, progress: progress, transaction)
             }
             return active.count
         }.0

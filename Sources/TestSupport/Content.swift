@@ -64,6 +64,55 @@ package enum Content {
     }
 }
 
+/// Many bytes that are cheap to make, even without optimization: one mebibyte again and again, each time with its number
+/// at its start.
+package struct LargeContent: Sendable {
+    package let length: Int
+    private let block: [UInt8]
+    private static let blockLength = 1 << 20
+
+    package init(seed: UInt64, length: Int) {
+        self.length = length
+        block = Content.bytes(seed: seed, length: Self.blockLength)
+    }
+
+    package func bytes(_ range: Range<Int>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(range.count)
+        var position = range.lowerBound
+        while position < range.upperBound {
+            let (number, start) = (position / Self.blockLength, position % Self.blockLength)
+            let count = min(Self.blockLength - start, range.upperBound - position)
+            bytes += block[start..<start + count]
+            for index in start..<max(start, min(8, start + count)) {
+                bytes[bytes.count - count + index - start] = UInt8(truncatingIfNeeded: (number + 1) >> (8 * index))
+            }
+            position += count
+        }
+        return bytes
+    }
+
+    /// The pieces in order.
+    private var pieces: some Sequence<[UInt8]> {
+        stride(from: 0, to: length, by: Self.blockLength).lazy.map {
+            bytes($0..<min(length, $0 + Self.blockLength))
+        }
+    }
+
+    /// In lower-case hex.
+    package var sha256: String {
+        let digest = Digest(.sha256)
+        for piece in pieces { digest.update(piece) }
+        return Content.hex(digest.finish())
+    }
+
+    /// Writes all of it into a file.
+    package func write(to folder: TemporaryFolder, _ name: String) {
+        folder.write([], to: name)
+        for piece in pieces { folder.append(piece, to: name) }
+    }
+}
+
 /// A random number generator with a seed, so that a failing run can be run again.
 package struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64

@@ -135,7 +135,7 @@ final class DraftConnection {
         let limits = [turn.cutBody, turn.early?.after].compactMap { $0 }
         var (received, told) = (0, 0)
         var isEarly = false
-        let (turn, state) = (turn, state)
+        let (turn, state, socket) = (turn, state, socket)
         do {
             if turn.cutBody == 0 { throw Cut() }
             try reader.body(.length(length)) { piece in
@@ -145,6 +145,9 @@ final class DraftConnection {
                 state.withLock {
                     $0.requests[index].bodyLength += taken.count
                     if turn.status == nil { $0.append(taken, to: resource) }
+                }
+                if let hold = turn.hold, received >= hold.after, !hold.gate.isOpen, !hold.gate.wait(socket) {
+                    throw Cut()
                 }
                 if let early = turn.early, received >= early.after {
                     isEarly = true

@@ -26,6 +26,8 @@ package final class DraftServer: Sendable {
         package var early: (after: Int, status: Int, fields: [(String, String)])?
         /// A final answer in place of the right one, once all has been read; nothing of it counts as received.
         package var status: (Int, [(String, String)])?
+        /// Reads no more once so many bytes of the content came, until the gate opens.
+        package var hold: (after: Int, gate: Gate)?
         /// Bytes that are lost after they came.
         package var forgets = 0
 

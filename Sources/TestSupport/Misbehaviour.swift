@@ -54,6 +54,8 @@ package enum Misbehaviour: Sendable {
     case hold(Gate)
     /// Holds the answer after so many body bytes until the gate opens.
     case holdBody(after: Int, Gate)
+    /// Sends no byte of the content at or behind the offset that this says now.
+    case leash(@Sendable () -> Int)
 
     /// A redirect.
     package static func redirect(_ location: String, status: Int = 302) -> Misbehaviour {

@@ -93,6 +93,10 @@ final class OriginConnection {
             for limit in [plan.cut?.after, plan.stall, plan.holdBody?.after] {
                 if let limit, limit > sent { size = min(size, limit - sent) }
             }
+            if let leash = plan.leash {
+                while leash() <= position { if socket.waitForHangUp(atMost: .milliseconds(1)) { return false } }
+                size = min(size, max(1, leash() - position))
+            }
             if let cut = plan.cut, sent >= cut.after { return end(cut.ending) }
             if let stall = plan.stall, sent >= stall { return hang() }
             if let (after, gate) = plan.holdBody, sent >= after, !gate.wait(socket) { return false }
@@ -149,6 +153,7 @@ struct Plan: Sendable {
     var partial: Misbehaviour.PartialLie?
     var gate: Gate?
     var holdBody: (after: Int, gate: Gate)?
+    var leash: (@Sendable () -> Int)?
 
     init(_ turn: [Misbehaviour]) {
         for misbehaviour in turn {
@@ -174,6 +179,7 @@ struct Plan: Sendable {
             case .become: break
             case .hold(let gate): self.gate = gate
             case .holdBody(let after, let gate): holdBody = (after, gate)
+            case .leash(let limit): leash = limit
             }
         }
     }

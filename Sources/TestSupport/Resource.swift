@@ -6,9 +6,11 @@ package struct Resource: Sendable {
     package enum Body: Sendable {
         case generated(seed: UInt64, length: Int)
         case bytes([UInt8])
+        case large(LargeContent)
 
         package var length: Int {
             switch self {
+            case .large(let content): content.length
             case .generated(_, let length): length
             case .bytes(let bytes): bytes.count
             }
@@ -18,6 +20,7 @@ package struct Resource: Sendable {
             switch self {
             case .generated(let seed, _): Content.bytes(seed: seed, range: range)
             case .bytes(let bytes): Array(bytes[range])
+            case .large(let content): content.bytes(range)
             }
         }
     }
@@ -85,6 +88,7 @@ package struct Resource: Sendable {
         switch body {
         case .generated(let seed, let length): Content.sha256(seed: seed, length: length)
         case .bytes(let bytes): Content.sha256(of: bytes)
+        case .large(let content): content.sha256
         }
     }
 

@@ -1,3 +1,4 @@
+import Base
 import Glibc
 
 /// A folder of one test, removed with everything in it when the last reference goes.
@@ -29,9 +30,14 @@ package final class TemporaryFolder: Sendable {
 
     /// Writes a file inside and returns its path.
     @discardableResult
-    package func write(_ bytes: [UInt8], to name: String) -> String {
+    package func write(_ bytes: [UInt8], to name: String) -> String { write(bytes, to: name, O_TRUNC) }
+
+    /// Writes bytes behind those of a file inside.
+    package func append(_ bytes: [UInt8], to name: String) { _ = write(bytes, to: name, O_APPEND) }
+
+    private func write(_ bytes: [UInt8], to name: String, _ mode: Int32) -> String {
         let path = file(name)
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        let descriptor = open(path, O_WRONLY | O_CREAT | mode | O_CLOEXEC, 0o600)
         precondition(descriptor >= 0, "open \(path): \(errno)")
         defer { close(descriptor) }
         var rest = bytes[...]
@@ -41,6 +47,27 @@ package final class TemporaryFolder: Sendable {
             rest = rest.dropFirst(count)
         }
         return path
+    }
+}
+
+/// How long a file is; nil when it is not there.
+package func fileLength(_ path: String) -> Int? {
+    var status = stat()
+    return stat(path, &status) == 0 ? Int(status.st_size) : nil
+}
+
+/// The SHA-256 of a file in lower-case hex, or nil when it cannot be opened.
+package func fileSHA256(_ path: String) -> String? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    let digest = Digest(.sha256)
+    while true {
+        let piece = [UInt8](unsafeUninitializedCapacity: 1 << 20) { buffer, count in
+            count = max(0, read(descriptor, buffer.baseAddress, buffer.count))
+        }
+        guard !piece.isEmpty else { return Content.hex(digest.finish()) }
+        digest.update(piece)
     }
 }
 

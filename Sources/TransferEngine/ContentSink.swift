@@ -34,7 +34,7 @@ final class ContentSink {
             self.limit = limit
             algorithms = []
             length = 0
-        case .content(let path, let resumeOffset, let threshold, let algorithms):
+        case .content(let path, let resumeOffset, _, let threshold, let algorithms):
             self.path = path
             limit = threshold
             self.algorithms = algorithms
@@ -95,6 +95,11 @@ final class ContentSink {
     /// Bytes that no sync has been asked for.
     var unsynced: Int64 { file == nil ? 0 : length - syncRequested }
 
+    /// Of the bytes in the file; nil where there is none, or nobody wants the digest.
+    var sha256: [UInt8]? {
+        file == nil ? nil : digests.first { $0.algorithm == .sha256 }?.soFar()
+    }
+
     /// What is at hand, for the result. `wasKept`: the judge wanted content.
     func content(wasKept: Bool) -> ReceivedContent {
         if let path, file != nil || length > 0 && memory.isEmpty { return .file(path: path, length: length) }
@@ -133,8 +138,11 @@ struct PartialFile: Sendable {
     }
 
     /// Opens or makes the file, cuts it to `prefix` bytes and digests them. Blocks.
+    ///
+    /// - Parameter sha256: What the bytes must have; else they are not those that were received.
     static func open(
-        _ path: String, prefix: Int64, _ algorithms: [Digest.Algorithm], while isWanted: @Sendable () -> Bool
+        _ path: String, prefix: Int64, sha256: [UInt8]? = nil, _ algorithms: [Digest.Algorithm],
+        while isWanted: @Sendable () -> Bool
     ) throws(Failure) -> PartialFile {
         do throws(DiskError) {
             let file = try OpenFile.open(path, O_RDWR | O_CREAT)
@@ -144,6 +152,9 @@ struct PartialFile: Sendable {
             let digests = algorithms.map { Digest($0) }
             let length = try file.digest(first: prefix, into: digests, while: isWanted)
             guard length == prefix else { throw DiskError("prefix", errno: ECANCELED) }
+            if let sha256, let found = digests.first(where: { $0.algorithm == .sha256 }), found.soFar() != sha256 {
+                throw DiskError("prefix", errno: ENODATA)
+            }
             return PartialFile(file: file, length: length, digests: Locked(digests))
         } catch {
             switch (error.operation, error.errno) {

@@ -86,6 +86,10 @@ final class Exchange {
     var isRequestSent = false
     /// libcurl waits for the partial file.
     var waitsForFile = false
+    /// libcurl waits until more of what is at hand is recorded.
+    var waitsForRecord = false
+    /// Bytes of content that need not be received again.
+    private(set) var recorded: Int64
     /// When the limit of bytes a second lets libcurl go on.
     var receivesAgain: Int64?
     var sendsAgain: Int64?
@@ -118,6 +122,7 @@ final class Exchange {
         self.state = state
         self.report = report
         sink = ContentSink(request.sink)
+        recorded = sink.length
         cookies = request.cookies ?? []
         receiving = Throttle(request.bandwidthLimit, at: state.now)
         sending = Throttle(request.bandwidthLimit, at: state.now)
@@ -130,7 +135,7 @@ final class Exchange {
     var id: ExchangeID { request.id }
 
     var resumeOffset: Int64 {
-        if case .content(_, let offset, _, _) = request.sink { offset } else { 0 }
+        if case .content(_, let offset, _, _, _) = request.sink { offset } else { 0 }
     }
 
     /// Asks the loop to look here after libcurl's callbacks.
@@ -145,7 +150,8 @@ final class Exchange {
     // MARK: Time
 
     static let syncInterval: Int64 = 2000
-    static let syncBytes: Int64 = 8 << 20
+    /// Half of what may be lost, so that bytes go on coming while these are synced and their offset is stored.
+    static let syncBytes: Int64 = 4 << 20
 
     /// Whether the file should be synced now.
     var wantsSync: Bool {
@@ -184,7 +190,7 @@ final class Exchange {
     }
 
     /// We make libcurl wait: silence is not the peer's.
-    var isPaused: Bool { waitsForFile || receivesAgain != nil || sendsAgain != nil }
+    var isPaused: Bool { waitsForFile || waitsForRecord || receivesAgain != nil || sendsAgain != nil }
 
     /// Asks the egress policy, and remembers what it refused.
     func mayReach(_ address: IPAddress, _ port: UInt16) -> Bool {
@@ -192,6 +198,24 @@ final class Exchange {
         denied = (address, port)
         return false
     }
+
+    // MARK: What is recorded
+
+    /// Whether so many bytes more would make more unrecorded ones than there may be.
+    func exceedsRecord(by count: Int) -> Bool {
+        guard let maximum = request.maximumUnrecorded else { return false }
+        return sink.length + Int64(count) - recorded > maximum
+    }
+
+    /// Takes how far the content is recorded. True where libcurl waited for that.
+    func note(recorded offset: Int64) -> Bool {
+        recorded = max(recorded, min(offset, sink.length))
+        defer { waitsForRecord = false }
+        return waitsForRecord
+    }
+
+    /// The content goes on from another offset than was asked for.
+    func forgetRecord(beyond offset: Int64) { recorded = min(recorded, offset) }
 
     // MARK: The end
 
@@ -233,6 +257,7 @@ final class Exchange {
             outcome: ending.outcome, head: head, received: sink.content(wasKept: wasKept),
             receivedTruncated: sink.isTruncated, side: side, sideTruncated: isSideTruncated, length: sink.length,
             lengthVerified: isLengthVerified, digests: isComplete && wasKept ? sink.finishDigests() : [:],
+            partialSHA256: isComplete ? nil : sink.sha256,
             bytesSent: metrics.requestBodyBytesSent, bytesReceived: bytesReceived, metrics: metrics,
             curlCode: ending.code.rawValue, curlMessage: ending.message, serverPublicKey: ending.serverPublicKey,
             cookies: cookies)

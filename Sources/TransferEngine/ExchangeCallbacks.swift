@@ -113,6 +113,7 @@ extension Exchange {
         }
         if offset != sink.length {
             wantedPrefix = offset
+            forgetRecord(beyond: offset)
             sink.restart()
         } else if sink.file == nil, length.map(sink.isLarge) ?? false, request.method != "HEAD" {
             wantedPrefix = 0
@@ -150,6 +151,12 @@ extension Exchange {
         if isOpening || wantedPrefix != nil { return pauseForFile() }
         if let again = receiving.wait(at: state.now) {
             receivesAgain = again
+            isReceivingPaused = true
+            callForAttention()
+            return .pause
+        }
+        if exceedsRecord(by: bytes.count) {
+            waitsForRecord = true
             isReceivingPaused = true
             callForAttention()
             return .pause
@@ -236,7 +243,7 @@ extension Exchange {
         guard let easy, case .running = stage else { return CURLE_OK }
         if (receivesAgain ?? .max) <= state.now { receivesAgain = nil }
         if (sendsAgain ?? .max) <= state.now { sendsAgain = nil }
-        let receivesNow = isReceivingPaused && !waitsForFile && receivesAgain == nil
+        let receivesNow = isReceivingPaused && !waitsForFile && !waitsForRecord && receivesAgain == nil
         let sendsNow = isSendingPaused && sendsAgain == nil
         guard receivesNow || sendsNow else { return CURLE_OK }
         if receivesNow { isReceivingPaused = false }

@@ -7,8 +7,10 @@ package enum ExchangeReport: Sendable {
     case head(ExchangeID, ResponseHead)
     /// A 1xx head, such as 104 for resumable uploads.
     case informational(ExchangeID, ResponseHead)
-    /// The file is on disk up to this offset of the content: every 8 MiB or 2 s of received bytes.
-    case durable(ExchangeID, offset: Int64)
+    /// The file is on disk up to this offset of the content: every 4 MiB or 2 s of received bytes.
+    ///
+    /// The digest is that of the bytes up to there, where one was asked for.
+    case durable(ExchangeID, offset: Int64, sha256: [UInt8]?)
     case ended(ExchangeID, ExchangeResult)
 }
 
@@ -45,6 +47,8 @@ package struct ExchangeResult: Sendable {
     package var lengthVerified: Bool
     /// Digests of the whole content, for complete exchanges with ``SinkPlan/content``.
     package var digests: [Digest.Algorithm: [UInt8]]
+    /// Of the bytes in the file, where the exchange is not complete and opened it.
+    package var partialSHA256: [UInt8]?
     /// Body bytes handed to the connection by this exchange.
     package var bytesSent: Int64
     /// Body bytes received by this exchange.

@@ -47,6 +47,9 @@ package struct ExchangeRequest: Sendable {
     /// Never on a connection that was used before: when such a one breaks before a byte of the answer, libcurl sends
     /// the request once more by itself.
     package var usesFreshConnection = false
+    /// Bytes of content that may be on hand beyond those that ``TransferEngine/recorded(_:upTo:)`` told of: more are not
+    /// read from the connection. Nil where nobody tells.
+    package var maximumUnrecorded: Int64?
 
     package init(
         id: ExchangeID, pool: Int64, method: String = "GET", url: String, headers: HTTPFields = HTTPFields(),
@@ -91,9 +94,11 @@ package enum SinkPlan: Sendable {
     /// Into memory up to `threshold` bytes, into the file at `path` beyond, or where more are announced.
     ///
     /// With a `resumeOffset` the first that many bytes are already in the file; they are digested, and what is behind
-    /// them is cut off, before the request is sent.
+    /// them is cut off, before the request is sent. Where they do not have the SHA-256 `resumeDigest`, they are not what
+    /// was received, and the exchange fails with ``TransferFault/prefixMissing``.
     case content(
-        path: String, resumeOffset: Int64 = 0, threshold: Int = 64 * 1024, digests: [Digest.Algorithm] = [.sha256])
+        path: String, resumeOffset: Int64 = 0, resumeDigest: [UInt8]? = nil, threshold: Int = 64 * 1024,
+        digests: [Digest.Algorithm] = [.sha256])
 }
 
 /// What happens to the body of an answer.

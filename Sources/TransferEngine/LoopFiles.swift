@@ -6,13 +6,15 @@ import Synchronization
 /// The partial files of a loop's exchanges, opened and synced on the disk threads.
 extension TransferLoop {
     func openFile(_ exchange: Exchange, prefix: Int64) {
-        guard case .content(let path, _, _, let algorithms) = exchange.request.sink else { return }
+        guard case .content(let path, let offset, let digest, _, let algorithms) = exchange.request.sink else { return }
+        let expected = prefix == offset ? digest : nil
         exchange.isOpening = true
         let (id, mailbox, meter) = (exchange.id, mailbox, exchange.meter)
         let isTaken = surroundings.disk.post {
             let result = Result { () throws(PartialFile.Failure) in
                 try PartialFile.open(
-                    path, prefix: prefix, algorithms, while: { !meter.isAbandoned.load(ordering: .relaxed) })
+                    path, prefix: prefix, sha256: expected, algorithms,
+                    while: { !meter.isAbandoned.load(ordering: .relaxed) })
             }
             mailbox.post(.fileOpened(id, result))
         }
@@ -56,21 +58,22 @@ extension TransferLoop {
         exchange.lastSync = state.now
         let offset = exchange.sink.length
         exchange.sink.syncRequested = offset
-        let (id, mailbox) = (exchange.id, mailbox)
+        let (id, mailbox, sha256) = (exchange.id, mailbox, exchange.sink.sha256)
         let isTaken = surroundings.disk.post {
             do throws(DiskError) {
                 try file.sync()
-                mailbox.post(.synced(id, offset: offset, nil))
-            } catch { mailbox.post(.synced(id, offset: offset, error)) }
+                mailbox.post(.synced(id, offset: offset, sha256: sha256, nil))
+            } catch { mailbox.post(.synced(id, offset: offset, sha256: nil, error)) }
         }
         if !isTaken { exchange.isSyncing = false }
     }
 
-    func synced(_ exchange: Exchange, _ offset: Int64, _ error: DiskError?) {
+    func synced(_ exchange: Exchange, _ offset: Int64, _ sha256: [UInt8]?, _ error: DiskError?) {
         exchange.isSyncing = false
         if let error { return fail(exchange, .disk(errno: error.errno)) }
         if case .concluding = exchange.stage { return }
-        surroundings.report(.durable(exchange.id, offset: offset))
+        surroundings.report(.durable(exchange.id, offset: offset, sha256: sha256))
+        if case .running = exchange.stage, exchange.wantsSync { sync(exchange) }
         noteDeadline(of: exchange)
     }
 

@@ -7,10 +7,11 @@ enum LoopCommand: Sendable {
     case start(ExchangeRequest, Result<ParsedURL, BadURL>, ExchangeMeter)
     case stop(ExchangeID)
     case limit(ExchangeID, Int64?)
+    case recorded(ExchangeID, Int64)
     case resolved(ExchangeID, Exchange.Name, Resolution)
     case bodyOpened(ExchangeID, Result<OpenFile, DiskError>)
     case fileOpened(ExchangeID, Result<PartialFile, PartialFile.Failure>)
-    case synced(ExchangeID, offset: Int64, DiskError?)
+    case synced(ExchangeID, offset: Int64, sha256: [UInt8]?, DiskError?)
     case closed(ExchangeID, DiskError?)
     case closeConnections(pool: Int64)
     /// Stop everything and end, at the latest at this monotonic time.

@@ -77,6 +77,12 @@ package final class TransferEngine: Sendable {
         mailboxes[loop].post(.stop(id))
     }
 
+    /// Tells that content up to this offset need not be received again, whatever happens: more may be read.
+    package func recorded(_ id: ExchangeID, upTo offset: Int64) {
+        guard let loop = directory.loop(of: id) else { return }
+        mailboxes[loop].post(.recorded(id, offset))
+    }
+
     /// Sets the bytes a second in each direction from now on, nil for no limit.
     package func setBandwidthLimit(_ id: ExchangeID, _ limit: Int64?) {
         guard let loop = directory.loop(of: id) else { return }
@@ -140,7 +146,7 @@ extension ExchangeResult {
         metrics.fetchStart = now
         var length: Int64 = 0
         var received = ReceivedContent.none
-        if case .content(let path, let offset, _, _) = request.sink, offset > 0 {
+        if case .content(let path, let offset, _, _, _) = request.sink, offset > 0 {
             (length, received) = (offset, .file(path: path, length: offset))
         }
         self.init(

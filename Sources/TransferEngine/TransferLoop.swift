@@ -136,8 +136,10 @@ final class TransferLoop {
             if let exchange = exchanges[id] { bodyOpened(exchange, result) }
         case .fileOpened(let id, let result):
             if let exchange = exchanges[id] { fileOpened(exchange, result) }
-        case .synced(let id, let offset, let error):
-            if let exchange = exchanges[id] { synced(exchange, offset, error) }
+        case .synced(let id, let offset, let sha256, let error):
+            if let exchange = exchanges[id] { synced(exchange, offset, sha256, error) }
+        case .recorded(let id, let offset):
+            if let exchange = exchanges[id], exchange.note(recorded: offset) { goOn(exchange) }
         case .closed(let id, let error):
             if let exchange = exchanges[id] { closed(exchange, error) }
         case .closeConnections(let pool): retire(pool)

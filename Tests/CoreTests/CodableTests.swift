@@ -52,7 +52,7 @@ import Testing
         _ = try roundTrip(ConditionsTests.worst)
         _ = try roundTrip(
             ResumePoint(
-                url: "u", entityTag: "\"a\"", lastModified: "d", totalLength: 9, offset: 5, bytesFetchedTwice: 1))
+                url: "u", entityTag: "\"a\"", lastModified: "d", totalLength: 9, offset: 5, digest: "0a"))
         _ = try roundTrip(WaitingReason(kind: .window, detail: "d", until: now))
         _ = try roundTrip(Origin(scheme: "https", host: "a"))
         _ = try roundTrip(head(200, [("A", "b")]))

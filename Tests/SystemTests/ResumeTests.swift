@@ -212,6 +212,98 @@ import Testing
         #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 4 << 20))
     }
 
+    @Test func `a partial file with other bytes is not continued`() async throws {
+        let scene = try await Scene()
+        let gate = Gate()
+        scene.origin.serve("/a", .generated(seed: 1, length: 4 << 20), turns: [[.holdBody(after: 3 << 20, gate)]])
+        let number = try await scene.download("/a")
+        try await scene.waitFor("has 3 MiB", task: number) { $0["countOfBytesReceived"].int == 3 << 20 }
+        // Two seconds later it is recorded; no earlier, or the file would not be looked at.
+        try await stays("it waits", for: .seconds(3)) { gate.waiting == 1 }
+        try await scene.service.kill()
+        scene.service.data.write(Content.bytes(seed: 2, length: 3 << 20), to: "data/partial/1")
+        try await scene.service.start()
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded")
+        #expect(task["content"]["digest"]["value"].string == Content.sha256(seed: 1, length: 4 << 20))
+        #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 4 << 20))
+        #expect(scene.origin.requests("/a").last?.fields["Range"] == nil)
+        let resumed = try await scene.event("resumed") { $0["type"] == "task.didResumeAtOffset" }
+        #expect(resumed["data"]["fileOffset"] == 0)
+    }
+
+    @Test func `a kill while another version begins leaves no mixture when the first one comes back`() async throws {
+        let scene = try await Scene(configuration: Self.quick)
+        let (first, second) = (
+            Resource.generated(seed: 1, length: 4 << 20), Resource.generated(seed: 2, length: 4 << 20)
+        )
+        let gate = Gate()
+        scene.origin.serve(
+            "/a", first,
+            turns: [[.cut(after: 2 << 20)], [.become(second), .holdBody(after: 3 << 20, gate)], [.become(first)]])
+        let number = try await scene.download("/a")
+        try await eventually("the other version has come") {
+            let task = try await scene.task(number)
+            return gate.waiting == 1 && task["countOfBytesReceived"].int == 3 << 20
+        }
+        try await scene.service.restart()
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded")
+        #expect(task["content"]["digest"]["value"].string == first.sha256)
+        #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 4 << 20))
+        expectSound(try await scene.events())
+    }
+
+    @Test(arguments: [true, false])
+    func `a new address for a task under way keeps its bytes while the validator matches`(_ matches: Bool) async throws
+    {
+        let scene = try await Scene()
+        let gate = Gate()
+        scene.origin.serve("/old", .generated(seed: 1, length: Self.length), turns: [[.holdBody(after: 200_000, gate)]])
+        let seed: UInt64 = matches ? 1 : 2
+        scene.origin.serve("/new", .generated(seed: seed, length: Self.length))
+        let number = try await scene.download("/old")
+        try await scene.waitFor("has bytes", task: number) { $0["countOfBytesReceived"] == 200_000 }
+        let request: JSON = ["url": .string(scene.origin.url("/new")), "headers": ["X-Signed": "anew"]]
+        expect(try await scene.api.patch("/v1/sessions/s/tasks/\(number)", ["request": request]), 200)
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded" && task["originalRequest"]["url"] == request["url"], "\(task)")
+        let asked = try #require(scene.origin.requests("/new").first)
+        #expect(asked.fields["Range"] == "bytes=200000-" && asked.fields["If-Range"] == "\"v1\"", "\(asked.fields)")
+        #expect(asked.fields["X-Signed"] == "anew")
+        #expect(scene.origin.requests("/old").count == 1 && scene.origin.requests("/new").count == 1)
+        #expect(try await scene.content(number).body == Content.bytes(seed: seed, length: Self.length))
+        let resumed = try await scene.events().filter { $0["type"] == "task.didResumeAtOffset" }
+        #expect(resumed.map { $0["data"]["fileOffset"] } == [matches ? 200_000 : 0])
+    }
+
+    @Test(arguments: [true, false])
+    func `resume data outlives a kill, and where its bytes are gone the content begins anew`(
+        _ areThere: Bool
+    ) async throws {
+        let scene = try await Scene()
+        let gate = Gate()
+        scene.origin.serve("/a", .generated(seed: 1, length: Self.length), turns: [[.holdBody(after: 200_000, gate)]])
+        let number = try await scene.download("/a")
+        try await scene.waitFor("has bytes", task: number) { $0["countOfBytesReceived"] == 200_000 }
+        let cancelled = try await scene.api.post(
+            "/v1/sessions/s/tasks/\(number)/cancel", ["byProducingResumeData": true])
+        let data = try #require(cancelled.json["resumeData"].string, "\(cancelled.text)")
+        try await scene.service.kill()
+        let folder = scene.service.data.file("data/partial")
+        let kept = filesBelow(folder)
+        #expect(kept.count == 1)
+        if !areThere { for file in kept { scene.service.data.write([], to: "data/partial/\(file)") } }
+        try await scene.service.start()
+        let continued = try #require(
+            try await scene.create(["kind": "download", "resumeData": .string(data)])["taskIdentifier"].int)
+        let task = try await scene.completed(continued)
+        #expect(task["outcome"] == "succeeded" && task["originalRequest"]["url"].string == scene.origin.url("/a"))
+        #expect(try await scene.content(continued).body == Content.bytes(seed: 1, length: Self.length))
+        #expect(scene.origin.requests("/a").map { $0.fields["Range"] } == [nil, areThere ? "bytes=200000-" : nil])
+        try await eventually("no partial file is left") { filesBelow(folder).isEmpty }
+    }
+
     @Test func `a kill before the first byte starts again`() async throws {
         let scene = try await Scene()
         let gate = Gate()

@@ -142,20 +142,69 @@ import TransferEngine
         harness.origin.serve("/", .generated(seed: 9, length: length), turns: [[.holdBody(after: length - 5, gate)]])
         let request = harness.request("/")
         harness.engine.start(request)
-        // By bytes at 8 and 16 MiB, then by time for the rest.
+        // By bytes every 4 MiB, then by time for the rest.
         try await eventually("durable offsets") {
             harness.reports(of: request).contains {
-                if case .durable(_, Int64(length - 5)) = $0 { true } else { false }
+                if case .durable(_, Int64(length - 5), _) = $0 { true } else { false }
             }
         }
         gate.open()
         let result = try await harness.result(of: request)
         #expect(result.outcome == .complete)
         let offsets = harness.reports(of: request).compactMap { report -> Int64? in
-            if case .durable(_, let offset) = report { offset } else { nil }
+            if case .durable(_, let offset, _) = report { offset } else { nil }
         }
         #expect(offsets == offsets.sorted())
         #expect(offsets.count >= 2)
+    }
+
+    @Test func `No more is read than may be unrecorded, and waiting for that is nobody's silence`() async throws {
+        let harness = try EngineHarness()
+        let length = 3_000_000
+        harness.origin.serve("/", .generated(seed: 9, length: length))
+        let request = harness.request("/") {
+            $0.maximumUnrecorded = 1_000_000
+            $0.idleTimeout = .milliseconds(300)
+        }
+        harness.engine.start(request)
+        var reached: Int64 = 0
+        for limit in [1_000_000, 2_000_000] as [Int64] {
+            try await eventually("it is near the limit") {
+                (harness.engine.progress(request.id)?.length ?? 0) > limit - 100_000
+            }
+            try await stays("it waits", for: .milliseconds(600)) {
+                reached = harness.engine.progress(request.id)?.length ?? .max
+                return reached <= limit
+            }
+            harness.engine.recorded(request.id, upTo: limit == 1_000_000 ? 1_000_000 : reached)
+        }
+        try await eventually("it ends") {
+            reached = harness.engine.progress(request.id)?.length ?? reached
+            harness.engine.recorded(request.id, upTo: reached)
+            return harness.engine.progress(request.id) == nil
+        }
+        let result = try await harness.result(of: request)
+        #expect(result.outcome == .complete)
+        #expect(result.digests[.sha256].map(Content.hex) == Content.sha256(seed: 9, length: length))
+    }
+
+    @Test func `A prefix is continued only where it is what was received`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .generated(seed: 8, length: 1_000_000), always: [.cut(after: 400_000)])
+        let first = harness.request("/") { $0.sink = .content(path: harness.partial) }
+        let broken = try await harness.run(first)
+        #expect(broken.partialSHA256.map(Content.hex) == Content.sha256(seed: 8, length: 400_000))
+        for (digest, fault) in [(broken.partialSHA256, nil), (Digest.of([1]), TransferFault.prefixMissing)] {
+            let again = harness.request("/") {
+                $0.headers.append("Range", "bytes=400000-")
+                $0.sink = .content(path: harness.partial, resumeOffset: 400_000, resumeDigest: digest)
+                $0.judge = { _ in .keep(at: 400_000) }
+            }
+            let before = harness.origin.requests.count
+            let result = try await harness.run(again)
+            #expect((result.outcome == .failed(.prefixMissing)) == (fault != nil))
+            #expect(harness.origin.requests.count == before + (fault == nil ? 1 : 0))
+        }
     }
 
     @Test func `A memory sink stops at its limit and keeps the head`() async throws {

@@ -60,7 +60,7 @@ final class EngineHarness: Sendable {
         reports.withLock { reports in
             reports.filter { report in
                 switch report {
-                case .head(request.id, _), .informational(request.id, _), .durable(request.id, _),
+                case .head(request.id, _), .informational(request.id, _), .durable(request.id, _, _),
                     .ended(request.id, _):
                     true
                 default: false
