@@ -104,7 +104,10 @@ package final class Service: Sendable {
         try await loadConditions()
         let folder = folder
         let recovered = try await store.recoverInterruptedTasks(at: clock.now) { task in
-            try? OpenFile.open(folder.absolute(folder.partial(task)), O_RDONLY).size()
+            let partial = folder.absolute(folder.partial(task))
+            // A whole file may be in its place already, and the kill came before the commit that tells of it.
+            if access(partial, F_OK) != 0 { rename(folder.absolute(folder.content(task)), partial) }
+            return try? OpenFile.open(partial, O_RDONLY).size()
         }
         try await measureDisk()
         if recovered > 0 { log.info("interrupted transfers go back to the queue", ("tasks", recovered)) }

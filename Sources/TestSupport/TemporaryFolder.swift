@@ -50,6 +50,9 @@ package final class TemporaryFolder: Sendable {
     }
 }
 
+/// Removes a file. False when it was not there.
+package func removeFile(_ path: String) -> Bool { unlink(path) == 0 }
+
 /// How long a file is; nil when it is not there.
 package func fileLength(_ path: String) -> Int? {
     var status = stat()

@@ -7,21 +7,23 @@ import Testing
 
 /// Sections 7, 8 and 19 at length: one large transfer that is interrupted again and again.
 ///
-/// `ENDURANCE_MIB`, `ENDURANCE_KILLS`, `ENDURANCE_CUTS` and `ENDURANCE_SEED` set the scale; `make soak` sets a large one.
-/// Every run prints its figures.
+/// 256 MiB, 20 kills and 12 cuts; with `SOAK=1` 1 GiB, 100 kills and 50 cuts. `ENDURANCE_MIB`, `ENDURANCE_KILLS`,
+/// `ENDURANCE_CUTS` and `ENDURANCE_SEED` set each alone. Every run prints its figures.
 @Suite(.serialized) struct EnduranceTests {
     private static let quick: JSON = ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.1]]
 
     /// How large, and how often interrupted.
     private struct Scale {
-        let mebibytes = number("ENDURANCE_MIB", else: 256)
-        let kills = number("ENDURANCE_KILLS", else: 20)
-        let cuts = number("ENDURANCE_CUTS", else: 12)
-        let seed = UInt64(number("ENDURANCE_SEED", else: 1))
+        let mebibytes = number("ENDURANCE_MIB", Self.isSoak ? 1024 : 256)
+        let kills = number("ENDURANCE_KILLS", Self.isSoak ? 100 : 20)
+        let cuts = number("ENDURANCE_CUTS", Self.isSoak ? 50 : 12)
+        let seed = UInt64(number("ENDURANCE_SEED", 1))
+
+        private static let isSoak = getenv("SOAK").map { String(cString: $0) } == "1"
 
         var length: Int { mebibytes << 20 }
 
-        private static func number(_ name: String, else standard: Int) -> Int {
+        private static func number(_ name: String, _ standard: Int) -> Int {
             getenv(name).flatMap { Int(String(cString: $0)) } ?? standard
         }
     }

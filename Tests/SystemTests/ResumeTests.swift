@@ -232,6 +232,27 @@ import Testing
         #expect(resumed["data"]["fileOffset"] == 0)
     }
 
+    @Test func `a kill between the last rename and the commit does not cost the whole file`() async throws {
+        let scene = try await Scene()
+        let gate = Gate()
+        scene.origin.serve("/a", .generated(seed: 1, length: 4 << 20), turns: [[.holdBody(after: 3 << 20, gate)]])
+        let number = try await scene.download("/a")
+        try await scene.waitFor("has 3 MiB", task: number) { $0["countOfBytesReceived"].int == 3 << 20 }
+        // Recorded two seconds after the last byte.
+        try await stays("it waits", for: .seconds(3)) { gate.waiting == 1 }
+        try await scene.service.kill()
+        // What such a kill leaves: the rest has come, and the file has its name.
+        scene.service.data.write(Content.bytes(seed: 1, length: 4 << 20), to: "data/contents/01/1")
+        #expect(removeFile(scene.service.data.file("data/partial/1")))
+        try await scene.service.start()
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded")
+        #expect(task["content"]["digest"]["value"].string == Content.sha256(seed: 1, length: 4 << 20))
+        let again = try #require(scene.origin.requests("/a").last)
+        #expect(again.fields["Range"] == "bytes=\(3 << 20)-", "\(again.fields)")
+        #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 4 << 20))
+    }
+
     @Test func `a kill while another version begins leaves no mixture when the first one comes back`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         let (first, second) = (

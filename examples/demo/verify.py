@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 work, files, uploads, kills = pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:])
-KEPT_APART = 16 << 20  # 8 MiB may be unsynced at a kill, and about as much wait in socket buffers, sent and not read
+LOST_AT_MOST = 8 << 20  # bytes of one download that a kill may cost: received, and not yet recorded to be on disk
 problems = []
 
 
@@ -67,29 +67,49 @@ def check_launches():
 
 
 def check_origin(paths):
-    sent, requests, resumed, again, excess = collections.Counter(), collections.Counter(), 0, [], []
+    sent, starts, resumed = collections.Counter(), collections.defaultdict(list), 0
     for line in (work / "origin/access.log").read_text().splitlines():
         method, status, count, uri, asked = line.split(" ", 4)
         if method == "GET":
             sent[uri[1:]] += int(count)
-            requests[uri[1:]] += 1
+            starts[uri[1:]].append(int(asked[len("bytes="):-1]) if asked.startswith("bytes=") else 0)
             resumed += status == "206"
+    lost = collections.defaultdict(list)
+    for found in lines("lost"):
+        lost[found["path"]].append(found)
     sizes = {path: (work / "tree" / path).stat().st_size for path in paths}
-    for path, size in sizes.items():
-        allowed = size + (requests[path] - 1) * min(size, KEPT_APART)
-        if requests[path] > 1:
-            again.append((sent[path] - size) / (requests[path] - 1))
-        if sent[path] > allowed or requests[path] > kills + 1:
-            excess.append((path, size, sent[path], requests[path]))
-    total, tree = sum(sent[path] for path in paths), sum(sizes.values())
+    requests = sum(map(len, starts.values()))
+    excess = [(path, starts[path]) for path in paths if len(starts[path]) > kills + 1 or not starts[path]]
     check("no file was asked for more than once a life of the service" if kills else "every file was fetched once",
           not excess, excess[:5])
+    if kills:
+        check_resumptions(paths, starts, lost)
+    total, tree = sum(sent[path] for path in paths), sum(sizes.values())
     print(f"\n  The tree has {tree:,} bytes; the origin sent {total:,}: {total - tree:+,} ({(total - tree) / tree:+.2%}),"
-          f" in {sum(requests.values())} requests, {resumed} of them resumptions.")
-    if again:
-        print(f"  A transfer that a kill cut off cost {sum(again) / len(again) / 2**20:.1f} MiB more in the mean,"
-              f" {max(again) / 2**20:.1f} MiB at most:\n  what was not synced yet (8 MiB at most),"
-              " and what the origin had sent and nobody had read.")
+          f" in {requests:,} requests, {resumed} of them resumptions.")
+    found = [entry for entries in lost.values() for entry in entries]
+    if found:
+        unrecorded = [entry["received"] - entry["recorded"] for entry in found]
+        kept = sum(entry["recorded"] for entry in found)
+        print(f"  The kills cut {len(found)} downloads short. {kept:,} bytes of them were recorded, and none of these was"
+              f" fetched again.\n  {sum(unrecorded):,} had come and were not recorded yet: they came twice,"
+              f" {max(unrecorded) / 2**20:.1f} MiB of one download at most.\n  The rest of what the origin sent twice was"
+              " on its way in the buffers of connections, and nobody had read it.")
+
+
+def check_resumptions(paths, starts, lost):
+    """Each request after a kill begins where the record before it ended: not a byte below, not a byte beyond."""
+    wrong = []
+    for path in paths:
+        recorded = {entry["recorded"] for entry in lost[path]}
+        fresh = 1 + sum(entry["recorded"] == 0 for entry in lost[path])
+        asked = starts[path]
+        if set(asked) - {0} != recorded - {0} or asked != sorted(asked) or asked.count(0) > fresh:
+            wrong.append((path, asked, lost[path]))
+    check("each resumption began at the last byte recorded before the kill, no byte below was asked for again",
+          not wrong, wrong[:3])
+    most = max((entry["received"] - entry["recorded"] for entries in lost.values() for entry in entries), default=0)
+    check("a kill cost no download more than 8 MiB", most <= LOST_AT_MOST, most)
 
 
 paths = (work / "paths").read_text().split()
