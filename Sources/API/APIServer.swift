@@ -53,7 +53,14 @@ package final class APIServer: Sendable {
     package func observe(_ observation: Observation) { requests.count(observation) }
 
     /// What the server answers in place of a handler.
-    package func refuse(_ reason: RefusalReason, _ requestID: String) -> HTTPResponse { Problem(reason).response() }
+    package func refuse(_ reason: RefusalReason, _ target: String, _ requestID: String) -> HTTPResponse {
+        var problem = Problem(reason)
+        problem.instance = Self.path(ofTarget: target)
+        return problem.response()
+    }
+
+    /// A target without its query, which may hold secrets.
+    static func path(ofTarget target: String) -> String { String(target.prefix { $0 != "?" }) }
 
     /// Adds what belongs on every answer.
     package func adorn(_ request: HTTPRequest, _ response: inout HTTPResponse) {

@@ -108,6 +108,7 @@ extension Problem {
         switch reason {
         case .badFraming(let detail), .badTarget(let detail):
             self.init(.invalidValue, "The request is malformed: \(detail).", status: 400)
+        case .undecodableTarget(let detail): self.init(.invalidValue, "The URL is not valid: \(detail).")
         case .unexpectedBody: self.init(.invalidValue, "This route takes no body.", status: 400)
         case .notFound: self.init(.notFound, "There is no such resource.")
         case .methodNotAllowed(let allow):
@@ -174,5 +175,5 @@ extension APIServer {
 
 extension HTTPRequest {
     /// The target without its query, which may hold secrets.
-    var path: String { String(rawTarget.prefix { $0 != "?" }) }
+    var path: String { APIServer.path(ofTarget: rawTarget) }
 }

@@ -57,7 +57,7 @@ final class ClientConnection: Sendable {
         case (let exchange?, false): exchange.look(at: now)
         case (nil, true):
             let id = randomRequestID()
-            let response = server.refusal(.requestTimeout, id)
+            let response = server.refusal(.requestTimeout, "", id)
             if let bytes = RawAnswer.bytes(response, requestID: id, isHead: false) { write(bytes) }
             shut()
         case (nil, false): break

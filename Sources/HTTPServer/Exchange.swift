@@ -10,17 +10,17 @@ final class Exchange: Sendable {
     let server: HTTPServer
     let client: ClientConnection
     let target: String
-    private let handle: ConnectionHandle
+    let handle: ConnectionHandle
     /// Where the target stands in libmicrohttpd's buffer, to see whether the head is in one piece.
     private let targetAddress: UInt
-    private let began: Int64
-    private let start = ContinuousClock.now
-    private let state = Locked(ExchangeState())
-    private let facts: Locked<Facts>
-    private let gone = ClientGone()
+    let began: Int64
+    let start = ContinuousClock.now
+    let state = Locked(ExchangeState())
+    let facts: Locked<Facts>
+    let gone = ClientGone()
 
     /// What becomes known on the way and is wanted at the end.
-    private struct Facts: Sendable {
+    struct Facts: Sendable {
         var requestID = ""
         var method = ""
         var route: String?
@@ -45,7 +45,7 @@ final class Exchange: Sendable {
         facts = Locked(Facts())
     }
 
-    private var now: Int64 { server.clock.monotonic() }
+    var now: Int64 { server.clock.monotonic() }
 
     // MARK: On libmicrohttpd's thread
 
@@ -218,7 +218,7 @@ final class Exchange: Sendable {
         gone.started(task)
     }
 
-    private func send(_ response: HTTPResponse, early: Bool) -> Bool {
+    func send(_ response: HTTPResponse, early: Bool) -> Bool {
         let (writer, isLate) = state.withLock { state -> (ResponseWriter?, Bool) in
             if case .over = state.answer { return (nil, true) }
             state.answer = .queued
@@ -235,220 +235,5 @@ final class Exchange: Sendable {
         let refused = reply.add(response.headers, requestID: id, closes: early || server.isStopping)
         for name in refused { server.log.error("response header dropped", ("name", name), ("request", id)) }
         return reply.queue(on: handle, status: response.status)
-    }
-
-    // MARK: Refusals
-
-    private func refusal(_ reason: RefusalReason) -> HTTPResponse {
-        var response = server.refusal(reason, facts.withLock { $0.requestID })
-        if case .methodNotAllowed(let allow) = reason,
-            !response.headers.contains(where: { equalIgnoringASCIICase($0.0, "Allow") })
-        {
-            response.headers.append(("Allow", allow.joined(separator: ", ")))
-        }
-        return response
-    }
-
-    private func adorned(_ response: HTTPResponse, _ request: HTTPRequest) -> HTTPResponse {
-        guard let adorn = server.adorn else { return response }
-        var response = response
-        adorn(request, &response)
-        return response
-    }
-
-    private func refuse(_ reason: RefusalReason, _ request: HTTPRequest? = nil, hasBody: Bool) -> Bool {
-        let response = refusal(reason)
-        return answer(request.map { adorned(response, $0) } ?? response, hasBody: hasBody)
-    }
-
-    /// Answers without a handler: before the body, which closes the connection, or when there is none.
-    private func answer(_ response: HTTPResponse, hasBody: Bool) -> Bool {
-        guard !hasBody else { return send(response, early: true) }
-        state.withLock {
-            $0.reading = .whole
-            $0.answer = .ready(response)
-        }
-        return true
-    }
-
-    /// Answers in the middle of a body, which libmicrohttpd cannot: writes past it and closes.
-    private func interrupt(_ response: HTTPResponse) -> Bool {
-        let (id, method) = facts.withLock { ($0.requestID, $0.method) }
-        guard client.isPlain, let bytes = RawAnswer.bytes(response, requestID: id, isHead: method == "HEAD") else {
-            state.withLock {
-                $0.reading = .dropping
-                $0.answer = .ready(response)
-            }
-            client.setDeadline(now + server.limits.bodyDeadline.milliseconds)
-            return true
-        }
-        state.withLock { $0.answer = .queued }
-        facts.withLock {
-            $0.status = response.status
-            $0.sent = response.body.length ?? 0
-            $0.lingers = true
-        }
-        client.write(bytes)
-        return false
-    }
-
-    // MARK: From the handler's task
-
-    private func demand() {
-        let time = now
-        state.withLock { if $0.demanded(at: time) { handle.resume() } }
-    }
-
-    private func deliver(_ response: HTTPResponse, isHead: Bool) async {
-        var produce: (@Sendable (ResponseWriter) async -> Void)?
-        if case .stream(let body) = response.body, !isHead { produce = body }
-        let writer = produce.map { _ in ResponseWriter(handle) }
-        let isTaken = state.withLock { state in
-            guard state.answered(response) else { return false }
-            state.writer = writer
-            if state.release() { handle.resume() }
-            return true
-        }
-        guard isTaken else { return response.body.discard() }
-        guard let produce, let writer else { return }
-        await Task.yield()
-        await produce(writer)
-        writer.end()
-    }
-
-    // MARK: From the watch thread
-
-    /// Looks after an exchange that takes a while: its rate, and whether its client should be watched.
-    func look(at now: Int64) {
-        if state.withLock({ $0.isTooSlow(at: now, server.limits) }) { return expire() }
-        lookForCut()
-        guard now - began >= 200 else { return }
-        let waits = state.withLock { state in
-            if case .running = state.answer { return true }
-            if case .queued = state.answer { return state.writer != nil }
-            return false
-        }
-        guard waits,
-            facts.withLock({ facts in
-                defer { facts.isWatched = true }
-                return !facts.isWatched
-            })
-        else { return }
-        server.watch.add(self)
-        if isOver { server.watch.remove(self) }  // It ended meanwhile, and did not know that it was watched.
-    }
-
-    /// A deadline has passed: 408 where it can still be written, and the end of the connection.
-    func expire() {
-        let canAnswer = state.withLock { state in
-            switch (state.reading, state.answer) {
-            case (.head, .none), (.collecting, .none), (.streaming, .running), (.streaming, .none):
-                state.answer = .queued
-                return true
-            default: return false
-            }
-        }
-        if canAnswer {
-            let response = refusal(.requestTimeout)
-            let id = facts.withLock { facts in
-                facts.status = response.status
-                facts.lingers = true
-                if facts.requestID.isEmpty { facts.requestID = randomRequestID() }
-                return facts.requestID
-            }
-            if let bytes = RawAnswer.bytes(response, requestID: id, isHead: false) { client.write(bytes) }
-        }
-        client.shut()
-    }
-
-    /// The client closed its side. Inside a streamed body that may be the end of a body still on its way to us.
-    func clientLeft() {
-        let (streamed, writer) = state.withLock { ($0.streamed, $0.writer) }
-        if let streamed {
-            facts.withLock { $0.halfClosedAt = streamed.received - 1 }
-        } else {
-            gone.fire(.left)
-            _ = writer?.abort()
-        }
-    }
-
-    /// Ends a connection whose client closed its side in the middle of a body: when, between two looks, nothing came
-    /// and nothing is left to read. libmicrohttpd can miss the end: it takes a short read for an empty socket, and
-    /// with edge-triggered epoll an end that came with the last bytes makes no event of its own.
-    private func lookForCut() {
-        guard let last = facts.withLock({ $0.halfClosedAt }) else { return }
-        let (streamed, isHeld) = state.withLock { ($0.streamed, $0.isHeld) }
-        guard let received = streamed?.received else {
-            facts.withLock { $0.halfClosedAt = nil }
-            return clientLeft()
-        }
-        facts.withLock { $0.halfClosedAt = received }
-        if received == last, !isHeld, !client.hasUnread { client.shut() }
-    }
-
-    // MARK: The end
-
-    /// The server stops: wakes a handler that waits.
-    func wake() { gone.fire(.serverStops) }
-
-    /// The server stops and waits no longer: answers in place of the handler, ends streams.
-    func force() {
-        let response = refusal(.shuttingDown)
-        let (writer, streamed) = state.withLock { state -> (ResponseWriter?, RequestStream?) in
-            let streamed = state.streamed
-            if state.answered(response), state.release() { handle.resume() }
-            return (state.writer, streamed)
-        }
-        _ = writer?.abort()
-        guard let streamed else { return }
-        streamed.fail(.cutOff)
-        client.shut()
-    }
-
-    /// Whether a handler runs or an answer is under way.
-    var isBusy: Bool {
-        state.withLock { state in
-            switch state.answer {
-            case .none, .over: false
-            case .running, .ready, .queued: true
-            }
-        }
-    }
-
-    private var isOver: Bool {
-        state.withLock { if case .over = $0.answer { true } else { false } }
-    }
-
-    /// Whether libmicrohttpd must not be stopped yet.
-    var isHeld: Bool { state.withLock { $0.isHeld || $0.writer?.isHeld == true } }
-
-    /// The library is done with the request, whichever way.
-    func over() {
-        let last = state.withLock { state in
-            defer {
-                state.answer = .over
-                state.reading = .whole
-            }
-            return state
-        }
-        last.streamed?.fail(.cutOff)
-        var isCutOff = last.writer?.abort() ?? false
-        switch last.answer {
-        case .running: isCutOff = true
-        case .ready(let response): response.body.discard()
-        case .none, .queued, .over: break
-        }
-        if isCutOff { gone.fire(.left) }
-        gone.ended()
-        let facts = facts.withLock { $0 }
-        if facts.isWatched { server.watch.remove(self) }
-        if facts.lingers { server.watch.linger(client) }
-        client.exchangeEnded(
-            nextDeadline: now + (server.limits.inactivity + server.limits.headDeadline).milliseconds)
-        server.observe(
-            Observation(
-                method: facts.method, route: facts.route, status: facts.status,
-                duration: ContinuousClock.now - start, bytesReceived: facts.stream?.received ?? facts.received,
-                bytesSent: last.writer?.total ?? facts.sent, requestID: facts.requestID))
     }
 }

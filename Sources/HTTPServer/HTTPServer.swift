@@ -8,7 +8,7 @@ import Glibc
 /// on in Swift's pool, and its answer is queued on the library's thread again.
 package final class HTTPServer: Sendable {
     /// Makes the body of an answer that the server gives itself; the second argument is the request's identifier.
-    package typealias Refusal = @Sendable (RefusalReason, String) -> HTTPResponse
+    package typealias Refusal = @Sendable (RefusalReason, _ target: String, _ requestID: String) -> HTTPResponse
     /// Changes an answer on its way out, for headers that belong on all.
     package typealias Adornment = @Sendable (HTTPRequest, inout HTTPResponse) -> Void
 

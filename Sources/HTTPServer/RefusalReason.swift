@@ -2,8 +2,10 @@
 package enum RefusalReason: Error, Sendable, Equatable {
     /// A head that can be read in two ways, or not at all (RFC 9112, section 11). Closes the connection.
     case badFraming(String)
-    /// A target that is no path, or does not decode.
+    /// A target that is no path, or has a byte that may stand in none.
     case badTarget(String)
+    /// A path or query whose percent-encoding does not decode to text without NUL.
+    case undecodableTarget(String)
     /// A body on a route that takes none.
     case unexpectedBody
     case notFound
@@ -29,6 +31,7 @@ package enum RefusalReason: Error, Sendable, Equatable {
         case .requestTimeout: 408
         case .payloadTooLarge: 413
         case .targetTooLong: 414
+        case .undecodableTarget: 422
         case .expectationFailed: 417
         case .headTooLarge: 431
         case .overloaded, .shuttingDown: 503

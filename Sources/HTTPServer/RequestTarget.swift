@@ -5,8 +5,8 @@ struct RequestTarget: Sendable {
     var segments: [String]
     var query: [(name: String, value: String)]
 
-    /// - Throws: ``RefusalReason/badTarget(_:)`` for what is no path in origin form (RFC 9112, section 3.2.1), for
-    ///   `%` without two digits, for NUL, and for what is not UTF-8.
+    /// - Throws: ``RefusalReason/badTarget(_:)`` for what is no path in origin form (RFC 9112, section 3.2.1);
+    ///   ``RefusalReason/undecodableTarget(_:)`` for `%` without two digits, for NUL, and for what is not UTF-8.
     init(_ raw: String) throws(RefusalReason) {
         let bytes = Array(raw.utf8)
         guard bytes.first == UInt8(ascii: "/") else { throw .badTarget("the target must be a path") }
@@ -42,13 +42,13 @@ struct RequestTarget: Sendable {
                 continue
             }
             guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue) else {
-                throw .badTarget("% must be followed by two hexadecimal digits")
+                throw .undecodableTarget("% must be followed by two hexadecimal digits")
             }
-            guard high << 4 | low != 0 else { throw .badTarget("%00 is not allowed") }
+            guard high << 4 | low != 0 else { throw .undecodableTarget("%00 is not allowed") }
             result.append(high << 4 | low)
         }
         guard let text = String(validating: result, as: UTF8.self) else {
-            throw .badTarget("the target does not decode to UTF-8")
+            throw .undecodableTarget("it does not decode to UTF-8")
         }
         return text
     }

@@ -145,7 +145,7 @@ struct Serve {
     ) throws -> HTTPServer {
         do {
             return try HTTPServer.start(
-                on: listener, tls: tls, router: router, refusal: { api.refuse($0, $1) },
+                on: listener, tls: tls, router: router, refusal: { api.refuse($0, $1, $2) },
                 adorn: { api.adorn($0, &$1) }, log: log, observe: { api.observe($0) })
         } catch {
             throw Failure(text: error.message, status: Command.Exit.cannotCreate)

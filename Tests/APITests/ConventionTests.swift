@@ -115,7 +115,18 @@ import Testing
             #expect(wrong.status == 405)
             #expect(wrong.code == "method-not-allowed")
             #expect(wrong.fields["Allow"] == "GET, HEAD, OPTIONS, POST")
-            #expect(try await api.dev.get("/nowhere").code == "not-found")
+            #expect(wrong.json["instance"].string == "/v1/sessions")
+            let nowhere = try await api.dev.get("/nowhere?key=secret")
+            #expect(nowhere.code == "not-found" && nowhere.json["instance"].string == "/nowhere")
+            let large = try await api.dev.send(
+                "POST", "/v1/sessions", headers: [("Content-Type", "application/json")],
+                body: [UInt8](repeating: 0x20, count: 2 << 20))
+            #expect(large.status == 413 && large.json["instance"].string == "/v1/sessions")
+            for path in ["/v1/sessions/s%00", "/v1/sessions/s/tasks/%zz", "/v1/sessions/s/tasks/1/content?a=%"] {
+                let undecodable = try await api.dev.get(path)
+                #expect(undecodable.status == 422 && undecodable.code == "invalid-value", "\(undecodable.text)")
+                #expect(undecodable.json["instance"].string == path.split(separator: "?").first.map(String.init))
+            }
             #expect(try await api.dev.send("HEAD", "/v1/sessions").status == 200)
         }
     }

@@ -36,7 +36,7 @@ struct RoutingTests {
                 #expect(try client.exchange("GET", "/x/../x/b").status == 404)
                 #expect(try client.exchange("GET", "/x%2Fb").status == 404)
                 for bad in ["/x/%zz", "/x/%4", "/x/%00", "/x/%ff", "/x/b?c=%", "/x/b%c0%af"] {
-                    #expect(try client.exchange("GET", bad).status == 400, "\(bad)")
+                    #expect(try client.exchange("GET", bad).status == 422, "\(bad)")
                 }
                 #expect(try client.exchange("GET", "/x/%C3%A9").text == "a=é")
             }

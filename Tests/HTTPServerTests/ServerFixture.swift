@@ -20,7 +20,7 @@ func withServer<Result>(
     }
 }
 
-let plainRefusal: HTTPServer.Refusal = { reason, _ in
+let plainRefusal: HTTPServer.Refusal = { reason, _, _ in
     HTTPResponse(
         status: reason.status, headers: [("Content-Type", "text/plain")], body: .bytes(Array("\(reason)".utf8)))
 }

@@ -183,7 +183,7 @@ func expectProblem(
         answer.json["type"].string == "https://urlsessiond.dev/problems/\(code)", "\(answer.text)",
         sourceLocation: location)
     for member in ["title", "detail", "instance"] {
-        #expect(answer.json[member].string != nil, "\(member): \(answer.text)", sourceLocation: location)
+        #expect(answer.json[member].string?.isEmpty == false, "\(member): \(answer.text)", sourceLocation: location)
     }
     if let pointer { #expect(answer.pointers.contains(pointer), "\(answer.text)", sourceLocation: location) }
 }

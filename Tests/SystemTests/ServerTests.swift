@@ -87,6 +87,7 @@ import Testing
             try await api.send("POST", tasks, headers: headers, body: Array(text.utf8))
         }
         expectProblem(try await api.get("/v1/nowhere"), 404, "not-found")
+        #expect(try await api.get("/v1/nowhere").json["instance"] == "/v1/nowhere")
         expectProblem(try await api.get("/v1/sessions/unknown"), 404, "not-found")
         expectProblem(try await api.with(key: nil).get("/v1/sessions"), 401, "unauthorized")
         expectProblem(try await api.with(key: "wrong").get("/v1/sessions"), 401, "unauthorized")
@@ -293,7 +294,10 @@ import Testing
         for path in ["/v1/sessions/a%253Ab%252Bc", "/v1/sessions/..%2Fapps", "/v1/apps/../sessions", "//v1/sessions"] {
             expect(try await scene.api.get(path), 404)
         }
-        #expect([400, 404].contains(try await scene.api.get("/v1/sessions/%zz").status))
+        for path in ["/v1/sessions/%zz", "/v1/sessions/s/tasks/%00", "/v1/sessions?limit=%0"] {
+            let answer = try await scene.api.get(path)
+            expectProblem(answer, 422, "invalid-value")
+        }
     }
 
     @Test func `waiting for a task ends when it completes, and when it is newer`() async throws {

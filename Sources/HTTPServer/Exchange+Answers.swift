@@ -1,0 +1,79 @@
+import Base
+
+/// Answers that come before, in the middle of, or after the body.
+extension Exchange {
+    func refusal(_ reason: RefusalReason) -> HTTPResponse {
+        var response = server.refusal(reason, target, facts.withLock { $0.requestID })
+        if case .methodNotAllowed(let allow) = reason,
+            !response.headers.contains(where: { equalIgnoringASCIICase($0.0, "Allow") })
+        {
+            response.headers.append(("Allow", allow.joined(separator: ", ")))
+        }
+        return response
+    }
+
+    func adorned(_ response: HTTPResponse, _ request: HTTPRequest) -> HTTPResponse {
+        guard let adorn = server.adorn else { return response }
+        var response = response
+        adorn(request, &response)
+        return response
+    }
+
+    func refuse(_ reason: RefusalReason, _ request: HTTPRequest? = nil, hasBody: Bool) -> Bool {
+        let response = refusal(reason)
+        return answer(request.map { adorned(response, $0) } ?? response, hasBody: hasBody)
+    }
+
+    /// Answers without a handler: before the body, which closes the connection, or when there is none.
+    func answer(_ response: HTTPResponse, hasBody: Bool) -> Bool {
+        guard !hasBody else { return send(response, early: true) }
+        state.withLock {
+            $0.reading = .whole
+            $0.answer = .ready(response)
+        }
+        return true
+    }
+
+    /// Answers in the middle of a body, which libmicrohttpd cannot: writes past it and closes.
+    func interrupt(_ response: HTTPResponse) -> Bool {
+        let (id, method) = facts.withLock { ($0.requestID, $0.method) }
+        guard client.isPlain, let bytes = RawAnswer.bytes(response, requestID: id, isHead: method == "HEAD") else {
+            state.withLock {
+                $0.reading = .dropping
+                $0.answer = .ready(response)
+            }
+            client.setDeadline(now + server.limits.bodyDeadline.milliseconds)
+            return true
+        }
+        state.withLock { $0.answer = .queued }
+        facts.withLock {
+            $0.status = response.status
+            $0.sent = response.body.length ?? 0
+            $0.lingers = true
+        }
+        client.write(bytes)
+        return false
+    }
+
+    func demand() {
+        let time = now
+        state.withLock { if $0.demanded(at: time) { handle.resume() } }
+    }
+
+    func deliver(_ response: HTTPResponse, isHead: Bool) async {
+        var produce: (@Sendable (ResponseWriter) async -> Void)?
+        if case .stream(let body) = response.body, !isHead { produce = body }
+        let writer = produce.map { _ in ResponseWriter(handle) }
+        let isTaken = state.withLock { state in
+            guard state.answered(response) else { return false }
+            state.writer = writer
+            if state.release() { handle.resume() }
+            return true
+        }
+        guard isTaken else { return response.body.discard() }
+        guard let produce, let writer else { return }
+        await Task.yield()
+        await produce(writer)
+        writer.end()
+    }
+}

@@ -1,0 +1,72 @@
+import Base
+
+/// What the watch thread sees of an exchange that takes a while.
+extension Exchange {
+    /// Looks after an exchange that takes a while: its rate, and whether its client should be watched.
+    func look(at now: Int64) {
+        if state.withLock({ $0.isTooSlow(at: now, server.limits) }) { return expire() }
+        lookForCut()
+        guard now - began >= 200 else { return }
+        let waits = state.withLock { state in
+            if case .running = state.answer { return true }
+            if case .queued = state.answer { return state.writer != nil }
+            return false
+        }
+        guard waits,
+            facts.withLock({ facts in
+                defer { facts.isWatched = true }
+                return !facts.isWatched
+            })
+        else { return }
+        server.watch.add(self)
+        if isOver { server.watch.remove(self) }  // It ended meanwhile, and did not know that it was watched.
+    }
+
+    /// A deadline has passed: 408 where it can still be written, and the end of the connection.
+    func expire() {
+        let canAnswer = state.withLock { state in
+            switch (state.reading, state.answer) {
+            case (.head, .none), (.collecting, .none), (.streaming, .running), (.streaming, .none):
+                state.answer = .queued
+                return true
+            default: return false
+            }
+        }
+        if canAnswer {
+            let response = refusal(.requestTimeout)
+            let id = facts.withLock { facts in
+                facts.status = response.status
+                facts.lingers = true
+                if facts.requestID.isEmpty { facts.requestID = randomRequestID() }
+                return facts.requestID
+            }
+            if let bytes = RawAnswer.bytes(response, requestID: id, isHead: false) { client.write(bytes) }
+        }
+        client.shut()
+    }
+
+    /// The client closed its side. Inside a streamed body that may be the end of a body still on its way to us.
+    func clientLeft() {
+        let (streamed, writer) = state.withLock { ($0.streamed, $0.writer) }
+        if let streamed {
+            facts.withLock { $0.halfClosedAt = streamed.received - 1 }
+        } else {
+            gone.fire(.left)
+            _ = writer?.abort()
+        }
+    }
+
+    /// Ends a connection whose client closed its side in the middle of a body: when, between two looks, nothing came
+    /// and nothing is left to read. libmicrohttpd can miss the end: it takes a short read for an empty socket, and
+    /// with edge-triggered epoll an end that came with the last bytes makes no event of its own.
+    private func lookForCut() {
+        guard let last = facts.withLock({ $0.halfClosedAt }) else { return }
+        let (streamed, isHeld) = state.withLock { ($0.streamed, $0.isHeld) }
+        guard let received = streamed?.received else {
+            facts.withLock { $0.halfClosedAt = nil }
+            return clientLeft()
+        }
+        facts.withLock { $0.halfClosedAt = received }
+        if received == last, !isHeld, !client.hasUnread { client.shut() }
+    }
+}
