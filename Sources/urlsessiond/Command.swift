@@ -12,6 +12,7 @@ enum Command {
         static let failed: Int32 = 1
         static let usage: Int32 = 64
         static let software: Int32 = 70
+        static let system: Int32 = 71
         static let cannotCreate: Int32 = 73
         static let inUse: Int32 = 75
     }

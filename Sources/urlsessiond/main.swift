@@ -1,4 +1,5 @@
 import Glibc
 
 Signals.prepare()
+if let status = ProcFilesystem.complain() { exit(status) }
 exit(await Command.run(Array(CommandLine.arguments.dropFirst())))

@@ -94,6 +94,15 @@ import Testing
     }
 
     @Test(.enabled("a mount namespace of one's own is needed (unshare -rm)") { await canMount() })
+    func `without /proc it says so and ends`() async throws {
+        let failure = await #expect(throws: ServiceProcess.NotListening.self) {
+            try await ServiceProcess(wrapper: Self.small("/proc", megabytes: 1))
+        }
+        #expect(failure?.status == .exited(71), "\(String(describing: failure))")
+        #expect(failure?.errors.contains("/proc is not mounted") == true, "\(String(describing: failure))")
+    }
+
+    @Test(.enabled("a mount namespace of one's own is needed (unshare -rm)") { await canMount() })
     func `a full disk pauses, corrupts nothing, and goes on by itself`() async throws {
         let data = TemporaryFolder()
         let folder = data.makeFolder("data")

@@ -1,0 +1,13 @@
+import Glibc
+
+/// Swift's runtime reads `/proc`: the program's arguments, and from time to time the state of its own threads, where
+/// libdispatch ends the process with SIGILL if it cannot. So a machine without it hears of it first.
+enum ProcFilesystem {
+    /// Says that `/proc` is missing, and answers with the exit status for that; nil where it is there.
+    static func complain() -> Int32? {
+        guard access("/proc/self/stat", R_OK) != 0 else { return nil }
+        let text = "urlsessiond: /proc is not mounted, and Swift's runtime needs it: mount -t proc proc /proc\n"
+        _ = write(STDERR_FILENO, text, text.utf8.count)
+        return Command.Exit.system
+    }
+}
