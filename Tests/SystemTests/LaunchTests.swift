@@ -15,6 +15,18 @@ import Testing
         return gate
     }
 
+    /// Finishes a download of a service whose launches go to `receiver`, and waits for the first of them.
+    private func finishOne(
+        _ receiver: Receiver, _ more: [String: JSON] = [:]
+    ) async throws -> (scene: Scene, delivery: Receiver.Delivery, path: String) {
+        let scene = try await Scene()
+        try await scene.launches(to: receiver, more)
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        let delivery = try #require(try await receiver.waitForDelivery().first)
+        return (scene, delivery, "/v1/launches/\(delivery.id ?? "")")
+    }
+
     @Test func `ten tasks launch once, after the last`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
@@ -70,12 +82,8 @@ import Testing
     }
 
     @Test func `a launch is completed inline`() async throws {
-        let scene = try await Scene()
         let receiver = try Receiver { _ in .json(["completed": true]) }
-        try await scene.launches(to: receiver)
-        scene.origin.serve("/a", .text("x"))
-        try await scene.completed(try await scene.download("/a"))
-        let delivery = try #require(try await receiver.waitForDelivery().first)
+        let (scene, delivery, _) = try await finishOne(receiver)
         try await eventually("it is completed") {
             try await scene.api.get("/v1/launches/\(delivery.id ?? "")").json["state"] == "completed"
         }
@@ -154,13 +162,8 @@ import Testing
     }
 
     @Test func `a late completion still acknowledges, and spares the retry`() async throws {
-        let scene = try await Scene()
         let receiver = try Receiver(answers: [.status(503, [("Retry-After", "15")])])
-        try await scene.launches(to: receiver)
-        scene.origin.serve("/a", .text("x"))
-        try await scene.completed(try await scene.download("/a"))
-        let delivery = try #require(try await receiver.waitForDelivery().first)
-        let path = "/v1/launches/\(delivery.id ?? "")"
+        let (scene, _, path) = try await finishOne(receiver)
         try await eventually("it waits for its retry") { try await scene.api.get(path).json["state"] == "pending" }
         let late = try await scene.api.post("\(path)/complete", [:])
         #expect(late.status == 200 && late.json["state"] == "completed", "\(late.text)")
@@ -184,13 +187,8 @@ import Testing
     }
 
     @Test func `a kill after the launch keeps it launched`() async throws {
-        let scene = try await Scene()
         let receiver = try Receiver()
-        try await scene.launches(to: receiver)
-        scene.origin.serve("/a", .text("x"))
-        try await scene.completed(try await scene.download("/a"))
-        let delivery = try #require(try await receiver.waitForDelivery().first)
-        let path = "/v1/launches/\(delivery.id ?? "")"
+        let (scene, _, path) = try await finishOne(receiver)
         try await eventually("it is launched") { try await scene.api.get(path).json["state"] == "launched" }
         try await scene.service.restart()
         #expect(try await scene.api.get(path).json["state"] == "launched")
@@ -243,14 +241,9 @@ import Testing
     }
 
     @Test func `the launched app's own reads do not supersede its launch`() async throws {
-        let scene = try await Scene()
         let gate = Gate()
         let receiver = try Receiver { _ in .hold(gate) }
-        try await scene.launches(to: receiver)
-        scene.origin.serve("/a", .text("x"))
-        try await scene.completed(try await scene.download("/a"))
-        let delivery = try #require(try await receiver.waitForDelivery().first)
-        let path = "/v1/launches/\(delivery.id ?? "")"
+        let (scene, _, path) = try await finishOne(receiver)
         let stream = try await scene.api.openStream("/v1/sessions/s/events")
         try await stream.wait { $0.count == 3 }
         #expect(try await scene.api.get(path).json["state"] == "delivering")
@@ -264,13 +257,8 @@ import Testing
     }
 
     @Test func `a client that attaches by itself supersedes a pending launch`() async throws {
-        let scene = try await Scene()
         let receiver = try Receiver(answers: [.status(503, [("Retry-After", "15")]), .launched])
-        try await scene.launches(to: receiver)
-        scene.origin.serve("/a", .text("x"))
-        try await scene.completed(try await scene.download("/a"))
-        let delivery = try #require(try await receiver.waitForDelivery().first)
-        let path = "/v1/launches/\(delivery.id ?? "")"
+        let (scene, delivery, path) = try await finishOne(receiver)
         try await eventually("it waits") { try await scene.api.get(path).json["state"] == "pending" }
         let stream = try await scene.api.openStream("/v1/sessions/s/events")
         try await eventually("it is superseded") { try await scene.api.get(path).json["state"] == "superseded" }
@@ -307,23 +295,15 @@ import Testing
     }
 
     @Test func `a launch carries the first events where asked`() async throws {
-        let scene = try await Scene()
         let receiver = try Receiver()
-        try await scene.launches(to: receiver, ["includeEvents": 2])
-        scene.origin.serve("/a", .text("x"))
-        try await scene.completed(try await scene.download("/a"))
-        let delivery = try #require(try await receiver.waitForDelivery().first)
+        let (scene, delivery, _) = try await finishOne(receiver, ["includeEvents": 2])
         let events = try await scene.events()
         #expect(delivery.json["data"]["events"] == .array(Array(events.prefix(2))), "\(delivery.json)")
     }
 
     @Test func `a cause during an open launch sends nothing more`() async throws {
-        let scene = try await Scene()
         let receiver = try Receiver()
-        try await scene.launches(to: receiver)
-        scene.origin.serve("/a", .text("x"))
-        try await scene.completed(try await scene.download("/a"))
-        let delivery = try #require(try await receiver.waitForDelivery().first)
+        let (scene, delivery, _) = try await finishOne(receiver)
         try await scene.completed(try await scene.download("/a"))
         try await stays("one launch", for: .seconds(2)) { receiver.deliveries.count == 1 }
         expect(try await scene.api.post("/v1/launches/\(delivery.id ?? "")/complete", [:]), 200)
@@ -332,13 +312,8 @@ import Testing
     }
 
     @Test func `redeliver sends an open launch now`() async throws {
-        let scene = try await Scene()
         let receiver = try Receiver(answers: [.status(503, [("Retry-After", "3600")]), .launched])
-        try await scene.launches(to: receiver)
-        scene.origin.serve("/a", .text("x"))
-        try await scene.completed(try await scene.download("/a"))
-        let delivery = try #require(try await receiver.waitForDelivery().first)
-        let path = "/v1/launches/\(delivery.id ?? "")"
+        let (scene, delivery, path) = try await finishOne(receiver)
         try await eventually("it waits") { try await scene.api.get(path).json["state"] == "pending" }
         expect(try await scene.api.post("\(path)/redeliver"), 200)
         #expect(try await receiver.waitForDelivery(count: 2)[1].id == delivery.id)
