@@ -21,7 +21,10 @@ struct AttachmentRoutes {
         let session = try await call.session()
         let attached = try await call.service.attach(Core.Attachment.Event(request), to: session.id)
         guard let lease = Wire.Attachment(attached) else { throw DomainError.attachmentFenced }
-        return .json(lease, status: request.epoch == nil ? 201 : 200)
+        guard request.epoch == nil else { return .json(lease) }
+        // What was made is released there.
+        let place = "/v1/sessions/\(session.identifier)/attachment?epoch=\(lease.epoch)"
+        return .json(lease, status: 201, headers: [("Location", place)])
     }
 
     @Sendable private func detach(_ call: Call) async throws -> HTTPResponse {
