@@ -55,7 +55,7 @@ extension Problem {
                 at(
                     places.order(index) + "/clientTaskId", .clientTaskConflict,
                     "Another task of the session has this clientTaskId.")
-            case .tooManyTasks(let limit):
+            case .tooManyTasks(let limit, _):
                 Problem(.tooManyTasks, "The app may have \(limit) tasks that are not completed.")
             case .taskCompleted: Problem(.taskCompleted, "The task is completed.")
             case .acknowledgementOutOfRange(let lastSeq):
@@ -78,7 +78,9 @@ extension Problem {
                 at(places.body(index) + "/task", .invalidValue, "That task has no content.")
             case .revisionMismatch: Problem(.preconditionFailed, "The resource has changed.")
             case .storedBytesExceeded:
-                Problem(.insufficientStorage, "The app's limit of stored bytes is reached.")
+                Problem(
+                    .insufficientStorage,
+                    "The app's limit of stored bytes is reached: delete bodies, or claim or acknowledge contents.")
             case .contentExpired: Problem(.contentExpired, "The content is not kept any more.")
             }
     }

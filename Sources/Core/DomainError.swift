@@ -6,7 +6,7 @@ package enum DomainError: Error, Hashable, Sendable {
     case sessionInvalidated
     case configurationMismatch([String])
     case clientTaskConflict(index: Int)
-    case tooManyTasks(limit: Int64)
+    case tooManyTasks(limit: Int64, index: Int)
     case taskCompleted
     case acknowledgementOutOfRange(lastSeq: Int64)
     case eventsExpired(oldestSeq: Int64)
@@ -20,6 +20,7 @@ package enum DomainError: Error, Hashable, Sendable {
     case bodyNotFound(index: Int)
     case contentNotFound(index: Int)
     case revisionMismatch
-    case storedBytesExceeded
+    /// `index`: which of several orders, where there are such.
+    case storedBytesExceeded(index: Int?)
     case contentExpired
 }

@@ -8,6 +8,15 @@ package struct NewTask: Sendable {
         case bytes([UInt8], mediaType: String?, publicId: String)
         /// A file already below the data folder.
         case file(String, length: Int64, digest: String, publicId: String)
+
+        /// Bytes that are kept for this task and were not before.
+        package var bytesToStore: Int64 {
+            switch self {
+            case .stored: 0
+            case .bytes(let bytes, _, _): Int64(bytes.count)
+            case .file(_, let length, _, _): length
+            }
+        }
     }
 
     package var specification: TaskSpecification

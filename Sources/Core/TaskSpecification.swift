@@ -98,4 +98,7 @@ package struct TaskSpecification: Hashable, Sendable, Codable {
         self.kind = kind
         self.request = request
     }
+
+    /// Whether what is downloaded is kept here for a while.
+    package var bringsContent: Bool { kind == .download && destination == nil }
 }

@@ -44,12 +44,21 @@ extension BadURL {
 }
 
 extension Failure {
+    /// Whether a limit of the app leaves no room for the order that is named.
+    package var isFull: Bool {
+        switch self {
+        case .domain(.tooManyTasks), .domain(.storedBytesExceeded): true
+        case .domain, .service, .refused, .cancelled, .unexpected: false
+        }
+    }
+
     /// Which of many orders is at fault, where that is known.
     package var orderIndex: Int? {
         switch self {
         case .domain(.clientTaskConflict(let index)), .domain(.bodyNotFound(let index)),
-            .domain(.contentNotFound(let index)):
+            .domain(.contentNotFound(let index)), .domain(.tooManyTasks(_, let index)):
             index
+        case .domain(.storedBytesExceeded(let index)): index
         case .service(.fileUnavailable(let index, _)), .service(.unknownRoot(let index, _)),
             .service(.contentUnavailable(let index)),
             .service(.resumeDataInvalid(let index)):

@@ -9,7 +9,7 @@ extension Service {
         _ orders: [TaskOrder], in session: SessionRecord, recording: Recording<[CreatedTask]>?
     ) async throws -> [CreatedTask] {
         try requireRoom()
-        let limit = try await store.app(session.app).limits.maximumUnfinishedTasks
+        let limits = try await store.app(session.app).limits
         var tasks: [NewTask] = []
         tasks.reserveCapacity(orders.count)
         for (index, order) in orders.enumerated() {
@@ -27,7 +27,8 @@ extension Service {
             tasks.append(task)
         }
         let (created, aftermath) = try await store.createTasks(
-            tasks, in: session.id, limit: limit, at: clock.now, recording: recording)
+            tasks, in: session.id, limit: limits.maximumUnfinishedTasks, storedLimit: limits.maximumStoredBytes,
+            at: clock.now, recording: recording)
         outlet.handle(aftermath)
         publishCreation(of: created, in: session.id)
         return created

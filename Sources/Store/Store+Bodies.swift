@@ -7,7 +7,7 @@ extension Store {
 
     /// Keeps a body, or begins a draft of one.
     ///
-    /// - Throws: ``DomainError/storedBytesExceeded``.
+    /// - Throws: ``DomainError/storedBytesExceeded(index:)``.
     package func addBody(
         _ publicId: String, app: AppID, place: BodyLocation.Place, length: Int64, digest: String?,
         mediaType: String?, isComplete: Bool, expectedLength: Int64? = nil, limit: Int64, at now: Timestamp,
@@ -166,7 +166,7 @@ extension Store {
             "UPDATE app SET stored_bytes = max(0, stored_bytes + ?2) WHERE id = ?1 RETURNING stored_bytes",
             app.rawValue, bytes
         ) { $0.integer(0) }
-        if let stored, bytes > 0, stored > limit { throw DomainError.storedBytesExceeded }
+        if let stored, bytes > 0, stored > limit { throw DomainError.storedBytesExceeded(index: nil) }
     }
 
     /// Notes a file for removal, so that a crash before the removal leaves no orphan.

@@ -223,7 +223,7 @@ extension Store {
                     continue
                 }
                 var result = TaskResult(progress: try self.progress(of: live))
-                result.error = TaskError(.timedOut, failingURL: result.progress.currentURL)
+                result.error = TaskError(.timedOut)
                 if live.stage == .active { transaction.aftermath.transfersToStop.append(id) }
                 try self.complete(live, .failed, result, content: nil, transaction)
             }

@@ -55,11 +55,12 @@ extension Store {
     }
 
     private func expireContent(of task: Int64, _ transaction: Transaction) throws {
-        let file = try transaction.db.first(
-            "SELECT file FROM content WHERE task = ?1 AND expired = 0", task
-        ) { $0.textOrNil(0) }
-        try transaction.db.execute(
-            "UPDATE content SET expired = 1, bytes = NULL, file = NULL WHERE task = ?1 AND expired = 0", task)
-        if let path = file ?? nil { try discard(path, transaction) }
+        let kept = try transaction.db.first(
+            "SELECT file, length, session FROM content WHERE task = ?1 AND expired = 0", task
+        ) { ($0.textOrNil(0), $0.integer(1), SessionID($0.integer(2))) }
+        guard let (file, length, session) = kept else { return }
+        try transaction.db.execute("UPDATE content SET expired = 1, bytes = NULL, file = NULL WHERE task = ?1", task)
+        transaction.addStored(-length, app: try transaction.session(session).app)
+        if let file { try discard(file, transaction) }
     }
 }

@@ -139,8 +139,13 @@ extension Store {
             try discard(Self.partialFile(live.id), transaction)
             if let file = try progress(of: live).adoptedFile { try discard(file, transaction) }
         }
-        let file = try db.first("DELETE FROM content WHERE task = ?1 RETURNING file", id) { $0.textOrNil(0) }
-        if let path = file ?? nil { try discard(path, transaction) }
+        let content = try db.first(
+            "DELETE FROM content WHERE task = ?1 RETURNING file, iif(expired, 0, length), session", id
+        ) { ($0.textOrNil(0), $0.integer(1), SessionID($0.integer(2))) }
+        if let (file, length, session) = content {
+            if length > 0 { transaction.addStored(-length, app: try transaction.session(session).app) }
+            if let file { try discard(file, transaction) }
+        }
         try db.execute("DELETE FROM question WHERE task = ?1", id)
         try db.execute("DELETE FROM task WHERE id = ?1", id)
     }

@@ -122,6 +122,10 @@ extension Store {
         let now = transaction.now
         let session = try transaction.session(live.session)
         var result = result
+        if let error = result.error, error.failingURL == nil {
+            result.error?.failingURL =
+                try result.progress.currentURL ?? readTask(live.id, db)?.specification.request.url
+        }
         result.contentLength = content?.length
         result.contentDigest = content?.digest
         if live.kind == .download, content != nil {
@@ -170,6 +174,7 @@ extension Store {
         case .file(let path): file = path
         case .moved: isExpired = true
         }
+        if !isExpired { transaction.addStored(content.length, app: try transaction.session(live.session).app) }
         try transaction.db.execute(
             """
             INSERT INTO content (task, session, seq, length, algorithm, digest, bytes, file, expires_at, expired) \

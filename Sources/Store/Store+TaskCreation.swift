@@ -6,27 +6,34 @@ extension Store {
     /// Creates all tasks or none, in one commit. Costs one row in `task` and `live` for each.
     ///
     /// - Throws: ``DomainError/sessionInvalidated``, ``DomainError/clientTaskConflict(index:)``,
-    ///   ``DomainError/tooManyTasks(limit:)``, ``DomainError/bodyNotFound(index:)``.
+    ///   ``DomainError/tooManyTasks(limit:index:)``, ``DomainError/storedBytesExceeded(index:)``,
+    ///   ``DomainError/bodyNotFound(index:)``.
     package func createTasks(
-        _ tasks: [NewTask], in id: SessionID, limit: Int64, at now: Timestamp,
+        _ tasks: [NewTask], in id: SessionID, limit: Int64, storedLimit: Int64 = .max, at now: Timestamp,
         recording: Recording<[CreatedTask]>? = nil
     ) async throws -> ([CreatedTask], Aftermath) {
         try await transact(at: now) { [documents] transaction in
             let session = try transaction.session(id)
             guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
-            let unfinished =
+            var (unfinished, stored) =
                 try transaction.db.first(
-                    "SELECT unfinished_tasks FROM app WHERE id = ?1", session.app.rawValue
-                ) { $0.integer(0) } ?? 0
-            var room = limit - unfinished
+                    "SELECT unfinished_tasks, stored_bytes FROM app WHERE id = ?1", session.app.rawValue
+                ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
             var lanes: [String: Int64] = [:]
             var created: [CreatedTask] = []
             created.reserveCapacity(tasks.count)
             for (index, task) in tasks.enumerated() {
                 let item = try self.create(task, index: index, in: session, lanes: &lanes, transaction)
-                if !item.isExisting { room -= 1 }
-                if room < 0 { throw DomainError.tooManyTasks(limit: limit) }
                 created.append(item)
+                guard !item.isExisting else { continue }
+                unfinished += 1
+                stored += task.body?.bytesToStore ?? 0
+                if unfinished > limit {
+                    throw DomainError.tooManyTasks(limit: limit, index: index)
+                }
+                // What a download will bring is not known yet: it needs some room, no more can be said.
+                let wanted = task.specification.bringsContent ? stored + 1 : stored
+                if wanted > storedLimit { throw DomainError.storedBytesExceeded(index: index) }
             }
             try recording?.record(created, documents, now, transaction.db)
             return created

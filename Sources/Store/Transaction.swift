@@ -81,7 +81,7 @@ final class Transaction {
 
     func addUnfinished(_ count: Int64, app: AppID) { unfinishedOfApps[app, default: 0] += count }
 
-    /// Counts bytes of bodies that came or went.
+    /// Counts bytes of bodies and contents that came or went.
     func addStored(_ count: Int64, app: AppID) { storedOfApps[app, default: 0] += count }
 
     func wake(at time: Timestamp) { aftermath.wakeAt = min(aftermath.wakeAt ?? time, time) }

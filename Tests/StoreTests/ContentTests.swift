@@ -46,11 +46,14 @@ struct ContentTests {
         try await fixture.settle(
             Settlement(task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), file)))
         #expect(try await fixture.store.content(of: task.id).place == .file("contents/01/1"))
+        #expect(try await fixture.store.app(session.app).storedBytes == 100_000)
+        try await expectSoundLedger(fixture)
         #expect(try await fixture.store.isNeeded(file: "contents/01/1"))
         #expect(
             try await fixture.store.claimContent(of: task.id, at: fixture.now).filesToRemove == ["contents/01/1"])
         #expect(try await fixture.store.claimContent(of: task.id, at: fixture.now).filesToRemove.isEmpty)
         #expect(try await !fixture.store.isNeeded(file: "contents/01/1"))
+        try await expectSoundLedger(fixture)
         let unknown = try await fixture.create(fixture.download(), in: session)
         await #expect(throws: DomainError.notFound) {
             try await fixture.store.claimContent(of: unknown.id, at: fixture.now)
@@ -115,7 +118,7 @@ struct BodyTests {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await add(fixture, session.app, "body_1", length: 90, limit: 100)
-        await #expect(throws: DomainError.storedBytesExceeded) {
+        await #expect(throws: DomainError.storedBytesExceeded(index: nil)) {
             try await add(fixture, session.app, "body_2", length: 11, limit: 100)
         }
         #expect(try await fixture.store.app(session.app).storedBytes == 90)

@@ -65,7 +65,9 @@ struct Ledger {
         ) { "app \($0.integer(0)) unfinished: \($0.integer(1)), counted \($0.integer(2))" }
             + db.all(
                 """
-                SELECT a.id, a.stored_bytes, (SELECT ifnull(sum(length), 0) FROM body WHERE app = a.id) AS n \
+                SELECT a.id, a.stored_bytes, (SELECT ifnull(sum(length), 0) FROM body WHERE app = a.id) \
+                + (SELECT ifnull(sum(c.length), 0) FROM content c JOIN session s ON s.id = c.session \
+                WHERE s.app = a.id AND c.expired = 0) AS n \
                 FROM app a WHERE a.stored_bytes <> n
                 """
             ) { "app \($0.integer(0)) stored bytes: \($0.integer(1)), counted \($0.integer(2))" }

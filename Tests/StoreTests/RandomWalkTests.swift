@@ -61,7 +61,7 @@ private struct Walk {
 
     /// One step. What the state does not allow is refused and must change nothing.
     mutating func step() async throws -> String {
-        let kind = number(0..<17)
+        let kind = number(0..<18)
         do {
             try await perform(kind)
             return "\(kind)"
@@ -90,6 +90,7 @@ private struct Walk {
             _ = try await store.expireContents(at: fixture.now, limit: 100)
             _ = try await store.sweep(at: fixture.now, limit: 20)
         case 15: try await acknowledge()
+        case 16: if let task = try await task() { _ = try await store.claimContent(of: task, at: fixture.now) }
         default: try await renew()
         }
     }

@@ -43,7 +43,7 @@ struct ResumeDataTests {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
-        await #expect(throws: DomainError.tooManyTasks(limit: 0)) {
+        await #expect(throws: DomainError.tooManyTasks(limit: 0, index: 0)) {
             try await fixture.create([continued(fixture)], in: session, limit: 0)
         }
         try await fixture.create([continued(fixture)], in: session)

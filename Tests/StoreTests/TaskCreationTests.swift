@@ -57,7 +57,7 @@ struct TaskCreationTests {
         let tasks = (0..<3).map { number in fixture.download { $0.clientTaskId = "c\(number)" } }
         try await fixture.create(tasks, in: session, limit: 3)
         #expect(try await fixture.create(tasks, in: session, limit: 3).allSatisfy(\.isExisting))
-        await #expect(throws: DomainError.tooManyTasks(limit: 4)) {
+        await #expect(throws: DomainError.tooManyTasks(limit: 4, index: 1)) {
             try await fixture.create([fixture.download(), fixture.download()], in: session, limit: 4)
         }
         #expect(try await fixture.store.app(session.app).unfinishedTasks == 3)

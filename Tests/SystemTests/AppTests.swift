@@ -224,10 +224,50 @@ import Testing
         let batch = try await app.post("/v1/sessions/s/tasks/batch", ["tasks": [task]])
         expectProblem(batch, 429, "too-many-tasks")
         #expect(try await app.get("/v1/app").json["usage"]["tasks"] == 2)
+        try await linesGetTheirOwnAnswers(scene, app)
         expect(try await app.post("/v1/sessions/s/tasks/1/cancel"), 202)
         try await eventually("there is room again") {
             try await app.post("/v1/sessions/s/tasks", task).status == 201
         }
+    }
+
+    /// With one place left, of lines the first new one gets it; known ones get their task, broken ones their problem.
+    private func linesGetTheirOwnAnswers(_ scene: Scene, _ app: APIClient) async throws {
+        expect(try await app.post("/v1/sessions/s/tasks/2/cancel"), 202)
+        try await eventually("there is one place") { try await app.get("/v1/app").json["usage"]["tasks"] == 1 }
+        func line(_ client: String) -> String {
+            scene.downloadOf("/a", ["state": "suspended", "clientTaskId": .string(client)]).description
+        }
+        let lines = ["{", line("a"), line("b"), line("a"), line("c"), "{}", line("b")]
+        let headers = [("Content-Type", "application/x-ndjson")]
+        let answer = try await app.send(
+            "POST", "/v1/sessions/s/tasks", headers: headers, body: Array(lines.joined(separator: "\n").utf8))
+        let results = try answer.text.split(separator: "\n").map { try JSON(parsing: String($0)) }
+        #expect(results.map { $0["status"].int } == [400, 201, 429, 200, 429, 422, 429], "\(answer.text)")
+        #expect(results.map { $0["clientTaskId"].string } == [nil, "a", "b", "a", "c", nil, "b"], "\(answer.text)")
+        #expect(results[2]["problem"]["code"] == "too-many-tasks", "\(answer.text)")
+        expect(try await app.post("/v1/sessions/s/tasks/3/cancel"), 202)
+        expect(try await app.post("/v1/sessions/s/tasks", scene.downloadOf("/a", ["state": "suspended"])), 201)
+    }
+
+    @Test func `contents count as stored bytes until they are claimed`() async throws {
+        let scene = try await Scene()
+        let app = try client(scene, try await makeApp(scene, "small", ["limits": ["storedBytes": 100_000]]))
+        expect(try await app.put("/v1/sessions/s"), 201)
+        scene.origin.serve("/a", .generated(seed: 1, length: 100_000))
+        let task = scene.downloadOf("/a")
+        func stored() async throws -> JSON { try await app.get("/v1/app").json["usage"]["storedBytes"] }
+        expect(try await app.post("/v1/sessions/s/tasks", task), 201)
+        try await eventually("it completes") {
+            try await app.get("/v1/sessions/s/tasks/1?wait=5").json["state"] == "completed"
+        }
+        #expect(try await stored() == 100_000)
+        expectProblem(try await app.post("/v1/sessions/s/tasks", task), 507, "insufficient-storage")
+        expectProblem(try await app.send("POST", "/v1/bodies", body: [1]), 507, "insufficient-storage")
+        expect(try await app.get("/v1/sessions/s/tasks/1/content"), 200)
+        expect(try await app.post("/v1/sessions/s/tasks/1/content/claim"), 200)
+        #expect(try await stored() == 0)
+        expect(try await app.post("/v1/sessions/s/tasks", task), 201)
     }
 }
 

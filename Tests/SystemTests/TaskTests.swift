@@ -91,13 +91,16 @@ import Testing
             #expect(task["outcome"] == "cancelled", "\(task)")
             #expect(task["error"]["domain"] == "NSURLErrorDomain" && task["error"]["code"] == -999, "\(task)")
             #expect(task["error"]["name"] == "cancelled")
+            #expect(task["error"]["failingURL"].string == scene.origin.url("/a"), "\(task)")
             #expect([202, 409].contains(try await scene.api.post("\(tasks)/\(number)/cancel").status))
             expectProblem(try await scene.content(number), 404, "not-found")
         }
         try await eventually("the transfer ends") { gate.waiting == 0 }
         let events = try await scene.events()
         expectSound(events)
-        #expect(completions(events).count == 2)
+        let ends = completions(events)
+        #expect(ends.count == 2)
+        for end in ends.values { #expect(end["error"]["failingURL"].string == scene.origin.url("/a"), "\(end)") }
     }
 
     @Test func `a batch is made whole or not at all`() async throws {
@@ -396,7 +399,10 @@ import Testing
         for url in [
             "", "a", "/a", "//a.example/b", "a.example/x", "file:///etc/passwd", "ftp://a.example/", "gopher://a/",
             "http://", "http:///x", "http://a.example:99999/", "http://a.example/\r\nX: y", "http://a b/",
-            "http://127.0.0.1\\@a.example/", "http://a.example/" + String(repeating: "a", count: 8192),
+            "http://127.0.0.1\\@a.example/", "http://a.example/\u{0}", "http://a\u{0}.example/",
+            "http://a.example/\u{7F}",
+            "http://a.example/\u{1}?b", "http://a%00.example/",
+            "http://a.example/" + String(repeating: "a", count: 8192),
         ] {
             let answer = try await scene.api.post(tasks, ["kind": "download", "request": ["url": .string(url)]])
             expectProblem(answer, 422, "invalid-value", pointer: "/request/url")

@@ -68,13 +68,16 @@ struct TaskLines {
         }
     }
 
-    /// Creates the tasks of a group; a line that is refused leaves the group, and the others are tried again.
+    /// Creates the tasks of a group; a line that is refused leaves the group, and the others are tried again. Where a
+    /// limit ends the room, those before are created first, so that trying the others costs little.
     private func commit(_ group: inout [Line], _ results: inout JSONLines) async throws {
         guard !group.isEmpty else { return }
+        var count = Int.max
         while true {
-            let open = group.indices.filter { group[$0].result == nil }
+            let open = Array(group.indices.filter { group[$0].result == nil }.prefix(count))
             let orders = open.compactMap { group[$0].order }
             guard !orders.isEmpty else { break }
+            count = .max
             do {
                 let created = try await call.service.createTasks(orders, in: session, recording: nil)
                 for (index, item) in zip(open, created) {
@@ -82,9 +85,9 @@ struct TaskLines {
                         taskIdentifier: item.task.number, clientTaskId: item.task.specification.clientTaskId,
                         existing: item.isExisting)
                 }
-                break
             } catch {
-                refuse(error, open, &group)
+                let index = refuse(error, open, &group)
+                if let index, index > 0, Failure(error).isFull { count = index }
             }
         }
         for line in group { if let result = line.result { results.append(result) } }
@@ -92,14 +95,17 @@ struct TaskLines {
     }
 
     /// Notes a failure at the line that it names, or at all lines where it names none.
-    private func refuse(_ error: any Error, _ open: [Int], _ group: inout [Line]) {
-        let failing = Failure(error).orderIndex.flatMap { open.indices.contains($0) ? [open[$0]] : nil } ?? open
-        for index in failing {
+    ///
+    /// - Returns: Which of the open lines it named.
+    private func refuse(_ error: any Error, _ open: [Int], _ group: inout [Line]) -> Int? {
+        let named = Failure(error).orderIndex.flatMap { open.indices.contains($0) ? $0 : nil }
+        for index in named.map({ [open[$0]] }) ?? open {
             let places = OrderPlaces(body: { [pointer = group[index].bodyPointer] _ in pointer })
             group[index].result = LineResult(
                 problem: call.server.problem(for: error, of: call.request, places),
                 clientTaskId: group[index].order?.specification.clientTaskId)
         }
+        return named
     }
 
     private func told(_ error: JSONError) -> Problem { Problem(error, instance: call.request.path) }

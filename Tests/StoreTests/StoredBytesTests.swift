@@ -1,0 +1,97 @@
+import Core
+import SQLite
+import Testing
+
+@testable import Store
+
+/// What an app keeps here: bodies, and the contents of its finished tasks.
+struct StoredBytesTests {
+    private func contents(
+        _ fixture: StoreFixture, _ session: SessionRecord, _ place: NewContent.Place, length: Int64
+    ) async throws -> TaskID {
+        let task = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.claim()
+        let content = NewContent(
+            place: place, length: length, digest: ContentDigest(algorithm: .sha256, value: "00"))
+        try await fixture.settle(
+            Settlement(task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), content)))
+        return task.id
+    }
+
+    private func stored(_ fixture: StoreFixture, _ session: SessionRecord) async throws -> Int64 {
+        try await expectSoundLedger(fixture)
+        return try await fixture.store.app(session.app).storedBytes
+    }
+
+    @Test
+    func `a content counts from its settlement until it is claimed, expires or goes with its session`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let claimed = try await contents(fixture, session, .file("contents/01/1"), length: 100_000)
+        _ = try await contents(fixture, session, .bytes([1, 2, 3]), length: 3)
+        #expect(try await stored(fixture, session) == 100_003)
+        for _ in 1...2 { _ = try await fixture.store.claimContent(of: claimed, at: fixture.now) }
+        #expect(try await stored(fixture, session) == 3)
+        fixture.advance(.seconds(30 * 24 * 3600))
+        _ = try await fixture.store.expireContents(at: fixture.now, limit: 100)
+        #expect(try await stored(fixture, session) == 0)
+
+        let other = try await fixture.makeSession("other", app: session.app)
+        _ = try await contents(fixture, other, .file("contents/02/2"), length: 500)
+        #expect(try await stored(fixture, session) == 500)
+        _ = try await fixture.store.forgetSession(other.id, at: fixture.now)
+        #expect(try await stored(fixture, session) == 500)
+        while try await fixture.store.sweep(at: fixture.now, limit: 100).hasMore {}
+        for _ in 1...3 { _ = try await fixture.store.sweep(at: fixture.now, limit: 100) }
+        #expect(try await stored(fixture, session) == 0)
+    }
+
+    @Test
+    func `what was moved to its destination does not count`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        _ = try await contents(fixture, session, .moved, length: 100_000)
+        #expect(try await stored(fixture, session) == 0)
+    }
+
+    @Test
+    func `an app without room gets no new tasks, those it has still end`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let waiting = try await fixture.create(fixture.download { $0.clientTaskId = "c" }, in: session)
+        func create(_ tasks: [NewTask]) async throws {
+            _ = try await fixture.store.createTasks(
+                tasks, in: session.id, limit: .max, storedLimit: 10, at: fixture.now)
+        }
+        try await create([
+            fixture.download(body: .bytes([UInt8](repeating: 0, count: 9), mediaType: nil, publicId: "b"))
+        ])
+        #expect(try await stored(fixture, session) == 9)
+        let two = fixture.download(body: .bytes([1, 2], mediaType: nil, publicId: "c")) { $0.kind = .upload }
+        await #expect(throws: DomainError.storedBytesExceeded(index: 1)) {
+            try await create([fixture.download(), two])
+        }
+        _ = try await fixture.claim()
+        try await fixture.settle(fixture.completion(waiting.id))
+        #expect(try await stored(fixture, session) == 16)
+        await #expect(throws: DomainError.storedBytesExceeded(index: 0)) { try await create([fixture.download()]) }
+        // A task that exists already is told in any case.
+        try await create([fixture.download { $0.clientTaskId = "c" }])
+    }
+
+    @Test
+    func `contents of a database from before they counted are counted when it is opened`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let claimed = try await contents(fixture, session, .file("contents/01/1"), length: 100_000)
+        _ = try await contents(fixture, session, .file("contents/01/2"), length: 7)
+        _ = try await fixture.store.claimContent(of: claimed, at: fixture.now)
+        try await fixture.store.database.write { db in
+            try db.execute("UPDATE app SET stored_bytes = 0")
+            try db.execute("PRAGMA user_version = 1")
+        }
+        fixture.store.close()
+        let again = try StoreFixture(folder: fixture.folder)
+        #expect(try await stored(again, session) == 7)
+    }
+}
