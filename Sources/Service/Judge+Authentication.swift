@@ -65,6 +65,16 @@ extension Judge {
     }
 }
 
+extension ExchangeResult {
+    /// Whether it is of the kind that becomes a question.
+    var mayAsk: Bool {
+        if case .failed(let fault) = outcome {
+            return fault.isTrustFailure || [.clientCertificateRequired, .proxyAuthenticationRequired].contains(fault)
+        }
+        return head?.status == 401 || head?.status == 407
+    }
+}
+
 extension ProtectionSpace {
     /// Whether a credential kept for this is what a challenge asks for. Without a realm it is for all of them.
     fileprivate func answers(_ challenge: Challenge) -> Bool {

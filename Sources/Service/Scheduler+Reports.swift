@@ -59,7 +59,7 @@ extension Scheduler {
         guard let id = tasksOfExchanges.removeValue(forKey: exchange), let transfer = transfers[id] else { return }
         noteCookies(of: transfer, result)
         noteSilence(of: transfer, result)
-        let canAsk = await canAsk(transfer)
+        let canAsk = await canAsk(transfer, result)
         var judge = Judge(
             transfer, result, at: clock.now, jitter: Double.random(in: 0..<1), canAsk: canAsk)
         let judgement = judge.judge()

@@ -72,11 +72,20 @@ extension Scheduler {
         return configuration
     }
 
-    func canAsk(_ transfer: Transfer) async -> Bool {
+    /// Whether somebody can answer what the end of a transfer asks, if it asks at all: a client with a stream, a wait or
+    /// a lease, or an app with a webhook.
+    func canAsk(_ transfer: Transfer, _ result: ExchangeResult) async -> Bool {
+        guard result.mayAsk, transfer.configuration.authenticationChallenges == .ask else { return false }
         if outlet.isAttached(transfer.task.session) { return true }
-        if let known = webhooks[transfer.task.app] { return known }
-        let hasWebhook = (try? await store.app(transfer.task.app).webhook.url) != nil
-        webhooks[transfer.task.app] = hasWebhook
+        if await hasWebhook(transfer.task.app) { return true }
+        let session = try? await store.session(transfer.task.session)
+        return session?.attachment?.isHeld(at: clock.now) ?? false
+    }
+
+    private func hasWebhook(_ app: AppID) async -> Bool {
+        if let known = webhooks[app] { return known }
+        let hasWebhook = (try? await store.app(app).webhook.url) != nil
+        webhooks[app] = hasWebhook
         return hasWebhook
     }
 

@@ -79,6 +79,18 @@ import Testing
         }
     }
 
+    @Test func `a client with a lease is asked without a webhook`() async throws {
+        let scene = try await Scene()
+        expect(try await scene.api.post("/v1/sessions/s/attachment", ["ttl": 60]), 201)
+        scene.origin.serve("/a", .text("content"), always: Self.guarded)
+        let number = try await scene.download("/a")
+        let question = try await openQuestion(scene)
+        expect(
+            try await answer(scene, question, ["disposition": "useCredential", "credential": Self.credential]), 200)
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded", "\(task)")
+    }
+
     @Test func `when nobody can answer, the 401 is the response`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("content"), always: Self.basic)
