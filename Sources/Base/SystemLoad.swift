@@ -1,13 +1,76 @@
 import Glibc
 
-/// How busy the machine is.
-package enum SystemLoad {
-    /// The load average of the last minute for each processor, or nil where the kernel does not tell.
+/// How busy the machine is: how long work waits, compared with how long it goes on.
+///
+/// 0 means that nothing waits, 1 that work waits half of the time, 2 two thirds of it. It comes from the kernel's
+/// pressure figures (PSI) of processors, disks and memory, those of the machine and those of the control group that the
+/// service runs in, of which the worst counts: a container may be throttled on a machine that has nothing to do. A kernel
+/// without them has the load average for each processor, which is 1 where the processors just suffice.
+package struct SystemLoad: Sendable {
+    /// Where `proc` and `sys` are; another folder for tests.
+    private let root: String
+
+    package init(root: String = "") { self.root = root }
+
+    /// The load of the last minute, or nil where the kernel does not tell.
+    package func current() -> Double? {
+        let folders = ["/proc/pressure/"] + [controlGroup].compactMap { $0 }
+        let shares = folders.flatMap { folder in
+            ["cpu", "io", "memory"].compactMap { name in
+                read(folder.hasSuffix("/") ? folder + name : "\(folder)/\(name).pressure").flatMap(Pressure.share)
+            }
+        }
+        return shares.max().map(Pressure.load) ?? Self.averagePerProcessor()
+    }
+
+    /// The folder of the service's control group (version 2).
+    private var controlGroup: String? {
+        read("/proc/self/cgroup").flatMap(Pressure.controlGroup).map { "/sys/fs/cgroup" + ($0 == "/" ? "" : $0) }
+    }
+
+    /// A small file as text; nil where there is none. Pressure files exist, and cannot be read, where PSI is off.
+    private func read(_ path: String) -> String? {
+        let descriptor = open(root + path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        let bytes = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
+            count = max(0, Glibc.read(descriptor, buffer.baseAddress, buffer.count))
+        }
+        return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The load average of the last minute for each processor.
     ///
     /// The corresponding C function is `getloadavg`.
-    package static func perProcessor() -> Double? {
+    static func averagePerProcessor() -> Double? {
         var averages = [0.0]
         guard getloadavg(&averages, 1) == 1 else { return nil }
         return averages[0] / Double(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+    }
+}
+
+/// The kernel's pressure stall information, as its files have it (`Documentation/accounting/psi.rst`).
+enum Pressure {
+    /// The share of the last minute in which some work waited, 0…1: `avg60` of the line `some`.
+    static func share(_ text: String) -> Double? {
+        for line in text.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            guard words.first == "some" else { continue }
+            let average = words.first { $0.hasPrefix("avg60=") }
+            guard let percent = average.flatMap({ Double($0.dropFirst("avg60=".count)) }), (0...100).contains(percent)
+            else { return nil }
+            return percent / 100
+        }
+        return nil
+    }
+
+    /// How long work waits for each moment that it does not.
+    static func load(_ share: Double) -> Double { share / max(1 - share, 0.0001) }
+
+    /// The path of the process's group in the unified hierarchy, from `/proc/self/cgroup`.
+    static func controlGroup(_ text: String) -> String? {
+        let line = text.split(separator: "\n").first { $0.hasPrefix("0::/") }
+        // A group outside of the container's view begins with `/..`, and has no file here.
+        return line.map { String($0.dropFirst(3)) }.flatMap { $0.contains("/..") ? nil : $0 }
     }
 }

@@ -18,7 +18,7 @@ package struct Conditions: Hashable, Sendable, Codable {
 
     package var network = Network()
     package var power = Power()
-    /// The load average per processor up to which discretionary work runs; nil for any.
+    /// The load up to which discretionary work runs; nil for any. How long work waits, compared with how long it goes on.
     package var maximumLoad: Double?
     /// When discretionary work may run; none means always.
     package var windows: [ServiceWindow] = []
@@ -92,7 +92,7 @@ package struct Conditions: Hashable, Sendable, Codable {
     /// A discretionary one demands everything for the first quarter of its resource timeout, then waives power, then
     /// expense, and in the last quarter wants reachability alone. What the session itself forbids is never waived.
     ///
-    /// - Parameter load: The load average per processor, where it is known.
+    /// - Parameter load: How busy the machine is, where that is known.
     package func judge(_ demand: Demand, load: Double?, at now: Timestamp) -> Verdict {
         var reasons: [WaitingReason] = []
         func wait(_ kind: WaitingReason.Kind, _ detail: String, until: Timestamp? = nil) {

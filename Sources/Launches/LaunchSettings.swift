@@ -1,3 +1,4 @@
+import Base
 package import Core
 
 /// What the operator decides about webhooks.
@@ -14,6 +15,8 @@ package struct LaunchSettings: Sendable {
     /// Attempts under way at once.
     package var maximumInFlight = 64
     package var maximumInFlightPerWebhook = 4
+    /// How busy the machine is, where that is known.
+    package var load: @Sendable () -> Double? = { SystemLoad().current() }
 
     package init(publicURL: String, version: String, egress: EgressPolicy, allowsHTTP: Bool) {
         self.publicURL = publicURL

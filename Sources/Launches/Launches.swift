@@ -14,6 +14,7 @@ package final class Launches: Sendable {
     private let meters: LaunchMeters
     private let sender: LaunchSender
     private let refresh: RefreshLoop
+    private let load: @Sendable () -> Double?
     private let clock: Clock
     private let startedAt: Timestamp
     private let log: Log
@@ -31,6 +32,7 @@ package final class Launches: Sendable {
     ) throws {
         self.store = store
         self.clock = clock
+        load = settings.load
         startedAt = clock.time
         self.log = log
         urls = PublicURLs(base: settings.publicURL)
@@ -52,7 +54,7 @@ package final class Launches: Sendable {
             store: store, settings: settings, client: client, payload: payload, meters: meters, bell: bell,
             clock: clock, log: log, carryOut: carryOutAndRing)
         refresh = RefreshLoop(
-            store: store, bell: refreshBell, clock: clock, log: log, carryOut: carryOutAndRing)
+            store: store, bell: refreshBell, clock: clock, log: log, load: settings.load, carryOut: carryOutAndRing)
     }
 
     /// Runs until it is cancelled: puts in order what the last run left, then sends and fetches.
@@ -126,7 +128,17 @@ package final class Launches: Sendable {
 
     // MARK: Background refresh
 
-    package func refresh(of app: AppID) async throws -> RefreshOverview { try await store.refresh(of: app) }
+    /// Background refresh of an app as it stands; what a fetch that is due waits for is said by name.
+    package func refresh(of app: AppID) async throws -> RefreshOverview {
+        var overview = try await store.refresh(of: app)
+        let now = clock.time
+        guard let next = overview.nextFetchAt, next <= now else { return overview }
+        let verdict = try await store.conditions().conditions.judge(.fetch, load: load(), at: now)
+        if case .wait(let reasons) = verdict {
+            overview.why = "It is due. " + reasons.map(\.detail).joined(separator: " ")
+        }
+        return overview
+    }
 
     package func setRefreshInterval(
         _ interval: BackgroundRefresh.Interval, of app: AppID

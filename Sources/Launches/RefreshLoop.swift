@@ -1,6 +1,5 @@
 import Base
 import Core
-import Glibc
 import Store
 
 /// Begins fetches when they are due and conditions are good.
@@ -9,6 +8,8 @@ struct RefreshLoop: Sendable {
     let bell: Doorbell
     let clock: Clock
     let log: Log
+    /// How busy the machine is, where that is known.
+    let load: @Sendable () -> Double?
     let carryOut: @Sendable (Aftermath) -> Void
 
     /// The longest wait: conditions may change without anybody ringing.
@@ -33,19 +34,12 @@ struct RefreshLoop: Sendable {
         let now = clock.time
         guard let next = try await store.nextFetchTime() else { return Self.longestWait }
         guard next <= now else { return min((next - now).milliseconds, Self.longestWait) }
-        let verdict = try await store.conditions().conditions.judge(.fetch, load: Self.load(), at: now)
+        let verdict = try await store.conditions().conditions.judge(.fetch, load: load(), at: now)
         if case .wait = verdict {
             let until = verdict.until.map { max(0, ($0 - now).milliseconds) } ?? Self.longestWait
             return min(max(until, 1000), Self.longestWait)
         }
         carryOut(try await store.beginDueFetches(at: now, limit: Self.fetchesInTurn))
         return 0
-    }
-
-    /// The load average of the last minute per processor. The corresponding C function is `getloadavg`.
-    private static func load() -> Double? {
-        var average = 0.0
-        guard getloadavg(&average, 1) == 1 else { return nil }
-        return average / Double(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
     }
 }

@@ -20,6 +20,9 @@ package final class CurrentConditions: Sendable {
 
     package var conditions: Conditions { state.withLock { $0.conditions } }
 
+    /// How busy the machine was when it was looked at last; nil where the kernel does not tell.
+    package var load: Double? { state.withLock { $0.load } }
+
     package var refreshStatus: BackgroundRefreshStatus { state.withLock { $0.refreshStatus } }
 
     func set(_ conditions: Conditions, _ refreshStatus: BackgroundRefreshStatus) {
@@ -32,7 +35,7 @@ package final class CurrentConditions: Sendable {
         }
     }
 
-    /// Notes the load average per processor.
+    /// Notes how busy the machine is.
     ///
     /// - Returns: Whether it has come to the other side of the operator's limit, so that transfers start or stop.
     func note(load: Double?) -> Bool {

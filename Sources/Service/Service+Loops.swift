@@ -60,7 +60,7 @@ extension Service {
             let couldWrite = gauge.hasRoom
             try await measureDisk()
             if gauge.hasRoom && !couldWrite { inbox.tell(.queued) }
-            if conditions.note(load: Self.load()) { inbox.tell(.queued) }
+            if conditions.note(load: settings.load()) { inbox.tell(.queued) }
             let now = clock.now
             let contents = try await store.expireContents(at: now, limit: 500)
             if contents.unacknowledged > 0 {
@@ -112,7 +112,6 @@ extension Service {
         }
     }
 
-    private static func load() -> Double? { SystemLoad.perProcessor() }
 }
 
 extension DiskQueue {

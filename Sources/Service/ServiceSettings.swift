@@ -1,3 +1,4 @@
+import Base
 package import Core
 
 /// What the operator decides about transfers and storage.
@@ -22,6 +23,8 @@ package struct ServiceSettings: Sendable {
     package var questionDeadline = Duration.seconds(24 * 3600)
     /// How long a session counts as attached after its client left.
     package var detachGrace = Duration.seconds(5)
+    /// How busy the machine is, where that is known.
+    package var load: @Sendable () -> Double? = { SystemLoad().current() }
 
     package init(dataFolder: String, version: String, egress: EgressPolicy) {
         self.dataFolder = dataFolder
