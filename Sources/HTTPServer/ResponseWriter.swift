@@ -1,5 +1,6 @@
 import Base
 import CMicroHTTPD
+import Glibc
 
 /// The body of a streamed answer, written as it is made. One writer.
 ///
@@ -16,6 +17,8 @@ package final class ResponseWriter: Sendable {
         var isEnded = false
         var isGone = false
         var isHeld = false
+        /// Whether libmicrohttpd's buffer may have memory since it was given back last.
+        var hasMemory = true
         var writer: CheckedContinuation<Void, any Error>?
 
         /// Resumes the connection when it waits for bytes. Under the lock, so that it resumes once.
@@ -89,6 +92,18 @@ package final class ResponseWriter: Sendable {
         return wasOpen
     }
 
+    /// Gives the memory of a buffer that is to be filled another day back to the system: an idle stream keeps none.
+    ///
+    /// The library fills all of it with zeros before it is handed out for the first time, and wants nothing of it back.
+    private static func giveBack(_ buffer: UnsafeMutableRawBufferPointer) {
+        guard let start = buffer.baseAddress else { return }
+        let page = UInt(sysconf(Int32(_SC_PAGESIZE)))
+        let first = (UInt(bitPattern: start) + page - 1) / page * page
+        let end = (UInt(bitPattern: start) + UInt(buffer.count)) / page * page
+        guard first < end, let pages = UnsafeMutableRawPointer(bitPattern: first) else { return }
+        madvise(pages, Int(end - first), MADV_DONTNEED)
+    }
+
     private func takeWriter() -> CheckedContinuation<Void, any Error>? {
         state.withLock { state in
             defer { state.writer = nil }
@@ -106,9 +121,12 @@ package final class ResponseWriter: Sendable {
             guard count > 0 else {
                 if state.isEnded { return (mhd_end_of_stream, nil) }
                 state.isHeld = true
+                if state.hasMemory { Self.giveBack(buffer) }
+                state.hasMemory = false
                 connection.suspend()
                 return (0, nil)
             }
+            state.hasMemory = true
             state.bytes.withUnsafeBytes {
                 buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[state.sent..<(state.sent + count)]))
             }
