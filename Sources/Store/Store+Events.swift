@@ -108,6 +108,8 @@ extension Store {
             "INSERT OR IGNORE INTO acknowledgement (session, through, at) VALUES (?1, ?2, ?3)",
             session.id.rawValue, seq, now.milliseconds)
         session.acknowledgedSeq = seq
+        // The completion that follows counts it up to 0: it is not idle, whether it acknowledges itself or page by page.
+        session.idleCompletions = -1
         session.revision += 1
         session.isChanged = true
     }

@@ -209,7 +209,6 @@ extension Store {
         let effects = try transaction.move(
             launch: id,
             isInline && isUnderWay ? .succeeded(completedInline: true, deadline: transaction.now) : .complete)
-        let acknowledgedBefore = session.acknowledgedSeq
         if effects.contains(.acknowledge) { try acknowledge(through: through, session, transaction) }
         guard effects.contains(.finishEvents) else { return }
         // An invalid session has told its last event already.
@@ -217,7 +216,7 @@ extension Store {
             try transaction.append(.didFinishEvents, to: session, data: Array(launchId.utf8))
         }
         if session.openLaunch == id { session.openLaunch = nil }
-        session.idleCompletions = session.acknowledgedSeq > acknowledgedBefore ? 0 : session.idleCompletions + 1
+        session.idleCompletions += 1
         session.launchNotBefore = transaction.now + LaunchRule.backoff(idleCompletions: session.idleCompletions)
         session.revision += 1
         session.isChanged = true

@@ -163,6 +163,7 @@ final class SessionEntry {
     var lastCompletionSeq: Int64
     var exhaustedSeq: Int64
     var openLaunch: Int64?
+    /// Completions in a row before which nothing was acknowledged; -1 once something was since the last one.
     var idleCompletions: Int
     var launchNotBefore: Timestamp
     var attachment: [UInt8]?

@@ -169,6 +169,20 @@ struct LaunchRuleTests {
     }
 
     @Test
+    func `who acknowledges page by page before completing is not made to wait`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        for _ in 0..<5 {
+            try await fixture.finished(session)
+            let launch = try #require(try await fixture.openLaunch(session), "the launch had to wait")
+            let last = try await fixture.refresh(session).lastEventSeq
+            _ = try await fixture.store.acknowledge(through: last, epoch: nil, in: session.id, at: fixture.now)
+            _ = try await fixture.store.completeLaunch(
+                launch, app: session.app, through: nil, epoch: nil, at: fixture.now)
+        }
+    }
+
+    @Test
     func `completions that acknowledge nothing make the next launch wait ever longer`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
