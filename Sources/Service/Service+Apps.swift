@@ -25,7 +25,6 @@ extension Service {
         let (app, aftermath) = try await store.changeApp(id, changes, ifRevision: revision, at: clock.now)
         outlet.handle(aftermath)
         inbox.tell(.appChanged(id))
-        if changes.backgroundRefreshStatus != nil { try await cancelDiscretionaryTasks(unlessAvailableTo: app) }
         return app
     }
 
@@ -53,15 +52,6 @@ extension Service {
         let app = try await changeApp(id, changes, ifRevision: nil)
         try await forEachSession(of: id) { self.relauncher.check($0.id, at: self.clock.now) }
         return app
-    }
-
-    /// Cancels an app's discretionary tasks where background refresh is not available to it, with Apple's reason 1.
-    func cancelDiscretionaryTasks(unlessAvailableTo app: AppRecord) async throws {
-        guard app.backgroundRefreshStatus.stricter(conditions.refreshStatus) != .available else { return }
-        try await forEachSession(of: app.id) { session in
-            guard session.configuration.isDiscretionary else { return }
-            _ = try await self.command(.cancel(reason: 1), TaskFilter(), in: session.id)
-        }
     }
 
     private func forEachSession(of app: AppID, _ body: (SessionRecord) async throws -> Void) async throws {

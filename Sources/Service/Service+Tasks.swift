@@ -36,7 +36,7 @@ extension Service {
 
     private func publishCreation(of created: [CreatedTask], in session: SessionID) {
         guard hub.hasStreams(session) else { return }
-        for item in created where !item.isExisting {
+        for item in created where !item.isExisting && item.task.state != .completed {
             let specification = item.task.specification
             hub.publish(
                 LiveEvent(

@@ -91,6 +91,10 @@ package final class Service: Sendable {
             cookies: cookies, meters: meters, clock: clock, log: log)
         let live = live
         metrics.gauge("urlsessiond_transfers_running", "Transfers under way.") { Double(live.count) }
+        let conditions = conditions
+        metrics.gauge("urlsessiond_load", "How long work on the machine waits, compared with how long it goes on.") {
+            conditions.load ?? .nan
+        }
         let gauge = gauge
         metrics.gauge("urlsessiond_free_bytes", "Free bytes of the data folder.") { Double(gauge.freeBytes) }
     }
@@ -109,6 +113,7 @@ package final class Service: Sendable {
             if access(partial, F_OK) != 0 { rename(folder.absolute(folder.content(task)), partial) }
             return try? OpenFile.open(partial, O_RDONLY).size()
         }
+        outlet.handle(try await store.cancelForbiddenTasks(at: clock.now))
         try await measureDisk()
         if recovered > 0 { log.info("interrupted transfers go back to the queue", ("tasks", recovered)) }
     }

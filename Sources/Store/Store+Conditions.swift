@@ -49,6 +49,30 @@ extension Store {
         } ?? DeclaredConditions()
     }
 
+    /// Whether a session is discretionary and its app has no background refresh.
+    func mayNotDefer(_ session: SessionEntry, _ db: Connection) throws -> Bool {
+        let isDiscretionary =
+            try db.first(
+                "SELECT 1 FROM lane WHERE session = ?1 AND conditions & 1 LIMIT 1", session.id.rawValue
+            ) { _ in true } ?? false
+        guard isDiscretionary, let app = try readApp(session.app, db) else { return false }
+        return app.backgroundRefreshStatus.stricter(try readConditions(db).refreshStatus) != .available
+    }
+
+    /// Cancels the discretionary tasks that a crash spared, between a commit that denied background refresh and the one
+    /// that followed. Once at start; a few rows for each app.
+    package func cancelForbiddenTasks(at now: Timestamp) async throws -> Aftermath {
+        let restricted = try await database.read { db -> [AppID] in
+            let common = try self.readConditions(db).refreshStatus
+            return try db.all("SELECT id FROM app ORDER BY id") { AppID($0.integer(0)) }.filter { id in
+                try self.readApp(id, db).map { $0.backgroundRefreshStatus.stricter(common) != .available } ?? false
+            }
+        }
+        var all = Aftermath()
+        for app in restricted { all.merge(try await cancelDiscretionaryTasks(of: app, at: now)) }
+        return all
+    }
+
     /// Cancels the discretionary tasks of an app whose background refresh was switched off (Apple's reason 1).
     func cancelDiscretionaryTasks(of app: AppID, at now: Timestamp) async throws -> Aftermath {
         var all = Aftermath()

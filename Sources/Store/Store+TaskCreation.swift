@@ -5,6 +5,9 @@ import SQLite
 extension Store {
     /// Creates all tasks or none, in one commit. Costs one row in `task` and `live` for each.
     ///
+    /// Discretionary ones of an app without background refresh are cancelled in the same breath, as they would have been
+    /// had they existed when it was denied: nobody would ever run them.
+    ///
     /// - Throws: ``DomainError/sessionInvalidated``, ``DomainError/clientTaskConflict(index:)``,
     ///   ``DomainError/tooManyTasks(limit:index:)``, ``DomainError/storedBytesExceeded(index:)``,
     ///   ``DomainError/bodyNotFound(index:)``.
@@ -34,6 +37,14 @@ extension Store {
                 // What a download will bring is not known yet: it needs some room, no more can be said.
                 let wanted = task.specification.bringsContent ? stored + 1 : stored
                 if wanted > storedLimit { throw DomainError.storedBytesExceeded(index: index) }
+            }
+            if try self.mayNotDefer(session, transaction.db) {
+                created = try created.map { item in
+                    guard !item.isExisting, let live = try transaction.live(item.task.id) else { return item }
+                    _ = try self.carryOut(.cancel(reason: 1), live, transaction)
+                    return CreatedTask(
+                        task: try self.readTask(item.task.id, transaction.db) ?? item.task, isExisting: false)
+                }
             }
             try recording?.record(created, documents, now, transaction.db)
             return created

@@ -71,6 +71,23 @@ import Testing
         }
     }
 
+    @Test func `a connection that fails twice is a failed fetch, within one deadline`() async throws {
+        let stage = try await Stage(answers: [.close])
+        try await stage.running { launches in
+            _ = try await launches.simulateFetch(of: stage.app)
+            try await eventually("a retry") { try await stage.onlyLaunch().attempts.count == 1 }
+            let deadline = try await stage.onlyLaunch().expiresAt
+            stage.advance(by: 6)
+            #expect(try await stage.waitForLaunch("exhausted").result == .failed)
+            #expect(stage.receiver.deliveries.count == 2)
+            #expect(try await stage.onlyLaunch().expiresAt == deadline)
+            let data = stage.receiver.deliveries[1].json["data"]
+            #expect(data["completionURL"].string?.hasPrefix("https://public.example/v1/launches/lnch_") == true)
+            stage.advance(by: 3600)
+            try await stays("no third", for: .milliseconds(200)) { stage.receiver.deliveries.count == 2 }
+        }
+    }
+
     @Test func `a fetch goes out after its interval, and waits for good conditions`() async throws {
         let stage = try await Stage(answers: [.json(["result": "newData"])])
         var conditions = Conditions()
@@ -83,7 +100,19 @@ import Testing
             stage.clock.advance(by: (next - stage.now).milliseconds)
             launches.refreshChanged()
             try await stays("no fetch", for: .milliseconds(200)) { stage.receiver.deliveries.isEmpty }
-            _ = try await stage.store.setConditions(Conditions(), .available, at: stage.now)
+            let why = try await launches.refresh(of: stage.app).why
+            #expect(why == "It is due. Discretionary work waits for a network that costs nothing.")
+            // A busy machine is no better.
+            var limited = Conditions()
+            limited.maximumLoad = 0.5
+            stage.load.withLock { $0 = 0.6 }
+            _ = try await stage.store.setConditions(limited, .available, at: stage.now)
+            launches.refreshChanged()
+            try await stays("no fetch", for: .milliseconds(200)) { stage.receiver.deliveries.isEmpty }
+            #expect(
+                try await launches.refresh(of: stage.app).why
+                    == "It is due. Discretionary work waits for the load to fall.")
+            stage.load.withLock { $0 = 0.5 }
             launches.refreshChanged()
             try await stage.waitForLaunch("completed")
             let after = try await launches.refresh(of: stage.app)

@@ -55,7 +55,12 @@ final class Stage: Sendable {
 
     var now: Timestamp { Timestamp(milliseconds: clock.clock.wall()) }
 
+    /// How busy the machine is, as the launches under test see it.
+    let load = Locked<Double?>(nil)
+
     func launches() throws -> Launches {
+        var settings = settings
+        settings.load = { [load] in load.withLock { $0 } }
         let bell = bell
         return try Launches(
             store: store, settings: settings, bell: bell, clock: clock.clock, log: .none, metrics: Metrics()

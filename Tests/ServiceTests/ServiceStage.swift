@@ -26,7 +26,8 @@ final class ServiceStage: Sendable {
     /// Runs `body` against a running service; afterwards the service is drained, as at the end of the process.
     static func run(
         folder: TemporaryFolder = TemporaryFolder(), origin: OriginServer? = nil, webhook: String? = nil,
-        configured configure: (inout ServiceSettings) -> Void = { _ in }, _ body: (ServiceStage) async throws -> Void
+        clock: Clock = .system, configured configure: (inout ServiceSettings) -> Void = { _ in },
+        _ body: (ServiceStage) async throws -> Void
     ) async throws {
         folder.makeFolder("data")
         var settings = ServiceSettings(
@@ -36,7 +37,7 @@ final class ServiceStage: Sendable {
         configure(&settings)
         let service = try Service(
             settings: settings, databasePath: folder.file("data/db"),
-            sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)), transferThreads: 1, clock: .system, log: .none,
+            sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)), transferThreads: 1, clock: clock, log: .none,
             metrics: Metrics(), onFatalError: { preconditionFailure("\($0)") })
         try await service.prepare()
         let app = try await app(of: service, webhook: webhook)

@@ -1,7 +1,10 @@
+import Base
 import Core
-import Store
+import SQLite
 import TestSupport
 import Testing
+
+@testable import Store
 
 @Suite struct RefreshVerbTests {
     @Test func `an interval gives a next fetch, and an attach puts it off`() async throws {
@@ -123,6 +126,51 @@ import Testing
         #expect(try await stage.store.nextFetchTime() != nil)
         let kinds = try await stage.launches().filter { $0.kind == .refreshStatusDidChange }.map(\.state.name)
         #expect(kinds == ["completed", "pending"])
+    }
+
+    @Test(arguments: [true, false])
+    func `a discretionary task made while refresh is denied is cancelled at once, and told`(_ isForAll: Bool)
+        async throws
+    {
+        let stage = try await LaunchStage()
+        if isForAll {
+            _ = try await stage.store.setConditions(Conditions(), .restricted, at: stage.now)
+        } else {
+            try await stage.change { $0.backgroundRefreshStatus = .denied }
+        }
+        let (session, task) = try await stage.startTask(in: "d", discretionary: true)
+        let cancelled = try await stage.store.task(task)
+        #expect(cancelled.state == .completed && cancelled.outcome == .cancelled)
+        #expect(cancelled.result?.error?.backgroundTaskCancelledReason == 1)
+        let counts = try await stage.store.session(session)
+        #expect(counts.counts.cancelled == 1 && counts.counts.running == 0)
+        #expect(try await stage.store.app(stage.app).unfinishedTasks == 0)
+        #expect(try await stage.launches().contains { $0.kind == .handleEvents })
+        let (_, other) = try await stage.startTask(in: "n")
+        #expect(try await stage.store.task(other).state == .running)
+        // Allowed again, it runs.
+        _ = try await stage.store.setConditions(Conditions(), .available, at: stage.now)
+        try await stage.change { $0.backgroundRefreshStatus = .available }
+        let (_, later) = try await stage.startTask(in: "d", discretionary: true)
+        #expect(try await stage.store.task(later).state == .running)
+    }
+
+    @Test func `a start cancels the discretionary tasks that a crash spared`() async throws {
+        let stage = try await LaunchStage()
+        let (_, task) = try await stage.startTask(in: "d", discretionary: true)
+        let (_, other) = try await stage.startTask(in: "n")
+        _ = try await stage.store.cancelForbiddenTasks(at: stage.now)
+        #expect(try await stage.store.task(task).state == .running)
+        // As a crash leaves it: the word is kept, what follows is not.
+        var denied = DeclaredConditions()
+        denied.refreshStatus = .denied
+        let document = try stage.store.documents.encode(denied)
+        try await stage.store.database.write { db in
+            try db.execute("INSERT INTO setting (name, document) VALUES ('conditions', ?1)", document)
+        }
+        _ = try await stage.store.cancelForbiddenTasks(at: stage.now)
+        #expect(try await stage.store.task(task).result?.error?.backgroundTaskCancelledReason == 1)
+        #expect(try await stage.store.task(other).state == .running)
     }
 
     @Test func `an app that is denied anyway is not told of the operator's denial`() async throws {

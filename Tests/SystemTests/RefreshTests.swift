@@ -78,6 +78,54 @@ import Testing
         #expect(try await scene.api.get("/v1/app").json["backgroundRefreshStatus"] == "denied")
     }
 
+    @Test func `the operator's word for all is told to each app it changes anything for`() async throws {
+        let scene = try await Scene()
+        let (mine, denied, others) = (try Receiver(), try Receiver(), try Receiver())
+        try await scene.launches(to: mine)
+        for (name, receiver, status) in [
+            ("com.example.denied", denied, "restricted"), ("com.example.b", others, "available"),
+        ] {
+            let app = try await scene.admin.post(
+                "/v1/apps",
+                [
+                    "identifier": .string(name), "webhook": ["url": .string(receiver.url)],
+                    "backgroundRefreshStatus": .string(status),
+                ])
+            expect(app, 201)
+        }
+        expect(try await scene.admin.put("/v1/system/conditions", ["backgroundRefreshStatus": "restricted"]), 200)
+        for receiver in [mine, others] {
+            let told = try await receiver.waitForDelivery(type: "app.backgroundRefreshStatusDidChange")
+            #expect(told.first?.json["data"]["backgroundRefreshStatus"] == "restricted")
+        }
+        // The stricter of both words, seen by the app and in its refresh.
+        expect(try await scene.admin.patch("/v1/apps/dev", ["backgroundRefreshStatus": "denied"]), 200)
+        #expect(try await scene.api.get("/v1/app").json["backgroundRefreshStatus"] == "restricted")
+        let refresh = try await scene.api.get(refresh).json
+        #expect(refresh["backgroundRefreshStatus"] == "restricted" && refresh["nextFetchAt"].isNull, "\(refresh)")
+        expect(try await scene.admin.put("/v1/system/conditions", [:]), 200)
+        let told = try await others.waitForDelivery(count: 2)
+        #expect(told[1].json["data"]["backgroundRefreshStatus"] == "available")
+        let again = try await mine.waitForDelivery(count: 2)
+        #expect(again[1].json["data"]["backgroundRefreshStatus"] == "denied")
+        #expect(denied.deliveries.isEmpty, "nothing changed for it")
+    }
+
+    @Test func `a force-quit app is not fetched until it is activated`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver(answers: [.json(["result": "noData"])])
+        try await scene.launches(to: receiver)
+        expect(try await scene.api.put(refresh, ["minimumBackgroundFetchInterval": "minimum"]), 200)
+        expect(try await scene.api.post("/v1/app/force-quit"), 202)
+        expectProblem(try await scene.api.post("\(refresh)/simulate"), 409, "refresh-unavailable")
+        let quit = try await scene.api.get(refresh).json
+        #expect(quit["nextFetchAt"].isNull && quit["why"].string?.contains("force-quit") == true, "\(quit)")
+        expect(try await scene.api.post("/v1/app/activate"), 200)
+        #expect(try await scene.api.get(refresh).json["nextFetchAt"].string != nil)
+        expect(try await scene.api.post("\(refresh)/simulate"), 202)
+        _ = try await receiver.waitForDelivery(type: "app.performFetch")
+    }
+
     @Test func `a discretionary task waits for good conditions`() async throws {
         let scene = try await Scene(configuration: ["isDiscretionary": true])
         scene.origin.serve("/a", .text("x"))
@@ -137,7 +185,20 @@ import Testing
         let task = try await scene.completed(number)
         #expect(task["outcome"] == "cancelled")
         #expect(task["error"]["backgroundTaskCancelledReason"] == 1, "\(task["error"])")
+        // One that comes now fares no better, and its answer says so.
+        let late = try await scene.create(scene.downloadOf("/c"))
+        #expect(late["state"] == "completed" && late["outcome"] == "cancelled", "\(late)")
+        #expect(late["error"]["code"] == -999 && late["error"]["backgroundTaskCancelledReason"] == 1, "\(late)")
+        let batch = try await scene.api.post(
+            "/v1/sessions/s/tasks/batch", ["tasks": [scene.downloadOf("/c"), scene.downloadOf("/c")]])
+        expect(batch, 201)
         gate.open()
         #expect(try await scene.completed(other, in: "eager")["outcome"] == "succeeded")
+        let all = completions(try await scene.events())
+        #expect(all.count == 4 && all.values.allSatisfy { $0["error"]["backgroundTaskCancelledReason"] == 1 }, "\(all)")
+        expectSound(try await scene.events())
+        #expect(scene.origin.requests("/c").count == 2, "a forbidden task was tried")
+        expect(try await scene.admin.patch("/v1/apps/dev", ["backgroundRefreshStatus": "available"]), 200)
+        #expect(try await scene.completed(try await scene.download("/c"))["outcome"] == "succeeded")
     }
 }
