@@ -62,11 +62,16 @@ let package = Package(
         library("URLSessionClient", ["Wire"]),
         .executableTarget(name: "urlsession", dependencies: ["URLSessionClient", "Wire"], swiftSettings: strict),
 
+        // The example's own package builds it for a reader; here it is built to be tested.
+        .executableTarget(
+            name: "swift-receiver", dependencies: ["URLSessionClient", "Wire"],
+            path: "examples/swift-receiver/Sources/receiver"),
+
         library("TestSupport", ["Base", "Core"]),
         tests("CoreTests", ["Core"]),
         tests("BaseTests", ["Base"]),
         tests("WireTests", ["Wire"]),
-        tests("URLSessionClientTests", ["URLSessionClient", "Wire"]),
+        tests("URLSessionClientTests", ["URLSessionClient", "Wire", "TestSupport", "urlsessiond", "urlsession"]),
         tests("SQLiteTests", ["SQLite", "Base", "TestSupport"]),
         tests("TransferEngineTests", ["TransferEngine", "Base", "Core", "TestSupport"]),
         tests("HTTPServerTests", ["HTTPServer", "Base", "TestSupport"]),
@@ -75,6 +80,8 @@ let package = Package(
         tests("LaunchesTests", ["Launches", "Store", "TransferEngine", "Base", "Core", "Wire", "TestSupport"]),
         tests("APITests", ["API", "Wire", "HTTPServer", "Service", "Launches", "Base", "Core", "TestSupport"]),
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
-        tests("SystemTests", ["TestSupport", "Store", "Base", "Core", "Wire", "urlsessiond"]),
+        tests(
+            "SystemTests",
+            ["TestSupport", "Store", "Base", "Core", "Wire", "urlsessiond", "swift-receiver"]),
     ]
 )

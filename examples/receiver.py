@@ -1,94 +1,79 @@
 #!/usr/bin/env python3
-"""A receiver of urlsessiond's launches, with Python's standard library alone.
-
-A launch says only "there is something to handle". So: verify the signature and answer 2xx at once, then drain the
-session's events page by page, handle each (here: save the finished download below INBOX), acknowledge, and complete
-the launch. Each step may be repeated after a crash of either side: an uncompleted launch comes again.
-
-Environment: URLSESSIOND, API_KEY, WEBHOOK_SECRET (those of `urlsessiond serve --dev`), LISTEN, INBOX; or APP_FILE,
-the answer of POST /v1/apps, for key and secret.
+"""A receiver of urlsessiond's launches: verify, answer 2xx at once, drain the session's events, acknowledge, complete.
+Each step may be repeated after a crash of either side: a launch that is not completed comes again. Environment: LISTEN,
+INBOX, URLSESSIOND, API_KEY, WEBHOOK_SECRET (else those of `--dev`), or APP_FILE, the answer of POST /v1/apps, for both.
 """
-import base64, hashlib, hmac, json, os, pathlib, queue, shutil, threading, time, urllib.request
+import base64, hashlib, hmac, json, os, pathlib, shutil, time, urllib.error, urllib.parse, urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import urljoin
-
-INBOX = pathlib.Path(os.environ.get("INBOX", "inbox")).resolve()
+LISTEN, INBOX = os.environ.get("LISTEN", "127.0.0.1:9000"), pathlib.Path(os.environ.get("INBOX", "inbox")).resolve()
 DEV = {"apiKey": "dev", "webhook": {"secret": "whsec_" + base64.b64encode(bytes(32)).decode()}}
-
 
 def app():
     return json.loads(pathlib.Path(os.environ["APP_FILE"]).read_text()) if "APP_FILE" in os.environ else DEV
 
-
 def verify(headers, body):
     """Standard Webhooks v1: HMAC-SHA256 over id.timestamp.body, five minutes either way, any one signature matches."""
-    secret = os.environ.get("WEBHOOK_SECRET") or app()["webhook"]["secret"]
+    key = base64.b64decode((os.environ.get("WEBHOOK_SECRET") or app()["webhook"]["secret"]).removeprefix("whsec_"))
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
-    expected = b"v1," + base64.b64encode(hmac.digest(base64.b64decode(secret.removeprefix("whsec_")), signed, "sha256"))
-    if abs(time.time() - int(headers["webhook-timestamp"])) > 300:
-        raise ValueError("too old or too new")
-    if not any(hmac.compare_digest(expected, one) for one in headers["webhook-signature"].encode().split(b" ")):
-        raise ValueError("no signature matches")
+    expected = b"v1," + base64.b64encode(hmac.digest(key, signed, "sha256"))
+    is_new = abs(time.time() - int(headers["webhook-timestamp"])) <= 300
+    if not is_new or not any(hmac.compare_digest(expected, one) for one in headers["webhook-signature"].encode().split()):
+        raise ValueError("no signature matches, or it is too old")
 
+def call(method, url, body=None, read=json.load):
+    """One request and what `read` makes of its answer; again while the service restarts, for each may be repeated."""
+    url = urllib.parse.urljoin(os.environ.get("URLSESSIOND", "http://127.0.0.1:8080"), url)
+    headers = {"Authorization": "Bearer " + (os.environ.get("API_KEY") or app()["apiKey"]), "Content-Type": "application/json"}
+    request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), headers, method=method)
+    for pause in (0.5, 1, 2, 4, 8, None):
+        try:
+            return read(urllib.request.urlopen(request, timeout=90))  # closed where it is let go
+        except OSError as problem:
+            if pause is None or isinstance(problem, urllib.error.HTTPError) and problem.code not in (429, 503):
+                raise
+        time.sleep(pause)
 
-def call(method, url, body=None):
-    key = os.environ.get("API_KEY") or app()["apiKey"]
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    url = urljoin(os.environ.get("URLSESSIOND", "http://127.0.0.1:8080"), url)
-    data = None if body is None else json.dumps(body).encode()
-    return urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=60)
-
-
-def handle(event):
+def save(event):
     """One event. Doing it twice must do no harm, so a file gets its name only when it is whole and right."""
     if event["type"] == "task.didFinishDownloading":
         place = (INBOX / (event.get("clientTaskId") or str(event["taskIdentifier"]))).resolve()
-        if not place.is_relative_to(INBOX):
-            raise ValueError(f"outside the inbox: {place}")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        part = place.with_name(place.name + ".part")
-        with call("GET", event["data"]["contentURL"]) as content, part.open("w+b") as file:
-            shutil.copyfileobj(content, file, 1 << 18)
-            file.seek(0)
-            if hashlib.file_digest(file, "sha256").hexdigest() != event["data"]["digest"]["value"]:
+        (INBOX / place.relative_to(INBOX)).parent.mkdir(parents=True, exist_ok=True)  # ValueError outside of INBOX
+        with open(f"{place}.part", "w+b") as file:
+            call("GET", event["data"]["contentURL"], read=lambda body: file.seek(0) or shutil.copyfileobj(body, file))
+            if file.seek(0) or hashlib.file_digest(file, "sha256").hexdigest() != event["data"]["digest"]["value"]:
                 raise ValueError(f"{place}: the content differs from its digest")
-        part.replace(place)
+        os.replace(f"{place}.part", place)
     print(json.dumps(event), flush=True)
 
-
-def drain(launch):
-    """All that is not acknowledged yet, in order, a page at a time; then the launch is done."""
-    while items := json.load(call("GET", launch["eventsURL"]))["items"]:
+def drain(launch, handle):
+    """All that is not acknowledged, in order, a page at a time. Fenced: an earlier handler of the launch gets 409."""
+    session = f"/v1/sessions/{launch['sessionIdentifier']}"
+    lease = call("POST", f"{session}/attachment", {"ttl": 300, "launchId": launch["launchId"], "takeover": True})
+    while items := call("GET", launch["eventsURL"])["items"]:
         for event in items:
             handle(event)
-        call("POST", f"/v1/sessions/{launch['sessionIdentifier']}/events/ack", {"through": items[-1]["seq"]}).close()
-    call("POST", launch["completionURL"], {}).close()
+        call("POST", f"{session}/events/ack", {"through": items[-1]["seq"], "epoch": lease["epoch"]})
+    call("POST", launch["completionURL"], {"epoch": lease["epoch"]})
 
-
-class Webhook(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        try:
-            self.server.verify(self.headers, body)
-        except Exception as problem:
-            return self.send_error(401, repr(problem))
-        if json.loads(body)["type"] == "session.handleEvents":
-            self.server.launches.put(json.loads(body)["data"])
-        self.send_response(204)
-        self.end_headers()
-
-
-def serve(verify=verify):
-    host, port = os.environ.get("LISTEN", "127.0.0.1:9000").rsplit(":", 1)
-    server = ThreadingHTTPServer((host, int(port)), Webhook)
-    server.verify, server.launches = verify, queue.Queue()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    while True:
-        try:
-            drain(server.launches.get())
-        except (OSError, ValueError, KeyError) as problem:  # not completed: the launch comes again
-            print(json.dumps({"problem": repr(problem)}), flush=True)
-
+def serve(verify=verify, handle=save, fetch=lambda launch: "noData"):
+    class Webhook(BaseHTTPRequestHandler):
+        def do_POST(self):
+            try:
+                verify(self.headers, body := self.rfile.read(int(self.headers["Content-Length"])))
+            except Exception as problem:
+                return self.send_error(401, repr(problem))
+            self.send_response(204)
+            self.end_headers()  # launched; the rest takes its own time
+            try:
+                launch = json.loads(body)
+                if launch["type"] == "session.handleEvents":
+                    drain(launch["data"], handle)
+                elif launch["type"] == "app.performFetch":
+                    call("POST", launch["data"]["completionURL"], {"result": fetch(launch["data"])})
+            except Exception as problem:  # not completed: the launch comes again
+                print(json.dumps({"problem": repr(problem)}), flush=True)
+    host, port = LISTEN.rsplit(":", 1)
+    ThreadingHTTPServer((host, int(port)), Webhook).serve_forever()
 
 if __name__ == "__main__":
     serve()

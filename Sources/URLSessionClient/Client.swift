@@ -117,22 +117,35 @@ public struct Client: Sendable {
     /// Acknowledge each when it is handled: what is not acknowledged comes again after a restart.
     public func events(of session: String) -> Events { Events(client: self, session: session) }
 
-    /// Acknowledges all events up to a number.
-    public func acknowledge(through seq: Int64, in session: String) async throws {
+    /// The session's events as they happen, live ones included, from a number or what is acknowledged on, without an end.
+    public func stream(of session: String, after seq: Int64? = nil) -> EventStream {
+        EventStream(client: self, session: session, after: seq)
+    }
+
+    /// Acknowledges all events up to a number; with the `epoch` of its attachment, where the app holds one.
+    public func acknowledge(through seq: Int64, in session: String, epoch: Int64? = nil) async throws {
         _ = try await exchange(
-            "POST", ["v1", "sessions", session, "events", "ack"], body: EventAck(through: seq).jsonBytes)
+            "POST", ["v1", "sessions", session, "events", "ack"], body: EventAck(through: seq, epoch: epoch).jsonBytes)
     }
 
     /// Calls the completion handler of a launch.
-    public func completeLaunch(_ launchId: String, through seq: Int64? = nil) async throws -> Launch {
+    public func completeLaunch(
+        _ launchId: String, through seq: Int64? = nil, epoch: Int64? = nil
+    ) async throws -> Launch {
         try await send(
-            "POST", ["v1", "launches", launchId, "complete"], body: LaunchCompletion(through: seq).jsonBytes)
+            "POST", ["v1", "launches", launchId, "complete"],
+            body: LaunchCompletion(through: seq, epoch: epoch).jsonBytes)
     }
 
     /// Up to a hundred launches of the app.
     public func launches() async throws -> [Launch] {
         let page: Page<Launch> = try await send("GET", ["v1", "launches"])
         return page.items
+    }
+
+    /// Says where and how the app is launched.
+    public func changeWebhook(_ change: WebhookChange) async throws -> App {
+        try await send("PATCH", ["v1", "app"], body: OwnAppChange(webhook: change).jsonBytes)
     }
 
     // MARK: Bytes
@@ -149,7 +162,7 @@ public struct Client: Sendable {
 
     // MARK: Exchanges
 
-    private func send<Answer: JSONReadable>(
+    func send<Answer: JSONReadable>(
         _ method: String, _ path: [String], query: [String: String] = [:], body: [UInt8]? = nil,
         mediaType: String = "application/json"
     ) async throws -> Answer {
@@ -162,25 +175,44 @@ public struct Client: Sendable {
     }
 
     /// One request; the body of its answer, or the problem it tells.
-    private func exchange(
+    func exchange(
         _ method: String, _ path: [String], query: [String: String] = [:], body: [UInt8]? = nil,
         mediaType: String = "application/json"
     ) async throws -> [UInt8] {
-        var request = URLRequest(url: try url(path, query))
-        request.httpMethod = method
-        request.timeoutInterval = 90
-        request.setValue("Bearer \(key)", forHTTPHeaderField: "Authorization")
+        var request = try request(method, path, query: query)
         if let body {
             request.setValue(mediaType, forHTTPHeaderField: "Content-Type")
             request.httpBody = Data(body)
         }
         let (data, response) = try await URLSession.shared.data(for: request)
         let status = (response as? HTTPURLResponse)?.statusCode ?? 0
-        guard (200..<300).contains(status) else {
-            if let problem = try? Problem(parsing: Array(data), .tolerant) { throw problem }
-            throw ClientError.status(status)
-        }
+        guard (200..<300).contains(status) else { throw Self.refusal(status, Array(data)) }
         return Array(data)
+    }
+
+    func request(
+        _ method: String, _ path: [String], query: [String: String] = [:], headers: [String: String] = [:]
+    ) throws -> URLRequest {
+        var request = URLRequest(url: try url(path, query))
+        request.httpMethod = method
+        request.timeoutInterval = 90
+        request.setValue("Bearer \(key)", forHTTPHeaderField: "Authorization")
+        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+        return request
+    }
+
+    /// What an answer that is no success says.
+    static func refusal(_ status: Int, _ body: [UInt8]) -> any Error {
+        (try? Problem(parsing: body, .tolerant)) ?? ClientError.status(status)
+    }
+
+    /// An event of a stream.
+    static func event(_ data: [UInt8]) throws -> Event {
+        do {
+            return try Event(parsing: data, .tolerant)
+        } catch {
+            throw ClientError.unreadableAnswer("\(error)")
+        }
     }
 
     private func url(_ path: [String], _ query: [String: String]) throws -> URL {
@@ -214,4 +246,6 @@ public enum ClientError: Error, Sendable, Hashable {
     case status(Int)
     /// An answer that is not what the route answers.
     case unreadableAnswer(String)
+    /// A stream of events that ended. ``EventStream`` connects again by itself.
+    case streamEnded
 }

@@ -15,9 +15,16 @@ enum CommandLineTool {
           tasks SESSION                     list tasks
           suspend|resume|cancel SESSION N   tell a task what to do
           events SESSION [--follow]         print events; --follow waits for more and acknowledges them
+          stream SESSION                    print events as they happen, progress included
           ack SESSION SEQ                   acknowledge events
+          questions                         list what tasks ask
+          answer QUESTION DISPOSITION       answer one
+          answer QUESTION useCredential [USER]
+                                            answer with the password (without USER: the token) on standard input
           launches                          list launches
-          complete LAUNCH                   complete a launch
+          complete LAUNCH [RESULT]          complete a launch; a fetch with newData, noData or failed
+          refresh [never|minimum|SECONDS]   show background refresh, or say how often to fetch
+          fetch                             fetch now
 
         URLSESSION_URL (http://127.0.0.1:8080) names the service, URLSESSION_KEY (dev) the app's key.
         """
@@ -67,8 +74,20 @@ enum CommandLineTool {
         case ("ack", 2):
             guard let seq = Int64(words[2]) else { return false }
             try await client.acknowledge(through: seq, in: words[1])
+        case ("stream", 1): for try await event in client.stream(of: words[1]) { show(event) }
+        case ("questions", 0): try await listQuestions(client)
+        case ("answer", 2...3):
+            guard let answer = answer(Array(words.dropFirst())) else { return false }
+            say(text(try await client.answer(answer, to: words[1])))
         case ("launches", 0): for launch in try await client.launches() { say(text(launch)) }
         case ("complete", 1): say(text(try await client.completeLaunch(words[1])))
+        case ("complete", 2):
+            say(text(try await client.completeFetch(words[1], result: .init(rawValue: words[2]))))
+        case ("refresh", 0): show(try await client.backgroundRefresh())
+        case ("refresh", 1):
+            guard let interval = interval(words[1]) else { return false }
+            show(try await client.setMinimumBackgroundFetchInterval(interval))
+        case ("fetch", 0): say(text(try await client.simulateFetch()))
         default: return false
         }
         return true
@@ -106,7 +125,57 @@ enum CommandLineTool {
         }
     }
 
+    private static func listQuestions(_ client: Client) async throws {
+        var cursor: String?
+        repeat {
+            let page = try await client.questions(cursor: cursor, limit: 1000)
+            for question in page.items { say(text(question)) }
+            cursor = page.nextCursor
+        } while cursor != nil
+    }
+
+    /// The answer that words make; nil where they make none.
+    private static func answer(_ words: [String]) -> Answer? {
+        let disposition = Disposition(rawValue: words[0])
+        switch (disposition, words.count) {
+        case (.useCredential, _):
+            // Not an argument: those can be seen by everybody on the machine.
+            guard let secret = readLine() else { return nil }
+            return .useCredential(
+                Credential(words.count > 1 ? .password(user: words[1], password: secret) : .token(secret)))
+        case (.useNewRequest, _): return nil
+        default: return words.count == 1 ? Answer(disposition) : nil
+        }
+    }
+
+    private static func interval(_ word: String) -> FetchInterval? {
+        switch word {
+        case "never": .never
+        case "minimum": .minimum
+        default: Double(word).map { .seconds($0) }
+        }
+    }
+
     // MARK: Words
+
+    private static func show(_ refresh: BackgroundRefresh) {
+        let interval =
+            switch refresh.minimumBackgroundFetchInterval {
+            case .never: "never"
+            case .minimum: "minimum"
+            case .seconds(let seconds): "\(seconds) s"
+            }
+        say("\(interval)\t\(refresh.backgroundRefreshStatus)\tnext \(refresh.nextFetchAt ?? "-")\t\(refresh.why)")
+        for fetch in refresh.history {
+            say("\(fetch.launchId)\t\(fetch.at)\t\(fetch.result.map { "\($0)" } ?? "open")")
+        }
+    }
+
+    private static func text(_ question: Question) -> String {
+        let subject = question.protectionSpace.map { "\($0.host):\($0.port)" } ?? question.request?.url ?? "-"
+        return "\(question.questionId)\t\(question.type)\t\(question.state)\t"
+            + "\(question.sessionIdentifier)/\(question.taskIdentifier)\t\(subject)"
+    }
 
     private static func show(_ session: Session) {
         let counts = session.taskCounts

@@ -1,0 +1,90 @@
+import FoundationEssentials
+import FoundationNetworking
+public import Wire
+
+/// A session's events as they happen, kept ones in order and live ones between them, without an end.
+///
+/// The app counts as attached while it is read, and is not launched. A connection that breaks, or a service that
+/// restarts, is connected to again, after the last kept event that was handed out: none is lost and none comes twice.
+/// Live events (without ``Wire/Event/seq``), such as progress, are lost in between.
+public struct EventStream: AsyncSequence, Sendable {
+    let client: Client
+    let session: String
+    let after: Int64?
+
+    /// Connects with the first call of `next()`.
+    public func makeAsyncIterator() -> Iterator { Iterator(client: client, session: session, after: after) }
+
+    /// The place of one reader. Letting it go closes the connection.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let client: Client
+        private let session: String
+        private var last: Int64?
+        private var answer: AsyncThrowingStream<StreamedAnswer.Piece, any Error>.Iterator?
+        private var parser = ServerSentEvents()
+        /// What is read and not handed out, the next one last.
+        private var read: [Event] = []
+        /// Connections in a row that brought nothing.
+        private var failures = 0
+
+        init(client: Client, session: String, after: Int64?) {
+            self.client = client
+            self.session = session
+            last = after
+        }
+
+        /// The next event, once there is one.
+        ///
+        /// - Throws: `CancellationError` when the task is cancelled; ``Wire/Problem`` when the service refuses for good, for
+        ///   instance because the events to go on with have been dropped.
+        public mutating func next() async throws -> Event? {
+            while true {
+                try Task.checkCancellation()
+                while let event = read.popLast() {
+                    guard let seq = event.seq else { return event }
+                    guard seq > last ?? 0 else { continue }
+                    last = seq
+                    return event
+                }
+                try await readOn()
+            }
+        }
+
+        /// Reads more, connecting where there is no connection; waits where there is none to have.
+        private mutating func readOn() async throws {
+            do {
+                guard answer != nil else { return try await connect() }
+                // The service ends its streams when it stops.
+                guard case .bytes(let bytes)? = try await answer?.next() else { throw ClientError.streamEnded }
+                for data in parser.add(bytes) { read.insert(try Client.event(data), at: 0) }
+                if !read.isEmpty { failures = 0 }
+            } catch let problem as Problem where problem.status != 429 && problem.status != 503 {
+                throw problem
+            } catch let error as ClientError where error != .streamEnded {
+                throw error
+            } catch {
+                answer = nil
+                try Task.checkCancellation()
+                failures += 1
+                try await Task.sleep(for: .milliseconds(Swift.min(250 << Swift.min(failures, 6), 15_000)))
+            }
+        }
+
+        private mutating func connect() async throws {
+            var headers = ["Accept": "text/event-stream"]
+            headers["Last-Event-ID"] = last.map { String($0) }
+            var request = try client.request("GET", ["v1", "sessions", session, "events"], headers: headers)
+            // The service says something every 15 s.
+            request.timeoutInterval = 60
+            var pieces = StreamedAnswer.open(request).makeAsyncIterator()
+            guard case .status(let status)? = try await pieces.next() else { throw ClientError.streamEnded }
+            guard status == 200 else {
+                var body: [UInt8] = []
+                while case .bytes(let bytes)? = try await pieces.next() { body += bytes }
+                throw Client.refusal(status, body)
+            }
+            parser = ServerSentEvents()
+            answer = pieces
+        }
+    }
+}

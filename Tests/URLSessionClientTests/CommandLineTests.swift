@@ -1,0 +1,82 @@
+import Base
+import Foundation
+import TestSupport
+import Testing
+
+/// `urlsession` as a shell calls it, against the service itself.
+struct CommandLineTests {
+    let service: ServiceProcess
+    let origin: OriginServer
+
+    init() async throws {
+        service = try await ServiceProcess()
+        origin = try OriginServer()
+    }
+
+    /// What a command prints; throws where it fails.
+    @discardableResult
+    func call(_ words: String...) async throws -> [String] {
+        try await run("", words)
+    }
+
+    private func run(_ input: String, _ words: [String]) async throws -> [String] {
+        let tool =
+            ServiceProcess.binary.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+            .joined(separator: "/") + "/urlsession"
+        // The shell's "$@" keeps words with spaces whole.
+        let output = try await ChildProcess.run(
+            [
+                "/usr/bin/env", "URLSESSION_URL=http://127.0.0.1:\(service.port)", "/bin/sh", "-c",
+                "printf '%s' \"$1\" | { shift; exec \"$@\"; }", "sh", input, tool,
+            ] + words)
+        return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    @Test func `sessions, tasks and events`() async throws {
+        #expect(try await call("open", "s") == ["s\tactive\trunning 0\tcompleted 0"])
+        origin.serve("/a", .generated(seed: 3, length: 10_000))
+        let folder = TemporaryFolder()
+        try await call("download", "s", origin.url("/a"), folder.file("a"))
+        #expect(
+            try Content.sha256(of: Array(Data(contentsOf: URL(filePath: folder.file("a")))))
+                == Content.sha256(seed: 3, length: 10_000))
+        #expect(try await call("tasks", "s") == ["1\tsucceeded\t10000\t\(origin.url("/a"))"])
+        #expect(try await call("events", "s").map { $0.split(separator: "\t")[1] }.last == "task.didComplete")
+        try await call("ack", "s", "3")
+        #expect(try await call("events", "s").isEmpty)
+    }
+
+    @Test func `a question is answered with a secret from standard input`() async throws {
+        try await call("open", "s")
+        let receiver = try Receiver()
+        _ = try await service.api.patch("/v1/app", ["webhook": ["url": .string(receiver.url)]])
+        origin.serve("/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
+        try await call("download", "s", origin.url("/a"))
+        let line = try await eventually("a question") { try await call("questions").first }
+        let words = line.split(separator: "\t").map(String.init)
+        #expect(words.count == 5 && words[1] == "task.didReceiveChallenge" && words[2] == "open" && words[3] == "s/1")
+        _ = try await run("p\n", ["answer", words[0], "useCredential", "u"])
+        try await eventually("the task goes on") { try await call("tasks", "s").first?.contains("succeeded") == true }
+        await #expect(throws: ChildProcess.Failed.self) {
+            try await call("answer", words[0], "cancelAuthenticationChallenge")
+        }
+    }
+
+    @Test func `refresh is set, a fetch simulated and completed`() async throws {
+        let receiver = try Receiver()
+        _ = try await service.api.patch("/v1/app", ["webhook": ["url": .string(receiver.url)]])
+        #expect(try await call("refresh").first?.hasPrefix("never\tavailable\tnext -\t") == true)
+        #expect(try await call("refresh", "3600").first?.hasPrefix("3600.0 s\tavailable\tnext 2") == true)
+        let launch = try #require(try await call("fetch").first?.split(separator: "\t").first.map(String.init))
+        _ = try await receiver.waitForDelivery(type: "app.performFetch")
+        try await eventually("it is launched") { try await call("launches").first?.contains("launched") == true }
+        #expect(try await call("complete", launch, "newData").first?.contains("completed") == true)
+        #expect(try await call("refresh").last?.hasSuffix("\tnewData") == true)
+    }
+
+    @Test(arguments: [[], ["nothing"], ["answer", "q"], ["refresh", "often"], ["answer", "q", "useNewRequest"]])
+    func `a wrong call is told how it goes`(_ words: [String]) async throws {
+        let failure = await #expect(throws: ChildProcess.Failed.self) { try await run("", words) }
+        #expect(failure?.status == 64 << 8 && failure?.errors.hasPrefix("usage: urlsession") == true)
+    }
+}
