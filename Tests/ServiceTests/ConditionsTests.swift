@@ -44,6 +44,7 @@ struct ConditionsTests {
             let task = try await stage.create(stage.order("/a"), in: session)[0]
             let eager = try await stage.create(stage.order("/b"), in: other)[0]
             try await eventually { gate.waiting == 2 }
+            try await stage.received(300_000, of: task, eager)
             Self.advance(3599, clock, stage)
             try await stays("it goes on", for: .milliseconds(200)) { stage.origin.inFlight.now == 2 }
             Self.advance(1, clock, stage)
