@@ -1,7 +1,6 @@
 import Base
 import Core
 import Glibc
-import Store
 import TestSupport
 import Testing
 
@@ -67,7 +66,7 @@ import Testing
             try await scene.service.kill()
             try await eventually("the origin has noticed") { scene.origin.requests("/large").last?.isOver == true }
             let request = try #require(scene.origin.requests("/large").last)
-            let recorded = try await Self.progress(of: scene)?.resume?.offset ?? 0
+            let recorded = try await scene.storedProgress()?.resume?.offset ?? 0
             kills.append(
                 Kill(
                     start: Self.start(request), sent: Self.start(request) + request.bytesSent,
@@ -103,7 +102,7 @@ import Testing
         // The record of the task says the same as what lay in the file beyond what was recorded.
         let lost = kills.reduce(0) { $0 + $1.received - $1.recorded }
         try await scene.service.kill()
-        #expect(try await Self.progress(of: scene)?.bytesFetchedTwice ?? 0 == lost)
+        #expect(try await scene.storedProgress()?.bytesFetchedTwice ?? 0 == lost)
         try await scene.service.start()
         let sentTwice = scene.origin.bytesSent("/large") - scale.length
         #expect(sentTwice == kills.reduce(0) { $0 + $1.sent - $1.recorded })
@@ -130,22 +129,6 @@ import Testing
 
     private static func start(_ request: OriginServer.Request) -> Int {
         request.fields["Range"].flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0
-    }
-
-    /// What the store of a service that does not run knows of its first task.
-    private static func progress(of scene: Scene) async throws -> TaskProgress? {
-        let folder = scene.service.data.file("data")
-        let text = String(decoding: readFile("\(folder)/master.key") ?? [], as: UTF8.self)
-        let key = try #require([UInt8](base64: String(text.prefix { $0 != "\n" })))
-        let store = try Store(
-            path: "\(folder)/urlsessiond.db", sealer: Sealer(masterKey: key),
-            policies: Store.Policies(
-                contentRetention: .seconds(1), unacknowledgedRetention: .seconds(1),
-                presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),
-            log: .none, onFatalError: { preconditionFailure("\($0)") })
-        defer { store.close() }
-        let task = try await store.task(TaskID(1))
-        return task.result?.progress ?? task.progress
     }
 
     // MARK: Uploads

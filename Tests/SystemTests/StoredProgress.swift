@@ -1,0 +1,36 @@
+import Base
+import Core
+import Store
+import TestSupport
+import Testing
+
+extension Scene {
+    /// What a database knows of the progress of the first task: by default that of the service, which must not run.
+    func storedProgress(in database: String? = nil) async throws -> TaskProgress? {
+        let folder = service.data.file("data")
+        let text = String(decoding: readFile("\(folder)/master.key") ?? [], as: UTF8.self)
+        let key = try #require([UInt8](base64: String(text.prefix { $0 != "\n" })))
+        let store = try Store(
+            path: database ?? "\(folder)/urlsessiond.db", sealer: Sealer(masterKey: key),
+            policies: Store.Policies(
+                contentRetention: .seconds(1), unacknowledgedRetention: .seconds(1),
+                presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),
+            log: .none, onFatalError: { preconditionFailure("\($0)") })
+        defer { store.close() }
+        let task = try await store.task(TaskID(1))
+        return task.result?.progress ?? task.progress
+    }
+
+    /// Waits until a backup of the running service says that so many bytes of the first task are synced.
+    func waitUntilRecorded(_ count: Int) async throws {
+        try await eventually("\(count) bytes are recorded") {
+            let folder = TemporaryFolder()
+            let copy = folder.file("copy.db")
+            let backup = try await ServiceProcess.run(
+                ["backup", copy, "--data-dir", service.data.file("data")])
+            try #require(backup.status == .exited(0), "\(backup.errors)")
+            let progress = try await storedProgress(in: copy)
+            return progress?.resume.map { $0.offset >= Int64(count) } ?? false
+        }
+    }
+}
