@@ -164,13 +164,14 @@ struct Judge {
     }
 
     private mutating func restart(cause: String, fault: AttemptFault, error: TaskError) -> Judgement {
-        if isDownload { progress.noteFetchedTwice(max(transfer.resuming?.offset ?? 0, lengthAtHand)) }
         progress.resume = nil
         progress.durableOffset = 0
         progress.attempts.record(fault, keptOffset: 0)
         note(error)
         switch decide(after: fault) {
-        case .retry: return .again(progress, cause: cause)
+        case .retry:
+            if isDownload { progress.noteFetchedTwice(max(transfer.resuming?.offset ?? 0, lengthAtHand)) }
+            return .again(progress, cause: cause)
         case .giveUp: return finish(.failed, error: error)
         }
     }

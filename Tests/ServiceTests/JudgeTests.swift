@@ -186,6 +186,20 @@ struct JudgeTests {
         #expect(progress.resume == nil)
         #expect(progress.durableOffset == 0)
         #expect(progress.attempts.restarts == 1)
+        #expect(progress.bytesFetchedTwice == 500)
+    }
+
+    @Test(arguments: [("\"v\"", nil, 10, "0a"), ("W/\"v\"", 10, nil, nil)] as [(String, Int64?, Int64?, String?)])
+    func `what came is kept with its digest, or noted as lost`(
+        _ tag: String, _ lost: Int64?, _ offset: Int64?, _ digest: String?
+    ) throws {
+        let broken = result(
+            .failed(.shortBody), 200, [("ETag", tag), ("Content-Length", "20")], .file(path: "p", length: 10)
+        ) { $0.partialSHA256 = [0x0A] }
+        guard case .retry(_, _, let progress, _) = judge(try transfer(), broken).0 else { throw Unexpected() }
+        #expect(progress.bytesFetchedTwice == lost)
+        #expect(progress.resume?.offset == offset && progress.resume?.digest == digest)
+        #expect(progress.durableOffset == offset ?? 0)
     }
 
     @Test

@@ -324,7 +324,7 @@ struct ResumableUploadTests {
     @Test func `A cancelled upload is deleted at its server, whether it was under way or not`() async throws {
         let fixture = try await TransferFixture()
         let server = try DraftServer()
-        let session = try await fixture.session { $0.bandwidthLimit = 20_000 }
+        let session = try await fixture.session { $0.bandwidthLimit = 2000 }
         let active = try await upload(fixture, server, in: session)
         try await eventually("the 104 is stored") {
             try await fixture.service.task(active.number, in: session.id).progress?.uploadURL != nil
@@ -370,7 +370,7 @@ struct ResumableUploadTests {
         let folder = TemporaryFolder()
         let server = try DraftServer()
         let first = try await TransferFixture(folder: folder)
-        let task = try await upload(first, server, in: try await first.session { $0.bandwidthLimit = 20_000 })
+        let task = try await upload(first, server, in: try await first.session { $0.bandwidthLimit = 8000 })
         try await eventually("bytes arrive") { server.bytesReceived > 10_000 }
         await first.stop()
         let second = try await TransferFixture(folder: folder)

@@ -172,6 +172,20 @@ import Testing
         }
     }
 
+    @Test func `what was asked for by POST is never continued by a range`() async throws {
+        let scene = try await Scene(configuration: Self.quick)
+        scene.origin.serve("/a", .generated(seed: 1, length: Self.length), turns: [[.cut(after: 200_000)]])
+        let request: JSON = ["url": .string(scene.origin.url("/a")), "method": "POST", "body": ["text": "which"]]
+        let number = try await scene.download("/a", ["request": request])
+        #expect(try await scene.completed(number)["outcome"] == "succeeded")
+        #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: Self.length))
+        let requests = scene.origin.requests("/a")
+        #expect(requests.map { $0.fields["Range"] } == [nil, nil])
+        #expect(requests.map(\.body) == [Array("which".utf8), Array("which".utf8)])
+        let resumed = try await scene.events().filter { $0["type"] == "task.didResumeAtOffset" }
+        #expect(resumed.map { $0["data"]["fileOffset"] } == [0])
+    }
+
     @Test func `a kill costs no more than what was not yet synced`() async throws {
         let scene = try await Scene()
         let length = 24 << 20

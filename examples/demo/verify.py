@@ -91,8 +91,8 @@ def check_origin(paths):
     if found:
         unrecorded = [entry["received"] - entry["recorded"] for entry in found]
         kept = sum(entry["recorded"] for entry in found)
-        print(f"  The kills cut {len(found)} downloads short. {kept:,} bytes of them were recorded, and none of these was"
-              f" fetched again.\n  {sum(unrecorded):,} had come and were not recorded yet: they came twice,"
+        print(f"  {len(found)} times a kill cut a download short. Of the {kept:,} bytes recorded at these moments none was"
+              f" fetched again;\n  {sum(unrecorded):,} had come and were not recorded yet: they came twice,"
               f" {max(unrecorded) / 2**20:.1f} MiB of one download at most.\n  The rest of what the origin sent twice was"
               " on its way in the buffers of connections, and nobody had read it.")
 
