@@ -7,7 +7,8 @@ package struct ServerLimits: Sendable {
     /// Threads of libmicrohttpd that read and write sockets, at least 2.
     package var threads = max(2, min(8, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
     /// Bytes libmicrohttpd reserves a connection, for heads and what it reads and writes at once. It touches half
-    /// when an answer begins and all after it, so this is what an idle connection costs.
+    /// when an answer begins and all after it, so this is what an idle connection costs; an idle stream gives all but
+    /// two pages back.
     package var connectionMemory = 40_960
     package var headBytes = 32_768
     package var targetBytes = 8192
