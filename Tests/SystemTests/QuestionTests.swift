@@ -85,6 +85,7 @@ import Testing
         scene.origin.serve("/a", .text("content"), always: Self.guarded)
         let number = try await scene.download("/a")
         let question = try await openQuestion(scene)
+        #expect(question.object?["proposedCredential"] == .null, "\(question)")
         expect(
             try await answer(scene, question, ["disposition": "useCredential", "credential": Self.credential]), 200)
         let task = try await scene.completed(number)

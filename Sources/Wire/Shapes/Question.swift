@@ -95,10 +95,12 @@ public struct Question: Sendable, Hashable, JSONWritable, JSONReadable {
             writer.member("state", state)
             writer.member("sessionIdentifier", sessionIdentifier)
             writer.member("taskIdentifier", taskIdentifier)
-            writer.memberIfPresent("protectionSpace", protectionSpace)
-            writer.memberIfPresent("previousFailureCount", previousFailureCount)
-            writer.memberIfPresent("proposedCredential", proposedCredential)
-            writer.memberIfPresent("failureResponse", failureResponse)
+            if let protectionSpace {
+                writer.member("protectionSpace", protectionSpace)
+                writer.member("previousFailureCount", previousFailureCount)
+                writer.member("proposedCredential", proposedCredential)
+                writer.member("failureResponse", failureResponse)
+            }
             writer.memberIfPresent("request", request)
             writer.memberIfPresent("disposition", disposition)
             writer.member("deadline", deadline)
