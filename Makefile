@@ -22,7 +22,7 @@ test: ## Walls, format, build, all tests
 	@exec scripts/test
 
 # Suites that do more when SOAK=1.
-SOAKING = LaunchStormTests|EnduranceTests
+SOAKING = LaunchModelTests|LaunchStormTests|EnduranceTests
 
 soak: ## The long tests at full scale: storms, kills, crowds (ONLY=LaunchStormTests chooses)
 	@scripts/install-packages build test

@@ -40,6 +40,12 @@ package struct Attachment: Hashable, Sendable, Codable {
         }
     }
 
+    /// A client that was not there before.
+    package struct Arrival: Hashable, Sendable {
+        /// The launch that brought it; nil for one that came by itself.
+        package var launchId: String?
+    }
+
     /// The number of the latest lease; 0 before the first.
     package private(set) var epoch: Int64 = 0
     package private(set) var lease: Lease?
@@ -52,9 +58,11 @@ package struct Attachment: Hashable, Sendable, Codable {
 
     /// Takes the attachment to its next state.
     ///
+    /// - Returns: Who came, by taking a lease or by renewing one that had ended.
     /// - Throws: ``Refused``: `take` where another client holds the session, `renew` and `release` with an epoch that
     ///   is not the current one. Nothing has changed then.
-    package mutating func handle(_ event: Event, at now: Timestamp) throws(Refused) {
+    @discardableResult
+    package mutating func handle(_ event: Event, at now: Timestamp) throws(Refused) -> Arrival? {
         switch event {
         case .take(let ttl, let launchId, let takeover):
             let isHeld = isHeld(at: now)
@@ -63,15 +71,19 @@ package struct Attachment: Hashable, Sendable, Codable {
             epoch += 1
             lease = Lease(expiresAt: now + ttl, launchId: launchId)
             endedAt = nil
+            return Arrival(launchId: launchId)
         case .renew(let given, let ttl):
             guard given == epoch, let lease else { throw refusal(of: event, at: now) }
+            let wasHeld = isHeld(at: now)
             self.lease = Lease(expiresAt: now + ttl, launchId: lease.launchId)
+            return wasHeld ? nil : Arrival(launchId: lease.launchId)
         case .release(let given):
             guard given == epoch, epoch > 0 else { throw refusal(of: event, at: now) }
             end(at: now)
         case .launchCompleted(let launchId):
             if let holder = lease?.launchId, holder.utf8.elementsEqual(launchId.utf8) { end(at: now) }
         }
+        return nil
     }
 
     package func isHeld(at now: Timestamp) -> Bool { lease.map { now < $0.expiresAt } ?? false }

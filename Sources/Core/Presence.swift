@@ -8,4 +8,16 @@ package struct Presence: Hashable, Sendable {
         self.isAttached = isAttached
         self.lastDetachedAt = lastDetachedAt
     }
+
+    /// Counts a session's lease in; the later of two departures counts.
+    ///
+    /// - Returns: When the lease and the grace behind it end by themselves, where it is held.
+    package mutating func join(_ attachment: Attachment, at now: Timestamp) -> Timestamp? {
+        if attachment.isHeld(at: now), let lease = attachment.lease {
+            isAttached = true
+            return lease.expiresAt + LaunchRule.grace
+        }
+        if let detachedAt = attachment.detachedAt(now) { lastDetachedAt = max(lastDetachedAt, detachedAt) }
+        return nil
+    }
 }

@@ -107,8 +107,10 @@ final class RelaunchTimes: Sendable {
 
     init(clock: Clock) { bell = Doorbell(clock: clock) }
 
+    /// The earliest of several times counts: the rule is asked as things stand then, and tells when to ask again. A later
+    /// one may have been found before a client left.
     func check(_ session: SessionID, at time: Timestamp) {
-        times.withLock { $0[session] = time }
+        times.withLock { $0[session] = min($0[session] ?? time, time) }
         bell.ring()
     }
 

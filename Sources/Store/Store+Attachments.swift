@@ -13,15 +13,16 @@ extension Store {
         let (_, aftermath) = try await transact(at: now) { transaction in
             let session = try transaction.session(id)
             var attachment = try self.attachment(of: session)
+            let arrival: Attachment.Arrival?
             do {
-                try attachment.handle(event, at: now)
+                arrival = try attachment.handle(event, at: now)
             } catch {
                 if case .take = event { throw DomainError.sessionInUse }
                 throw DomainError.attachmentFenced
             }
             if attachment.isHeld(at: now) { try self.noteActivity(session.app, transaction) }
-            if case .take(_, let launchId, _) = event, let launch = session.openLaunch {
-                try self.noteArrival(launchId, launch: launch, session, transaction)
+            if let arrival, let launch = session.book.openLaunch {
+                try self.noteArrival(arrival.launchId, launch: launch, session, transaction)
             }
             session.attachment = try self.documents.encode(attachment)
             session.isChanged = true
@@ -42,7 +43,7 @@ extension Store {
         guard !isLaunchedApp else { return }
         try transaction.move(launch: launch, .clientAttached)
         let isOpen = try transaction.db.first("SELECT state < 4 FROM launch WHERE id = ?1", launch) { $0.bool(0) }
-        if isOpen != true { session.openLaunch = nil }
+        if isOpen != true { session.book.closed(launch) }
     }
 
     func attachment(of session: SessionEntry) throws -> Attachment {

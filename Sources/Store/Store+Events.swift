@@ -99,17 +99,15 @@ extension Store {
 
     /// Moves the acknowledgement forward and starts the clocks of what it covers.
     func acknowledge(through seq: Int64, _ session: SessionEntry, _ transaction: Transaction) throws {
-        guard seq > session.acknowledgedSeq else { return }
+        let acknowledgedBefore = session.acknowledgedSeq
+        guard session.book.acknowledge(through: seq) else { return }
         let now = transaction.now
         try transaction.db.execute(
             "UPDATE content SET expires_at = ?4 WHERE session = ?1 AND seq > ?2 AND seq <= ?3 AND expired = 0",
-            session.id.rawValue, session.acknowledgedSeq, seq, (now + policies.contentRetention).milliseconds)
+            session.id.rawValue, acknowledgedBefore, seq, (now + policies.contentRetention).milliseconds)
         try transaction.db.execute(
             "INSERT OR IGNORE INTO acknowledgement (session, through, at) VALUES (?1, ?2, ?3)",
             session.id.rawValue, seq, now.milliseconds)
-        session.acknowledgedSeq = seq
-        // The completion that follows counts it up to 0: it is not idle, whether it acknowledges itself or page by page.
-        session.idleCompletions = -1
         session.revision += 1
         session.isChanged = true
     }

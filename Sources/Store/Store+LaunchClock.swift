@@ -44,7 +44,7 @@ extension Store {
 
     /// Puts launches in order after a start: what was under way goes out again with the same id, and nobody is charged.
     ///
-    /// A fetch that was sent runs into its deadline. Parked launches whose webhook works are released.
+    /// What has been overdue for a while is spread. A fetch that was sent runs into its deadline. Parked launches whose webhook works are released.
     package func recoverLaunches(at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let db = transaction.db
@@ -60,12 +60,34 @@ extension Store {
                     try transaction.move(launch: id, .interrupted)
                 }
             }
+            try self.spreadOverdueLaunches(transaction)
             let parked = try db.all("SELECT DISTINCT app FROM launch WHERE state = 3") { AppID($0.integer(0)) }
             for id in parked {
                 guard let app = try self.readApp(id, db), app.parkReason == nil else { continue }
                 try self.releaseLaunches(of: app, transaction)
             }
         }.1
+    }
+
+    /// A stop longer than this is felt by receivers: what fell due meanwhile comes gently.
+    static let longStop = Duration.seconds(60)
+
+    /// Puts what a long stop has left overdue one after the other, for each webhook, first attempts before retries.
+    private func spreadOverdueLaunches(_ transaction: Transaction) throws {
+        let overdue = try transaction.db.all(
+            """
+            SELECT id, app FROM launch WHERE state = 0 AND due_at <= ?1 AND kind = ?2 ORDER BY attempts > 0, due_at, id
+            """, (transaction.now - Self.longStop).milliseconds, LaunchKind.handleEvents.rawValue
+        ) { (id: $0.integer(0), app: $0.integer(1)) }
+        var places: [Int64: Int] = [:]
+        for launch in overdue {
+            let place = places[launch.app, default: 0]
+            places[launch.app] = place + 1
+            try transaction.db.execute(
+                "UPDATE launch SET due_at = ?2 WHERE id = ?1", launch.id,
+                (transaction.now + Self.releaseInterval * place).milliseconds)
+        }
+        if !overdue.isEmpty { transaction.aftermath.hasDueLaunches = true }
     }
 
     /// Finished launches are kept for this long.

@@ -32,7 +32,8 @@ extension Store {
 
     /// Sends an open or exhausted launch again now, whatever its schedule and the webhook's breaker say.
     ///
-    /// - Throws: ``DomainError/launchNotOpen`` once it is completed or superseded, or is a fetch that ended.
+    /// - Throws: ``DomainError/launchNotOpen`` once it is completed or superseded, is a fetch that ended, or is exhausted
+    ///   while the session has another one open.
     package func redeliver(
         _ launchId: String, app: AppID, at now: Timestamp
     ) async throws -> (LaunchRecord, Aftermath) {
@@ -57,11 +58,13 @@ extension Store {
             guard let entry = try? transaction.session(session), !entry.isForgotten else {
                 throw DomainError.launchNotOpen
             }
-            if entry.openLaunch == nil {
-                entry.openLaunch = id
-                entry.revision += 1
-                entry.isChanged = true
+            do {
+                try entry.book.reopened(id)
+            } catch {
+                throw DomainError.launchNotOpen
             }
+            entry.revision += 1
+            entry.isChanged = true
         }
         return (try await launch(launchId, app: app), aftermath)
     }

@@ -6,23 +6,14 @@ extension Transaction {
     /// Asks whether the session has to launch its app, and writes the launch if so.
     func askLaunchRule(_ session: SessionEntry) throws {
         guard !session.isForgotten, session.sendsLaunches else { return }
-        var rule = LaunchRule()
+        var rule = session.book.rule(presence: try presence(of: session), unfinishedTasks: session.running)
         rule.sendsLaunchEvents = session.sendsLaunches
-        rule.hasOpenLaunch = session.openLaunch != nil
-        rule.acknowledgedSeq = session.acknowledgedSeq
-        rule.exhaustedThroughSeq = session.exhaustedSeq
-        rule.lastCompletionSeq = session.lastCompletionSeq
-        rule.unfinishedTasks = session.running
-        rule.notBefore = session.launchNotBefore
         (rule.unansweredChallengeSeq, rule.unansweredDelayedRequestSeq) = try openQuestions(of: session)
-        let presence = try presence(of: session)
-        rule.isAttached = presence.isAttached
-        rule.lastDetachedAt = presence.lastDetachedAt
         switch rule.evaluate(at: now) {
         case .launch(let reasons): try launch(session, reasons)
         case .join(let reasons):
             try db.execute(
-                "UPDATE launch SET reasons = reasons | ?2 WHERE id = ?1", session.openLaunch, reasons.rawValue)
+                "UPDATE launch SET reasons = reasons | ?2 WHERE id = ?1", session.book.openLaunch, reasons.rawValue)
         case .notNow(let until?): aftermath.launchChecks[session.id] = until
         case .notNow(nil), .no: break
         }
@@ -40,18 +31,12 @@ extension Transaction {
         ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
     }
 
-    /// Streams and waits from memory, leases from the row; the later of the two departures counts.
+    /// Streams and waits from memory, leases from the row.
     private func presence(of session: SessionEntry) throws -> Presence {
         var presence = policies.presence(session.id)
         guard let document = session.attachment else { return presence }
-        let attachment = try documents.decode(Attachment.self, document)
-        if attachment.isHeld(at: now) {
-            presence.isAttached = true
-            if let expiresAt = attachment.lease?.expiresAt {
-                aftermath.launchChecks[session.id] = expiresAt + LaunchRule.grace
-            }
-        } else if let detachedAt = attachment.detachedAt(now) {
-            presence.lastDetachedAt = max(presence.lastDetachedAt, detachedAt)
+        if let end = presence.join(try documents.decode(Attachment.self, document), at: now) {
+            aftermath.launchChecks[session.id] = end
         }
         return presence
     }
@@ -67,7 +52,7 @@ extension Transaction {
             """
             SELECT t.specification_document, t.session, t.number FROM event e JOIN task t ON t.id = e.task \
             WHERE e.session = ?1 AND e.seq = ?2
-            """, session.id.rawValue, session.lastCompletionSeq
+            """, session.id.rawValue, session.book.lastCompletionSeq
         ) { row in
             try documents.decode(
                 TaskSpecification.self, row.blob(0),
@@ -83,7 +68,7 @@ extension Transaction {
             Identifier.make(prefix: "lnch_"), session.app.rawValue, session.id.rawValue, state.code,
             try documents.encode(state), reasons.rawValue, session.lastSeq, state.dueAt?.milliseconds,
             traceparent ?? nil, now.milliseconds, (now + LaunchSchedule.lifetime).milliseconds, session.identifier)
-        session.openLaunch = db.lastInsertRowID
+        session.book.openLaunch = db.lastInsertRowID
         session.revision += 1
         if state.dueAt != nil { aftermath.hasDueLaunches = true }
     }
@@ -127,14 +112,14 @@ extension WebhookSettings {
 extension Store {
     /// Ends the open launch of a session whose incarnation ends.
     func supersedeLaunch(of session: SessionEntry, _ transaction: Transaction) throws {
-        guard let launch = session.openLaunch else { return }
+        guard let launch = session.book.openLaunch else { return }
         try transaction.db.execute(
             """
             UPDATE launch SET state = ?2, state_document = ?3, due_at = NULL, completed_at = ?4 WHERE id = ?1
             """,
             launch, LaunchState.superseded(at: transaction.now).code,
             try documents.encode(LaunchState.superseded(at: transaction.now)), transaction.now.milliseconds)
-        session.openLaunch = nil
+        session.book.closed(launch)
     }
 
     /// A client attached by itself: a launch that has not gone out yet is not needed.
@@ -142,11 +127,11 @@ extension Store {
         try await transact(at: now) { transaction in
             let session = try transaction.session(id)
             try self.noteActivity(session.app, transaction)
-            guard let launch = session.openLaunch else { return }
+            guard let launch = session.book.openLaunch else { return }
             try transaction.move(launch: launch, .clientAttached)
             let isOpen = try transaction.db.first("SELECT state < 4 FROM launch WHERE id = ?1", launch) { $0.bool(0) }
             if isOpen != true {
-                session.openLaunch = nil
+                session.book.closed(launch)
                 session.isChanged = true
             }
         }.1
@@ -215,9 +200,7 @@ extension Store {
         if session.state != .invalid {
             try transaction.append(.didFinishEvents, to: session, data: Array(launchId.utf8))
         }
-        if session.openLaunch == id { session.openLaunch = nil }
-        session.idleCompletions += 1
-        session.launchNotBefore = transaction.now + LaunchRule.backoff(idleCompletions: session.idleCompletions)
+        session.book.completed(id, at: transaction.now)
         session.revision += 1
         session.isChanged = true
         try endAttachment(of: session, launchId, transaction)

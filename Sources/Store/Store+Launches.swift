@@ -261,8 +261,7 @@ extension Store {
             try expireFetch(launchId, id: id, app, transaction)
         }
         guard let sessionID, let session = try? transaction.session(sessionID) else { return }
-        session.exhaustedSeq = max(session.exhaustedSeq, lastSeq)
-        if session.openLaunch == id { session.openLaunch = nil }
+        session.book.exhausted(id, tellingThrough: lastSeq)
         session.revision += 1
         session.isChanged = true
     }

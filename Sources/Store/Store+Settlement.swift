@@ -136,7 +136,7 @@ extension Store {
         }
         try transaction.append(.didFinishCollectingMetrics, to: session, task: live.id)
         let seq = try transaction.append(.didComplete, to: session, task: live.id)
-        session.lastCompletionSeq = seq
+        session.book.lastCompletionSeq = seq
         try db.execute(
             """
             UPDATE task SET state = 3, outcome = ?2, result_document = ?3, completed_at = ?4, \

@@ -22,7 +22,7 @@ package struct Aftermath: Sendable {
 
     package mutating func merge(_ other: Aftermath) {
         sessions.merge(other.sessions) { max($0, $1) }
-        launchChecks.merge(other.launchChecks) { max($0, $1) }
+        launchChecks.merge(other.launchChecks) { min($0, $1) }
         hasQueuedTasks = hasQueuedTasks || other.hasQueuedTasks
         hasDueLaunches = hasDueLaunches || other.hasDueLaunches
         if let other = other.wakeAt { wakeAt = min(wakeAt ?? other, other) }
@@ -91,7 +91,7 @@ final class Transaction {
     func append(
         _ kind: EventKind, to session: SessionEntry, task: TaskID? = nil, data: [UInt8]? = nil
     ) throws -> Int64 {
-        session.lastSeq += 1
+        session.book.lastSeq += 1
         session.isChanged = true
         try db.execute(
             "INSERT INTO event (session, seq, kind, task, occurred_at, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -158,14 +158,8 @@ final class SessionEntry {
     var state: SessionState
     var isForgotten: Bool
     var nextTask: Int64
-    var lastSeq: Int64
-    var acknowledgedSeq: Int64
-    var lastCompletionSeq: Int64
-    var exhaustedSeq: Int64
-    var openLaunch: Int64?
-    /// Completions in a row before which nothing was acknowledged; -1 once something was since the last one.
-    var idleCompletions: Int
-    var launchNotBefore: Timestamp
+    /// What the launch rule goes by.
+    var book = LaunchBook()
     var attachment: [UInt8]?
     var suspended: Int64
     var running: Int64
@@ -175,6 +169,9 @@ final class SessionEntry {
     var invalidAt: Timestamp?
     var revision: Int64
     var isChanged = false
+
+    var lastSeq: Int64 { book.lastSeq }
+    var acknowledgedSeq: Int64 { book.acknowledgedSeq }
 
     static func read(_ id: SessionID, _ db: Connection) throws -> SessionEntry? {
         try db.first(
@@ -196,13 +193,13 @@ final class SessionEntry {
         state = SessionState(rawValue: row.int(4)) ?? .invalid
         isForgotten = row.bool(5)
         nextTask = row.integer(6)
-        lastSeq = row.integer(7)
-        acknowledgedSeq = row.integer(8)
-        lastCompletionSeq = row.integer(9)
-        exhaustedSeq = row.integer(10)
-        openLaunch = row.integerOrNil(11)
-        idleCompletions = row.int(12)
-        launchNotBefore = Timestamp(milliseconds: row.integer(13))
+        book.lastSeq = row.integer(7)
+        book.acknowledgedSeq = row.integer(8)
+        book.lastCompletionSeq = row.integer(9)
+        book.exhaustedSeq = row.integer(10)
+        book.openLaunch = row.integerOrNil(11)
+        book.idleCompletions = row.int(12)
+        book.notBefore = Timestamp(milliseconds: row.integer(13))
         attachment = row.blobOrNil(14)
         suspended = row.integer(15)
         running = row.integer(16)
@@ -227,8 +224,8 @@ final class SessionEntry {
             http_error = ?15, failed = ?16, cancelled = ?17, not_modified = ?18, bytes_received = ?19, \
             bytes_sent = ?20, invalid_at = ?21, revision = ?22, forgotten = ?23 WHERE id = ?1
             """,
-            id.rawValue, state.rawValue, nextTask, lastSeq, acknowledgedSeq, lastCompletionSeq, exhaustedSeq,
-            openLaunch, idleCompletions, launchNotBefore.milliseconds, attachment, suspended, running,
+            id.rawValue, state.rawValue, nextTask, lastSeq, acknowledgedSeq, book.lastCompletionSeq, book.exhaustedSeq,
+            book.openLaunch, book.idleCompletions, book.notBefore.milliseconds, attachment, suspended, running,
             counts.succeeded, counts.httpError, counts.failed, counts.cancelled, counts.notModified, bytesReceived,
             bytesSent, invalidAt?.milliseconds, revision, isForgotten)
         isChanged = false

@@ -203,6 +203,19 @@ struct LaunchRuleTests {
     }
 
     @Test
+    func `a lease renewed after its end is a client that came by itself`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        _ = try await fixture.store.attach(
+            .take(ttl: .seconds(30), launchId: nil, takeover: false), to: session.id, at: fixture.now)
+        fixture.advance(.seconds(40))
+        try await fixture.finished(session)
+        #expect(try await fixture.openLaunch(session) != nil)
+        _ = try await fixture.store.attach(.renew(epoch: 1, ttl: .seconds(30)), to: session.id, at: fixture.now)
+        #expect(try await fixture.openLaunch(session) == nil)
+    }
+
+    @Test
     func `a task that ends while a launch is open launches again after its completion`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()

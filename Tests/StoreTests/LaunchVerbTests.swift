@@ -91,6 +91,23 @@ import Testing
         }
     }
 
+    @Test func `an exhausted launch is not sent again beside another`() async throws {
+        let stage = try await LaunchStage()
+        let session = try await stage.finishTask(in: "a")
+        for _ in 0..<11 {
+            try await stage.report(try await stage.claim()[0], failed)
+            if case .pending(_, let due) = try await stage.launches()[0].state { stage.advance(to: due) }
+        }
+        let exhausted = try await stage.launches()[0].launchId
+        try await stage.finishTask(in: "a")
+        let open = try #require(try await stage.store.session(session).openLaunch)
+        await #expect(throws: DomainError.launchNotOpen) {
+            try await stage.store.redeliver(exhausted, app: stage.app, at: stage.now)
+        }
+        #expect(try await stage.launches().map(\.state.name) == ["exhausted", "pending"])
+        #expect(try await stage.store.session(session).openLaunch == open)
+    }
+
     @Test func `completed while under way stays completed`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
@@ -135,6 +152,29 @@ import Testing
         #expect(again.map(\.launchId) == [launch.launchId])
         #expect(again[0].attempt == 1)
         #expect(again[0].body == [7])
+    }
+
+    @Test func `what fell due during a long stop goes out one after the other, after a short one at once`() async throws
+    {
+        for (stop, expected) in [(Duration.seconds(50), [4, 4, 4]), (.seconds(7200), [1, 2, 4])] {
+            let stage = try await LaunchStage()
+            for number in 0..<4 { try await stage.finishTask(in: "\(number)") }
+            stage.advance(by: stop)
+            stage.store.close()
+            let store = try LaunchStage.open(stage.folder)
+            defer { store.close() }
+            #expect(try await store.recoverLaunches(at: stage.now).hasDueLaunches)
+            var counts: [Int] = []
+            for wait in [0, 200, 400] {
+                stage.advance(by: .milliseconds(wait))
+                let claimed = try await store.claimDueLaunches(
+                    limit: 64, perWebhook: 4, inFlight: [:], after: AppID(0), leaseUntil: stage.now + .seconds(60),
+                    at: stage.now
+                ).claimed
+                counts.append((counts.last ?? 0) + claimed.count)
+            }
+            #expect(counts == expected, "\(stop)")
+        }
     }
 
     @Test func `launches are listed by session, state and kind, page by page`() async throws {

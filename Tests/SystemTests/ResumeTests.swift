@@ -19,7 +19,7 @@ import Testing
         var testDescription: String { name }
     }
 
-    private static let troubles: [Trouble] = {
+    static let troubles: [Trouble] = {
         let honest = Resource.generated(seed: 1, length: length)
         let changed = Resource.generated(seed: 2, length: length)
         let date = httpDate(secondsFromNow: -86_400)

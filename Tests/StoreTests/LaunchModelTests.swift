@@ -1,0 +1,149 @@
+import Core
+import Glibc
+import Testing
+
+/// Every order in which sessions, clients, receivers, the clock and a crash may act, in a small world.
+///
+/// With `SOAK=1` the world is larger.
+struct LaunchModelTests {
+    private static let isSoak = getenv("SOAK").map { String(cString: $0) } == "1"
+
+    /// Two sessions with two tasks each, two clients and one crash; what else may happen is shared among them.
+    static let small = [
+        scope("failures, parts and redeliveries") {
+            ($0.arrivals, $0.failures, $0.parts, $0.questions, $0.redeliveries) = (0, 2, 1, 0, 1)
+        },
+        scope("questions") { ($0.arrivals, $0.failures, $0.parts, $0.questions, $0.redeliveries) = (0, 0, 0, 1, 1) },
+        scope("a client of two sessions") {
+            ($0.arrivals, $0.failures, $0.parts, $0.questions, $0.redeliveries) = (1, 0, 0, 0, 0)
+        },
+        scope("two clients of one session") {
+            ($0.sessions, $0.arrivals, $0.failures, $0.parts, $0.questions, $0.redeliveries) = (1, 2, 1, 0, 0, 0)
+        },
+    ]
+
+    static let large = [
+        scope("two clients of two sessions") {
+            ($0.arrivals, $0.failures, $0.parts, $0.questions, $0.redeliveries) = (2, 0, 0, 0, 0)
+        },
+        scope("a client of two sessions, a failure") {
+            ($0.arrivals, $0.failures, $0.parts, $0.questions, $0.redeliveries) = (1, 1, 0, 0, 0)
+        },
+        scope("everything in one session") { $0.sessions = 1 },
+    ]
+
+    private static func scope(
+        _ name: String, _ change: (inout LaunchModel.Scope) -> Void
+    ) -> (name: String, scope: LaunchModel.Scope) {
+        var scope = LaunchModel.Scope()
+        change(&scope)
+        return (name, scope)
+    }
+
+    @Test(arguments: isSoak ? small + large : small)
+    func `in every order of events no launch is doubled, lost or left behind`(
+        _ row: (name: String, scope: LaunchModel.Scope)
+    ) throws {
+        let began = ContinuousClock.now
+        let exploration = Exploration(row.scope)
+        try exploration.run()
+        print(
+            "launch model, \(row.name): \(exploration.count) states, \(exploration.transitions) transitions, "
+                + "\(ContinuousClock.now - began)")
+    }
+}
+
+/// A walk through all states, breadth first, that remembers how it came to each.
+final class Exploration {
+    private var identifiers: [[UInt8]: Int32] = [:]
+    private var frontier: [(id: Int32, state: LaunchModel)] = []
+    private var origins: [(from: Int32, step: LaunchModel.Step?)] = []
+    /// Where a fair world goes from each state; -1 for nowhere, since all is done.
+    private var fair: [Int32] = []
+    private(set) var transitions = 0
+
+    var count: Int { identifiers.count }
+
+    init(_ scope: LaunchModel.Scope) {
+        _ = enter(LaunchModel(scope), from: -1, nil)
+    }
+
+    private func enter(_ state: LaunchModel, from: Int32, _ step: LaunchModel.Step?) -> Int32 {
+        let key = state.key
+        if let known = identifiers[key] { return known }
+        let id = Int32(identifiers.count)
+        identifiers[key] = id
+        origins.append((from, step))
+        fair.append(-2)
+        frontier.append((id, state))
+        return id
+    }
+
+    func run() throws {
+        var next = 0
+        while next < frontier.count {
+            let (id, state) = frontier[next]
+            next += 1
+            // What is behind is not needed any more.
+            if next == 50_000 {
+                frontier.removeFirst(next)
+                next = 0
+            }
+            let fairStep = state.fairStep()
+            for step in state.steps() {
+                transitions += 1
+                var after = state
+                do {
+                    try after.take(step)
+                } catch {
+                    Issue.record("\(error) after \(path(to: id)), \(step)")
+                    return
+                }
+                let reached = enter(after, from: id, step)
+                if step == fairStep { fair[Int(id)] = reached }
+            }
+            if fair[Int(id)] == -2 {
+                guard state.isDrained || fairStep == nil else {
+                    Issue.record("the fair step \(String(describing: fairStep)) is none, after \(path(to: id))")
+                    return
+                }
+                fair[Int(id)] = -1
+            }
+            if fair[Int(id)] == -1 || fairStep == .tick, state.isDrained { fair[Int(id)] = -1 }
+            if fair[Int(id)] == -1, !state.isDrained {
+                Issue.record("a dead end after \(path(to: id))")
+                return
+            }
+        }
+        checkDraining()
+    }
+
+    /// From each state the fair way ends where all is drained; it never goes round.
+    private func checkDraining() {
+        var isGood = [Bool](repeating: false, count: fair.count)
+        for start in fair.indices {
+            var way: [Int] = []
+            var place = start
+            while !isGood[place], fair[place] >= 0 {
+                way.append(place)
+                place = Int(fair[place])
+                guard way.count <= fair.count else { break }
+                if way.count > 500 {
+                    Issue.record("it is never drained after \(path(to: Int32(start)))")
+                    return
+                }
+            }
+            for place in way { isGood[place] = true }
+        }
+    }
+
+    private func path(to id: Int32) -> String {
+        var (steps, place): ([LaunchModel.Step], Int32) = ([], id)
+        while place >= 0 {
+            let origin = origins[Int(place)]
+            if let step = origin.step { steps.append(step) }
+            place = origin.from
+        }
+        return steps.reversed().map { "\($0)" }.joined(separator: ", ")
+    }
+}
