@@ -82,6 +82,6 @@ let package = Package(
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
         tests(
             "SystemTests",
-            ["TestSupport", "Store", "Base", "Core", "Wire", "urlsessiond", "swift-receiver"]),
+            ["TestSupport", "Store", "Base", "Core", "Wire", "urlsessiond", "swift-receiver", "CCrypto"]),
     ]
 )

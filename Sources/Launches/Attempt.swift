@@ -144,7 +144,7 @@ extension TransferFault {
         case .tlsHandshake, .certificateUntrusted, .certificateExpired, .certificateNotYetValid,
             .certificateWrongHost, .clientCertificateRequired, .clientCertificateInvalid, .pinMismatch:
             "A secure connection could not be made."
-        case .reset, .shortBody, .emptyReply, .http2Refused, .http2Stream: "The connection was lost."
+        case .reset, .shortBody, .emptyReply, .http2Refused, .http2Calm, .http2Stream: "The connection was lost."
         case .unparsableResponse, .headersTooLarge, .twoLengths, .tooLarge: "The answer could not be read."
         case .egressDenied: "A policy of the service does not allow this connection."
         case .prefixMissing, .disk, .bodySource, .proxyNotResolved, .proxyFailed, .proxyAuthenticationRequired,

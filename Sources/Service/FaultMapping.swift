@@ -36,8 +36,15 @@ struct FaultMeaning {
         case .certificateNotYetValid: return terminal(.serverCertificateNotYetValid)
         case .clientCertificateRequired: return terminal(.clientCertificateRequired)
         case .clientCertificateInvalid: return terminal(.clientCertificateRejected)
-        case .reset, .shortBody, .emptyReply, .http2Refused, .http2Stream: return transport(.networkConnectionLost)
-        case .unparsableResponse, .headersTooLarge, .twoLengths: return terminal(.cannotParseResponse)
+        case .reset, .shortBody, .emptyReply, .http2Refused, .http2Calm, .http2Stream:
+            return transport(.networkConnectionLost)
+        case .unparsableResponse, .twoLengths: return terminal(.cannotParseResponse)
+        case .headersTooLarge:
+            // libcurl calls some of these "Out of memory".
+            var meaning = terminal(.cannotParseResponse)
+            meaning.error.underlying = TaskError.Underlying(
+                domain: "urlsessiond", code: "head-too-large", message: "The head of the answer does not end.")
+            return meaning
         case .egressDenied:
             return FaultMeaning(
                 fault: .terminal,

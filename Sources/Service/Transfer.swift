@@ -152,6 +152,7 @@ extension Transfer {
             for field in resuming.requestFields.fields { fields.set(field.name, field.value) }
             fields.remove("If-None-Match")
         }
+        let idleTimeout = Duration.milliseconds(Int64(configuration.timeoutIntervalForRequest * 1000))
         var digests: [Digest.Algorithm] = [.sha256]
         if let expected = specification.expectedDigest?.algorithm.engine, expected != .sha256 {
             digests.append(expected)
@@ -166,7 +167,7 @@ extension Transfer {
                 resumeDigest: resuming?.digest.flatMap { [UInt8](hexadecimal: $0) }, digests: digests),
             judge: judge(),
             maximumBytes: specification.maximumContentLength ?? settings.maximumContentLength,
-            idleTimeout: .milliseconds(Int64(configuration.timeoutIntervalForRequest * 1000)), tls: tls,
+            idleTimeout: idleTimeout, connectTimeout: min(idleTimeout, .seconds(30)), tls: tls,
             proxy: configuration.proxy.map { ProxySettings($0, proxyCredential) }, httpAuthentication: authentication,
             egress: settings.egress, bandwidthLimit: bandwidthLimit)
         if specification.kind == .download { request.maximumUnrecorded = Self.maximumUnrecorded }

@@ -1,7 +1,7 @@
 /// One thing an origin does wrong, or merely unusual, with one request.
 package enum Misbehaviour: Sendable {
-    /// How a connection ends.
-    package enum Ending: Sendable { case finish, reset }
+    /// How a connection ends. With `silence` it does not: nothing more is sent, until the peer leaves.
+    package enum Ending: Sendable { case finish, reset, silence }
 
     /// How the `Content-Range` of a 206 lies.
     package enum PartialLie: Sendable {
@@ -29,6 +29,8 @@ package enum Misbehaviour: Sendable {
     case earlyAnswer
     /// Reads so many bytes of the request's body, then closes.
     case cutUpload(after: Int, Ending = .finish)
+    /// Takes the request's body one byte at a time, with a pause before each.
+    case sip(pause: Duration)
     /// These `Content-Length` values, one line each, in place of the right one.
     case contentLength([String])
     /// `Transfer-Encoding: chunked` with chunks of so many bytes.

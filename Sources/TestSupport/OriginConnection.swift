@@ -7,12 +7,14 @@ final class OriginConnection {
     private let socket: Socket
     private let state: OriginState
     private let reader: HTTPReader
+    private let number: Int
     private var isReset = false
 
     init(socket: Socket, state: OriginState) {
         self.socket = socket
         self.state = state
         reader = HTTPReader(socket)
+        number = state.beginConnection()
     }
 
     /// Serves requests until one side ends the connection.
@@ -28,7 +30,7 @@ final class OriginConnection {
         guard let (line, fields) = try reader.head() else { return false }
         let parts = line.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 3 else { return false }
-        let (index, resource, turn) = state.begin(String(parts[0]), String(parts[1]), fields)
+        let (index, resource, turn) = state.begin(String(parts[0]), String(parts[1]), fields, on: number)
         defer { state.end(index) }
         let plan = Plan(turn)
         let method = String(parts[0])
@@ -57,6 +59,11 @@ final class OriginConnection {
     /// Reads the request's body into the record. False when the plan was to cut it.
     private func receiveBody(_ fields: HTTPFields, _ plan: Plan, _ index: Int) throws -> Bool {
         if plan.earlyAnswer { return true }
+        if let pause = plan.sip {
+            socket.receiveLittle()
+            while !socket.waitForHangUp(atMost: pause), !(try socket.receive(limit: 1)).isEmpty {}
+            return false
+        }
         if fields["Expect"]?.asciiLowercased == "100-continue" { try socket.send("HTTP/1.1 100 Continue\r\n\r\n") }
         let digest = Digest(.sha256)
         let framing: HTTPReader.Framing =
@@ -118,11 +125,14 @@ final class OriginConnection {
     }
 
     private func end(_ ending: Misbehaviour.Ending) -> Bool {
-        if case .reset = ending {
+        switch ending {
+        case .finish: return false
+        case .silence: return hang()
+        case .reset:
             isReset = true
             socket.resetAtClose()
+            return false
         }
-        return false
     }
 
     /// Keeps the connection open without another byte until the peer or the origin ends it.
@@ -138,6 +148,7 @@ struct Plan: Sendable {
     var trickle: (size: Int, pause: Duration)?
     var cut: (after: Int, ending: Misbehaviour.Ending)?
     var cutUpload: (after: Int, ending: Misbehaviour.Ending)?
+    var sip: Duration?
     var stall: Int?
     var noAnswer: Misbehaviour.Ending?
     var earlyAnswer = false
@@ -165,6 +176,7 @@ struct Plan: Sendable {
             case .stall(let after): stall = after
             case .noAnswer(let ending): noAnswer = ending
             case .earlyAnswer: earlyAnswer = true
+            case .sip(let pause): sip = pause
             case .contentLength(let values): contentLength = values
             case .chunked(let size): chunkSize = size
             case .closeDelimited: closeDelimited = true

@@ -10,6 +10,8 @@ package final class OriginServer: Sendable {
     package struct Request: Sendable {
         /// Counted from 1 over all paths.
         package let number: Int
+        /// Of the connection it came on, counted from 1.
+        package let connection: Int
         package let method: String
         /// The target as sent, query included.
         package let target: String
@@ -35,10 +37,12 @@ package final class OriginServer: Sendable {
     private let state: OriginState
 
     /// Starts to listen. A port other than 0 is for an origin that comes back where one was before.
-    package init(port: UInt16 = 0) throws {
+    ///
+    /// - Parameter address: Of 127.0.0.0/8.
+    package init(port: UInt16 = 0, address: UInt32 = 0x7F00_0001) throws {
         let state = OriginState()
         self.state = state
-        server = try SocketServer(port: port) { OriginConnection(socket: $0, state: state).serve() }
+        server = try SocketServer(port: port, address: address) { OriginConnection(socket: $0, state: state).serve() }
         self.port = server.port
     }
 
@@ -99,6 +103,7 @@ final class OriginState: Sendable {
         var paths: [String: Path] = [:]
         var requests: [OriginServer.Request] = []
         var inFlight = (now: 0, peak: 0)
+        var connections = 0
     }
 
     private let shared = Locked(Shared())
@@ -111,13 +116,22 @@ final class OriginState: Sendable {
 
     var inFlight: (now: Int, peak: Int) { shared.withLock { $0.inFlight } }
 
+    /// The number of a new connection.
+    func beginConnection() -> Int {
+        shared.withLock {
+            $0.connections += 1
+            return $0.connections
+        }
+    }
+
     /// Records a request and takes its path's next turn. The resource is nil where nothing is served.
     func begin(
-        _ method: String, _ target: String, _ fields: HTTPFields
+        _ method: String, _ target: String, _ fields: HTTPFields, on connection: Int
     ) -> (index: Int, resource: Resource?, turn: [Misbehaviour]) {
         shared.withLock { shared in
             let request = OriginServer.Request(
-                number: shared.requests.count + 1, method: method, target: target, fields: fields, time: .now)
+                number: shared.requests.count + 1, connection: connection, method: method, target: target,
+                fields: fields, time: .now)
             shared.requests.append(request)
             shared.inFlight.now += 1
             shared.inFlight.peak = max(shared.inFlight.peak, shared.inFlight.now)

@@ -35,25 +35,28 @@ package final class Socket: Sendable {
         return socket
     }
 
-    /// Listens on 127.0.0.1; port 0 picks a free one. One connection more than the backlog is let in before `accept`.
+    /// Listens on an address of 127.0.0.0/8; port 0 picks a free one. One connection more than the backlog is let in
+    /// before `accept`.
     ///
     /// The port stays the socket's until it is closed, be it shut down before: a connection to it is refused then, and
     /// none of the tests beside this one is given it.
-    package static func listen(port: UInt16, backlog: Int32 = 1024) throws -> (socket: Socket, port: UInt16) {
+    package static func listen(
+        port: UInt16, backlog: Int32 = 1024, address: UInt32 = 0x7F00_0001
+    ) throws -> (socket: Socket, port: UInt16) {
         // Linux gives a port that it picked itself to others as soon as the listener is shut down, hence a second socket
         // that picks.
-        let (picking, picked) = try bound(port)
-        let (socket, port) = port == 0 ? try bound(picked) : (picking, picked)
+        let (picking, picked) = try bound(port, address)
+        let (socket, port) = port == 0 ? try bound(picked, address) : (picking, picked)
         guard Glibc.listen(socket.descriptor, backlog) == 0 else { throw SocketError("listen") }
         _ = fcntl(socket.descriptor, F_SETFL, O_NONBLOCK)
         return (socket, port)
     }
 
-    private static func bound(_ port: UInt16) throws -> (socket: Socket, port: UInt16) {
+    private static func bound(_ port: UInt16, _ ip: UInt32) throws -> (socket: Socket, port: UInt16) {
         let socket = Socket(adopting: try open())
         var one: Int32 = 1
         setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
-        var address = loopback(port)
+        var address = loopback(port, ip)
         guard withSocketAddress(&address, { bind(socket.descriptor, $0, $1) }) == 0 else { throw SocketError("bind") }
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let code = withUnsafeMutablePointer(to: &address) { pointer in
@@ -117,6 +120,12 @@ package final class Socket: Sendable {
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 
+    /// Keeps the kernel from taking more than a few kilobytes that nobody has read.
+    func receiveLittle() {
+        var size: Int32 = 4096
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+    }
+
     /// Ends both directions at once (FIN) for every thread that uses the socket.
     package func shutdown() { Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
 
@@ -146,11 +155,11 @@ package final class Socket: Sendable {
         return descriptor
     }
 
-    private static func loopback(_ port: UInt16) -> sockaddr_in {
+    private static func loopback(_ port: UInt16, _ ip: UInt32 = 0x7F00_0001) -> sockaddr_in {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_addr.s_addr = ip.bigEndian
         return address
     }
 

@@ -6,9 +6,9 @@ final class SocketServer: Sendable {
     private let listener: Socket
     private let connections: Connections
 
-    init(port: UInt16, serve: @escaping @Sendable (Socket) -> Void) throws {
+    init(port: UInt16, address: UInt32 = 0x7F00_0001, serve: @escaping @Sendable (Socket) -> Void) throws {
         let connections = Connections()
-        let (listener, port) = try Socket.listen(port: port)
+        let (listener, port) = try Socket.listen(port: port, address: address)
         self.listener = listener
         self.port = port
         self.connections = connections

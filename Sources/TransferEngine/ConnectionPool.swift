@@ -159,6 +159,7 @@ private func socketChanged(
 ) -> Int32 {
     guard let context else { return 0 }
     Unmanaged<ConnectionPool>.fromOpaque(context).takeUnretainedValue().socket(socket, became: what)
+    if what == CURL_POLL_REMOVE, let easy { Exchange.of(easy)?.socketIsGone() }
     return 0
 }
 

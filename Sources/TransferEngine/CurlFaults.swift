@@ -86,6 +86,8 @@ extension TransferFault {
     }
 
     private static func http2(_ facts: Facts) -> TransferFault {
-        facts.message.contains("REFUSED_STREAM") || facts.message.contains("GOAWAY") ? .http2Refused : .http2Stream
+        if facts.message.contains("ENHANCE_YOUR_CALM") { return .http2Calm }
+        return facts.message.contains("REFUSED_STREAM") || facts.message.contains("GOAWAY")
+            ? .http2Refused : .http2Stream
     }
 }

@@ -75,6 +75,10 @@ final class Exchange {
     var side: [UInt8] = []
     var isSideTruncated = false
     var isLengthVerified = false
+    /// The length of the body as its head says.
+    var announcedLength: Int64?
+    /// The answer named a length and came in chunks.
+    var hasTwoFramings = false
     var bytesReceived: Int64 = 0
 
     /// Why a callback ended the exchange; says more than libcurl's code.
@@ -90,6 +94,8 @@ final class Exchange {
     var waitsForRecord = false
     /// Bytes of content that need not be received again.
     private(set) var recorded: Int64
+    /// The origin asked for calm by HTTP/2.
+    var avoidsHTTP2 = false
     /// When the limit of bytes a second lets libcurl go on.
     var receivesAgain: Int64?
     var sendsAgain: Int64?
@@ -102,6 +108,8 @@ final class Exchange {
     var isOpening = false
     var isSyncing = false
     var needsAttention = false
+    /// The socket of an address that could not be reached is gone.
+    var lostSocket = false
 
     /// What the cookie engine holds, noted before the handle is given back.
     var cookies: [String]
@@ -236,11 +244,19 @@ final class Exchange {
         return .failed(TransferFault(code, facts(message)))
     }
 
-    /// The server refused in the middle of our body and closed: its answer is what counts (RFC 9110 section 10.1.1).
+    /// The server answered in the middle of our body and closed: its answer is what counts (RFC 9110 section 10.1.1).
     func wasAnsweredEarly(_ code: CURLcode) -> Bool {
         guard let head, let body, body.position < body.length || code == CURLE_SEND_ERROR else { return false }
-        return head.status >= 300 && (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR)
+        return (head.status >= 300 || hasWholeAnswer) && (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR)
     }
+
+    /// The server answered in the middle of our body and takes no more of it.
+    var isAnsweredEarly: Bool {
+        guard let body, body.position < body.length else { return false }
+        return hasWholeAnswer
+    }
+
+    private var hasWholeAnswer: Bool { head != nil && !hasTwoFramings && announcedLength == bytesReceived }
 
     func facts(_ message: String) -> TransferFault.Facts {
         TransferFault.Facts(

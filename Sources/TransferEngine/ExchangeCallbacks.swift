@@ -25,6 +25,24 @@ extension Exchange {
         return true
     }
 
+    /// A socket of this exchange is not to be watched any more.
+    func socketIsGone() {
+        guard case .running = stage, !isRequestSent else { return }
+        lostSocket = true
+        callForAttention()
+    }
+
+    /// Lets libcurl go on with the next address of the host.
+    ///
+    /// Driven by sockets it would wait for a timer: 7.88 closes the socket of an address that refused and asks for no
+    /// other event. Ending a pause is what makes it look at a transfer at once.
+    func tryNextAddress() {
+        lostSocket = false
+        guard let easy, !isRequestSent else { return }
+        curl_easy_pause(easy.raw, CURLPAUSE_SEND)
+        curl_easy_pause(easy.raw, CURLPAUSE_CONT)
+    }
+
     /// One header line. False ends the exchange.
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         lastActivity = state.now
@@ -79,15 +97,19 @@ extension Exchange {
     func settle(_ head: ResponseHead) throws(HeadParser.Refused) -> Bool {
         provisionalHead = nil
         let announced = try head.contentLength()
+        let isChunked = try head.isChunked()
         self.head = head
+        announcedLength = announced
         meter.enter(.receiving)
         noteConnection()
-        let isChunked = head.fields.contains("Transfer-Encoding")
         isLengthVerified =
             announced != nil || isChunked || head.httpVersion == "2" || request.method == "HEAD" || head.status == 204
             || head.status == 304
         // Two framings at once: what comes after this answer cannot be trusted.
-        if announced != nil && isChunked { easy?.set(CURLOPT_FORBID_REUSE, 1) }
+        if announced != nil && isChunked {
+            hasTwoFramings = true
+            easy?.set(CURLOPT_FORBID_REUSE, 1)
+        }
         let disposition = request.judge(head)
         self.disposition = disposition
         report(.head(id, head))

@@ -61,7 +61,7 @@ extension Exchange {
         easy.set(CURLOPT_TCP_KEEPALIVE, 1)
         easy.set(CURLOPT_MAXAGE_CONN, 60)
         easy.set(CURLOPT_MAXLIFETIME_CONN, 3600)
-        let isAutomatic = request.httpVersion == .automatic && url.isSecure
+        let isAutomatic = request.httpVersion == .automatic && url.isSecure && !avoidsHTTP2
         easy.set(
             CURLOPT_HTTP_VERSION,
             isAutomatic ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1))

@@ -78,6 +78,17 @@ struct HeadParser {
 }
 
 extension ResponseHead {
+    /// Whether the body comes in chunks. Throws where the connection codes it otherwise: nobody asked for that, and
+    /// libcurl would undo it without telling whether all was there (RFC 9112 section 6.1).
+    func isChunked() throws(HeadParser.Refused) -> Bool {
+        let codings = fields.values("Transfer-Encoding")
+            .flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }
+            .map { String(Substring($0)).asciiLowercased.filter { $0 != " " && $0 != "\t" } }
+            .filter { !$0.isEmpty && $0 != "identity" }
+        guard codings.isEmpty || codings == ["chunked"] else { throw HeadParser.Refused(fault: .unparsableResponse) }
+        return !codings.isEmpty
+    }
+
     /// The announced length of the body. Throws where it is not one number of at most 18 digits (RFC 9110 section 8.6).
     func contentLength() throws(HeadParser.Refused) -> Int64? {
         var length: Int64?

@@ -8,10 +8,7 @@ extension TransferLoop {
     /// Takes from libcurl what it is done with, and what its callbacks asked for.
     func collect(_ pool: ConnectionPool) {
         while let (raw, code) = pool.nextFinished() {
-            var context: UnsafeMutablePointer<CChar>?
-            guard ccurl_easy_get_string(raw, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { continue }
-            // The exchange set itself as the handle's private pointer and lives as long as the handle is in the pool.
-            let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+            guard let exchange = Exchange.of(raw) else { continue }
             if case .probing(let ending) = exchange.stage {
                 probed(exchange, ending)
             } else {
@@ -22,10 +19,23 @@ extension TransferLoop {
 
     func finish(_ exchange: Exchange, _ ending: Exchange.Ending) {
         release(exchange)
+        if case .failed(let fault) = ending.outcome { learn(fault, of: exchange) }
         if case .failed(let fault) = ending.outcome, fault.isTrustFailure, endAt == nil {
             return probe(exchange, ending)
         }
         conclude(exchange, ending)
+    }
+
+    /// Remembers what the next exchange with the same origin should do otherwise.
+    private func learn(_ fault: TransferFault, of exchange: Exchange) {
+        switch fault {
+        case .connectFailed, .connectTimedOut, .noConnectivity, .proxyFailed:
+            // Perhaps the name leads elsewhere by now.
+            surroundings.resolver.forget(exchange.url.host)
+            if let proxy = exchange.request.proxy { surroundings.resolver.forget(proxy.host) }
+        case .http2Calm: surroundings.calm.note(exchange.url, at: state.now)
+        default: break
+        }
     }
 
     func fail(_ exchange: Exchange, _ fault: TransferFault, _ code: CURLcode = CURLE_OK) {
@@ -58,9 +68,11 @@ extension TransferLoop {
 
     func giveBackHandle(of exchange: Exchange) {
         guard let easy = exchange.easy, let pool = exchange.pool else { return }
+        // libcurl never forgets an errno, and the next exchange's fault would be told apart by it.
+        let isSpent = easy.number(CURLINFO_OS_ERRNO) != 0
         pool.remove(easy)
         easy.reset()
-        if spare.count < Self.maximumSpare { spare.append(easy) }
+        if !isSpent, spare.count < Self.maximumSpare { spare.append(easy) }
         exchange.easy = nil
         exchange.pool = nil
         if pool.active == 0, let index = retired.firstIndex(where: { $0 === pool }) {
@@ -130,6 +142,11 @@ extension TransferLoop {
                 "an exchange was refused an address", ("host", exchange.url.host), ("address", denied.address),
                 ("port", denied.port), ("pool", exchange.request.pool))
         }
+        if exchange.hasTwoFramings {
+            surroundings.log.warning(
+                "an answer named a length and came in chunks: the chunks were believed", ("host", exchange.url.host),
+                ("port", exchange.url.port), ("pool", exchange.request.pool))
+        }
         exchanges[exchange.id] = nil
         surroundings.directory.leave(exchange.id)
         surroundings.report(.ended(exchange.id, exchange.result(ending)))
@@ -141,5 +158,15 @@ extension TransferLoop {
         surroundings.directory.leave(exchange.id)
         let ending = Exchange.Ending(outcome: .stopped, code: CURLE_OK, message: "")
         surroundings.report(.ended(exchange.id, exchange.result(ending)))
+    }
+}
+
+extension Exchange {
+    /// The exchange that a handle in a pool belongs to; nil for handles of libcurl's own.
+    static func of(_ easy: UnsafeMutableRawPointer) -> Exchange? {
+        var context: UnsafeMutablePointer<CChar>?
+        guard ccurl_easy_get_string(easy, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { return nil }
+        // The exchange set itself as the handle's private pointer and lives as long as the handle is in the pool.
+        return Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
     }
 }

@@ -98,6 +98,7 @@ extension TransferLoop {
     func launchIfReady(_ exchange: Exchange) {
         guard exchange.preparations.isEmpty, case .preparing = exchange.stage else { return }
         guard let easy = spare.popLast() ?? Easy() else { return fail(exchange, .other(curlCode: 27)) }
+        exchange.avoidsHTTP2 = surroundings.calm.contains(exchange.url, at: state.now)
         do throws(CurlError) {
             try exchange.configure(easy)
         } catch {

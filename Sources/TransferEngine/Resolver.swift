@@ -65,6 +65,9 @@ final class Resolver: Sendable {
         return known
     }
 
+    /// Looks a name up anew the next time.
+    func forget(_ name: String) { names.withLock { _ = $0.known.removeValue(forKey: name) } }
+
     private func work(on name: String) { finish(name, resolve(name)) }
 
     private func finish(_ name: String, _ resolution: Resolution) {

@@ -35,7 +35,8 @@ package final class TransferEngine: Sendable {
         mailboxes = try (0..<count).map { _ in try Mailbox() }
         living = Living(count)
         let surroundings = LoopSurroundings(
-            disk: disk, resolver: resolver, directory: directory, log: log, clock: clock, report: report)
+            disk: disk, resolver: resolver, calm: CalmOrigins(), directory: directory, log: log, clock: clock,
+            report: report)
         for (index, mailbox) in mailboxes.enumerated() {
             let living = living
             try EngineThread.start("transfer-\(index)") {

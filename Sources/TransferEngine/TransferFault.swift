@@ -32,6 +32,8 @@ package enum TransferFault: Hashable, Sendable {
     case twoLengths
     /// GOAWAY or REFUSED_STREAM: this request was not processed.
     case http2Refused
+    /// ENHANCE_YOUR_CALM: there was too much of something.
+    case http2Calm
     case http2Stream
     case egressDenied
     case tooLarge

@@ -5,6 +5,7 @@ import Core
 struct LoopSurroundings: Sendable {
     let disk: DiskQueue
     let resolver: Resolver
+    let calm: CalmOrigins
     let directory: ExchangeDirectory
     let log: Log
     let clock: Clock
@@ -84,6 +85,7 @@ final class TransferLoop {
     }
 
     func patience() -> Int32 {
+        findNextAlarm()
         let due = min(nextAlarm, nextSweep, endAt ?? .max)
         guard due < .max else { return -1 }
         return Int32(clamping: max(0, due - surroundings.clock.monotonic()))
@@ -112,6 +114,7 @@ final class TransferLoop {
         while let exchange = state.needingAttention.popLast() {
             exchange.attentionBegins()
             guard case .running = exchange.stage else { continue }
+            if exchange.lostSocket { exchange.tryNextAddress() }
             if exchange.wantedPrefix != nil { serve(exchange) }
             if exchange.wantsSync { sync(exchange) }
             noteDeadline(of: exchange)
@@ -193,7 +196,12 @@ final class TransferLoop {
         nextSweep = .max
         for exchange in Array(exchanges.values) {
             if let fault = exchange.overdue {
-                fail(exchange, fault)
+                if fault == .idleTimeout, exchange.isAnsweredEarly {
+                    release(exchange)
+                    conclude(exchange, .complete)
+                } else {
+                    fail(exchange, fault)
+                }
                 continue
             }
             if case .running = exchange.stage, exchange.wantsSync { sync(exchange) }

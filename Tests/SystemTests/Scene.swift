@@ -10,18 +10,29 @@ final class Scene: Sendable {
     /// The receivers that launches go to. They outlive the service, so that no launch reaches another test's server that
     /// was given the port of one that is gone.
     private let receivers = Locked<[Receiver]>([])
+    /// Of the app whose tasks they are.
+    private let key: String
 
     /// Starts both, and makes the session `s` with a configuration (nil: no session).
     init(
         _ arguments: [String] = [], configuration: JSON? = [:], environment: [String: String] = [:],
         data: TemporaryFolder = TemporaryFolder(), wrapper: [String] = []
     ) async throws {
+        key = "dev"
         origin = try OriginServer()
         service = try await ServiceProcess(arguments, environment: environment, data: data, wrapper: wrapper)
         if let configuration { try await makeSession("s", configuration) }
     }
 
-    var api: APIClient { observed(service.api) }
+    /// A part of a service that others play on too: an app of its own, with the session `s`.
+    init(on service: ServiceProcess, key: String, configuration: JSON) async throws {
+        self.service = service
+        self.key = key
+        origin = try OriginServer()
+        try await makeSession("s", configuration)
+    }
+
+    var api: APIClient { observed(service.api.with(key: key)) }
     var admin: APIClient { observed(service.admin) }
 
     /// A client whose answers are all held against the description.

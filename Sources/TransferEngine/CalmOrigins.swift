@@ -1,0 +1,24 @@
+import Base
+
+/// Origins that asked for calm by HTTP/2 (ENHANCE_YOUR_CALM, RFC 9113 section 7): for ten minutes they are spoken to in
+/// HTTP/1.1, where so many streams at once cannot be.
+final class CalmOrigins: Sendable {
+    private static let time: Int64 = 600_000
+    private static let maximum = 1000
+
+    private let ends = Locked<[String: Int64]>([:])
+
+    func note(_ url: ParsedURL, at now: Int64) {
+        ends.withLock { ends in
+            if ends.count >= Self.maximum { ends = ends.filter { $0.value > now } }
+            guard ends.count < Self.maximum else { return }
+            ends[Self.key(url)] = now + Self.time
+        }
+    }
+
+    func contains(_ url: ParsedURL, at now: Int64) -> Bool {
+        ends.withLock { ends in (ends[Self.key(url)] ?? .min) > now }
+    }
+
+    private static func key(_ url: ParsedURL) -> String { "\(url.host):\(url.port)" }
+}
