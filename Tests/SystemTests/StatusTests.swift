@@ -142,23 +142,6 @@ import Testing
         #expect(back.requests.count == 1 && gone.requests.isEmpty)
     }
 
-    @Test func `an answer that cannot be parsed fails at once`() async throws {
-        let scene = try await Scene()
-        scene.origin.serve("/status", .text("x"), always: [.raw("HTTP/1.1 abc\r\n\r\n")])
-        scene.origin.serve("/lengths", .generated(seed: 1, length: 100), always: [.contentLength(["50", "100"])])
-        scene.origin.serve("/list", .generated(seed: 1, length: 100), always: [.contentLength(["50, 100"])])
-        scene.origin.serve(
-            "/digits", .generated(seed: 1, length: 100), always: [.contentLength([String(repeating: "9", count: 23)])])
-        let endless = Array("HTTP/1.1 200 OK\r\n".utf8) + (0..<20_000).flatMap { Array("X-\($0): \($0)\r\n".utf8) }
-        scene.origin.serve("/head", .text("x"), always: [.raw(endless)])
-        for path in ["/status", "/lengths", "/list", "/digits", "/head"] {
-            let task = try await scene.completed(try await scene.download(path))
-            #expect(task["outcome"] == "failed" && task["error"]["code"] == -1017, "\(path): \(task)")
-            #expect(task["error"]["name"] == "cannotParseResponse", "\(path): \(task)")
-            #expect(scene.origin.requests(path).count == 1, "\(path)")
-        }
-    }
-
     @Test func `a content that is too large ends with -1103`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/announced", .generated(seed: 1, length: 100_000))

@@ -121,15 +121,6 @@ import Testing
         #expect(scene.origin.requests.first?.fields.values("Content-Type") == ["text/plain"])
     }
 
-    @Test func `an upload answered early or with an error is over`() async throws {
-        let scene = try await Scene(configuration: ["retryPolicy": "apple"])
-        let bytes = Content.bytes(seed: 5, length: 2_000_000)
-        let identifier = try await scene.api.send("POST", "/v1/bodies", body: bytes).json["id"]
-        scene.origin.serve("/up", .upload(), always: [.earlyAnswer, .status(413, body: "too large")])
-        let task = try await scene.completed(try await scene.upload("/up", body: ["id": identifier]))
-        #expect(task["outcome"] == "httpError" && task["response"]["statusCode"] == 413, "\(task)")
-    }
-
     @Test func `an upload survives a kill`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         let bytes = Content.bytes(seed: 5, length: 300_000)

@@ -46,6 +46,8 @@ extension Misdeed {
             id, does, always: [.raw(head + body)], task: task,
             owed: .content(body, attempts: 1) {
                 try require($0.requests[0].fields["Accept-Encoding"] == "identity", "\($0.requests[0].fields)")
+                try require(
+                    $0.requests[0].fields["User-Agent"]?.hasPrefix("urlsessiond/") == true, "\($0.requests[0].fields)")
                 try require($0.field("Content-Encoding") == coding, "\($0.task["response"])")
             })
     }

@@ -41,6 +41,9 @@ extension Misdeed {
             let ended = try await Owed.content(Array("there".utf8), attempts: 1)
                 .holds(of: try await scene.download("/a"), on: scene)
             try require(ended.task["redirects"].array?.count == 16, "\(ended.task["redirects"])")
+            let urls = ["originalRequest", "currentRequest", "response"].map { ended.task[$0]["url"].string }
+            let (first, last) = (scene.origin.url("/a"), scene.origin.url("/16"))
+            try require(urls == [first, last, last], "\(urls)")
         },
         nowhere("O-63", "redirects to a file", to: "Location: file:///etc/passwd", code: -1002),
         nowhere("O-63", "redirects to FTP", to: "Location: ftp://127.0.0.1/x", code: -1002),
@@ -53,20 +56,23 @@ extension Misdeed {
         Misdeed(id: "O-65", does: "redirects to another port") { scene in
             let other = try OriginServer()
             other.serve("/there", .text("there"))
-            scene.origin.serve("/a", .text("x"), always: [.redirect(other.url("/there"))])
-            let secrets = ["Authorization", "Cookie", "X-Api-Key", "X-Auth-Token", "X-Auth-Anything", "X-Mine"]
-            var headers = Dictionary(uniqueKeysWithValues: secrets.map { ($0, JSON.string("secret")) })
-            headers["X-Open"] = "open"
-            let request: JSON = [
-                "url": .string(scene.origin.url("/a")), "headers": .object(headers), "sensitiveHeaders": ["X-Mine"],
-            ]
-            let ended = try await Owed.content(Array("there".utf8), attempts: 1)
-                .holds(of: try await scene.download("/a", ["request": request]), on: scene)
-            for name in secrets {
-                try require(ended.requests[0].fields[name] == "secret", "\(name) is missing")
-                try require(!other.requests[0].fields.contains(name), "\(name) was told to another")
-            }
-            try require(other.requests[0].fields["X-Open"] == "open", "\(other.requests[0].fields)")
+            try await tellsSecrets(scene, to: other.url("/there"))
+            let told = other.requests[0].fields
+            for name in secrets { try require(!told.contains(name), "\(name) was told to another") }
+            try require(told["X-Open"] == "open", "\(told)")
+            try require(told["Host"] == "127.0.0.1:\(other.port)", "\(told)")
+        },
+        Misdeed(id: "O-65", does: "redirects to another host", needsNames: true) { scene in
+            scene.origin.serve("/there", .text("there"))
+            try await tellsSecrets(scene, to: "http://localhost:\(scene.origin.port)/there")
+            let told = scene.origin.requests("/there")[0].fields
+            for name in secrets { try require(!told.contains(name), "\(name) was told to another") }
+        },
+        Misdeed(id: "O-65", does: "redirects within its own") { scene in
+            scene.origin.serve("/there", .text("there"))
+            try await tellsSecrets(scene, to: "/there")
+            let told = scene.origin.requests("/there")[0].fields
+            for name in secrets { try require(told[name] == "secret", "\(name) is missing") }
         },
         Misdeed(id: "O-66", does: "redirects from https to http", needsNames: true) { scene in
             scene.origin.serve("/a", .text("x"), always: [.redirect(scene.origin.url("/b"))])
@@ -79,6 +85,8 @@ extension Misdeed {
             try require(scene.origin.requests("/b").isEmpty, "asked in plain text")
         },
         nowhere("O-67", "redirects without a Location", to: "X-One: a", code: -1010),
+        nowhere("O-68", "redirects to no host", to: "Location: http://", code: -1010),
+        nowhere("O-68", "redirects to a host with a space", to: "Location: http://a b/", code: -1010),
         nowhere("O-67", "redirects to an empty Location", to: "Location:", code: -1010),
         nowhere("O-68", "redirects with CR in the Location", to: "Location: /b\rX-Two: b", code: -1010),
         nowhere(
@@ -87,4 +95,19 @@ extension Misdeed {
             "O-68", "redirects to 64 KB", to: "Location: /\(String(repeating: "b", count: 65_536))", code: -1010),
         nowhere("O-68", "redirects to two places", to: "Location: /b", "Location: /c", code: -1010),
     ]
+
+    private static let secrets = ["Authorization", "Cookie", "X-Api-Key", "X-Auth-Token", "X-Auth-Anything", "X-Mine"]
+
+    /// A download with secrets that is redirected.
+    private static func tellsSecrets(_ scene: Scene, to location: String) async throws {
+        scene.origin.serve("/a", .text("x"), always: [.redirect(location)])
+        var headers = Dictionary(uniqueKeysWithValues: secrets.map { ($0, JSON.string("secret")) })
+        headers["X-Open"] = "open"
+        let request: JSON = [
+            "url": .string(scene.origin.url("/a")), "headers": .object(headers), "sensitiveHeaders": ["X-Mine"],
+        ]
+        let number = try await scene.download("/a", ["request": request])
+        let ended = try await Owed.content(Array("there".utf8), attempts: 1).holds(of: number, on: scene)
+        for name in secrets { try require(ended.requests[0].fields[name] == "secret", "\(name) is missing") }
+    }
 }

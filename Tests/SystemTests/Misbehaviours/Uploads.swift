@@ -88,6 +88,7 @@ extension Misdeed {
         redirected(307, "PUT", then: "PUT", again: true), redirected(308, "POST", then: "POST", again: true),
         redirected(307, "POST", then: "POST", again: true), redirected(301, "POST", then: "GET", again: false),
         redirected(302, "POST", then: "GET", again: false), redirected(303, "PUT", then: "GET", again: false),
+        redirected(303, "POST", then: "GET", again: false), redirected(301, "PUT", then: "PUT", again: true),
         sends(
             "O-60", "never says 100", large, turns: [],
             owed: .content(thanks, attempts: 1) { ended in
@@ -114,6 +115,7 @@ extension Misdeed {
             let request = ended.requests[0]
             try require(request.method == then, request.method)
             try require(request.bodyLength == (again ? small.count : 0), "\(request.bodyLength) bytes")
+            try require(again || !request.fields.contains("Content-Type"), "\(request.fields)")
             try require(!again || request.bodySHA256 == Content.sha256(of: small), "other bytes")
         }
     }
