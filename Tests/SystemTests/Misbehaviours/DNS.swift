@@ -14,7 +14,7 @@ extension Misdeed {
     static let dns: [Misdeed] = [
         Misdeed(
             id: "O-73", does: "has four addresses, of which the first two refuse and the third is silent",
-            configuration: retrying([:], ["timeoutIntervalForRequest": 8]), needsNames: true
+            configuration: retrying([:], ["timeoutIntervalForRequest": 16]), needsNames: true
         ) { scene in
             let living = try OriginServer(address: 0x7F4D_0707)
             living.serve("/a", .generated(seed: 1, length: 200))

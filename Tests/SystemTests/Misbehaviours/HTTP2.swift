@@ -64,9 +64,10 @@ extension Misdeed {
             var numbers: [Int] = []
             for _ in 0..<10 { numbers.append(try await download(scene, front)) }
             for number in numbers {
-                // It is nobody's failure, so no attempt is charged for it.
-                let ended = try await Owed.content(content, attempts: 1).holds(of: number, on: scene)
-                try require(ended.exchanges.allSatisfy { $0["networkProtocolName"] == "h2" }, "\(ended.exchanges)")
+                // libcurl sends again by itself what was not dealt with; what it gives up is one more attempt.
+                let ended = try await Owed.content(content).holds(of: number, on: scene)
+                try require(ended.task["attempts"]["count"].int ?? 9 <= 2, "\(ended.exchanges)")
+                try require(ended.exchanges.last?["networkProtocolName"] == "h2", "\(ended.exchanges)")
             }
             try require(server.connections >= 5, "\(server.connections) connections")
         },

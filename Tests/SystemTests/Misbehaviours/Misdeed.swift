@@ -120,7 +120,9 @@ struct Owed: Sendable {
             try require(task["content"].isNull, "\(task)")
         }
         if let attempts {
-            try require(task["attempts"]["count"].int == attempts, "not \(attempts) attempts: \(task["attempts"])")
+            try require(
+                task["attempts"]["count"].int == attempts,
+                "not \(attempts) attempts: \(task["attempts"]) after \(ended.exchanges)")
         }
         if let ranges { try require(ended.ranges == ranges, "asked for \(ended.ranges), not \(ranges)") }
         if let faults { try require(ended.faults == faults, "failed by \(ended.faults), not \(faults)") }

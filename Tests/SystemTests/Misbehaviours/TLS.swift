@@ -71,7 +71,7 @@ extension Misdeed {
             [.init(as: try await $0.identity(ownKey: true))]
         },
         secure(
-            "O-70", "stalls in the handshake", configuration: retrying([:], ["timeoutIntervalForRequest": 2]),
+            "O-70", "stalls in the handshake", configuration: retrying([:], ["timeoutIntervalForRequest": 5]),
             owed: .content(bytes(0..<200_000), attempts: 2, faults: ["cannotConnectToHost", ""])
         ) {
             let identity = try await $0.identity()

@@ -4,7 +4,7 @@ import Testing
 
 /// Origins that take their time: O-47 to O-49.
 extension Misdeed {
-    private static let impatient = retrying([:], ["timeoutIntervalForRequest": 1])
+    private static let impatient = retrying([:], ["timeoutIntervalForRequest": 3])
 
     private static let whole = Resource.generated(seed: 1, length: 200_000)
 
@@ -12,7 +12,7 @@ extension Misdeed {
         Misdeed(
             "O-47", "sends 2 bytes a second", of: .generated(seed: 1, length: 100_000),
             always: [.trickle(size: 1, pause: .milliseconds(500))],
-            configuration: retrying([:], ["timeoutIntervalForRequest": 2, "timeoutIntervalForResource": 4]),
+            configuration: retrying([:], ["timeoutIntervalForRequest": 4, "timeoutIntervalForResource": 6]),
             owed: .failed(-1001, attempts: nil) {
                 // A byte now and then keeps the attempt alive; the task's own time ends it.
                 try require($0.requests.count == 1, "\($0.requests.count) requests")
@@ -34,7 +34,7 @@ extension Misdeed {
             "O-49", "sends 99 % and stalls until the task's time is over", of: whole,
             turns: [[.stall(after: 198_000)]] + Array(repeating: [.stall(after: 0)], count: 100),
             configuration: retrying(
-                [:], ["timeoutIntervalForRequest": 1, "timeoutIntervalForResource": 4]),
+                [:], ["timeoutIntervalForRequest": 2, "timeoutIntervalForResource": 9]),
             owed: .failed(-1001, attempts: nil) {
                 try require(Set($0.ranges.dropFirst()) == ["bytes=198000-"], "\($0.ranges)")
             }),
