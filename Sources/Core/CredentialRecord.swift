@@ -19,6 +19,33 @@ extension ProtectionSpace {
     package func isAt(scheme: String, host: String, port: Int) -> Bool {
         !isProxy && self.port == port && self.scheme == scheme && self.host.equalsIgnoringASCIICase(host)
     }
+
+    /// Whether it is that proxy. Only proxies that speak HTTP ask.
+    package func isAt(_ proxy: SessionConfiguration.Proxy) -> Bool {
+        isProxy && port == proxy.port && scheme == proxy.challengeScheme && host.equalsIgnoringASCIICase(proxy.host)
+    }
+
+    /// Whether both stand for the same server, or the same proxy, whatever it asks for.
+    package func isSamePlace(as other: ProtectionSpace) -> Bool {
+        isProxy == other.isProxy && port == other.port && scheme == other.scheme
+            && host.equalsIgnoringASCIICase(other.host)
+    }
+
+    /// Whether the same place asks for the same.
+    package func asksSame(as other: ProtectionSpace) -> Bool {
+        isSamePlace(as: other) && authenticationMethod == other.authenticationMethod && realm == other.realm
+    }
+}
+
+extension SessionConfiguration.Proxy {
+    /// The scheme of its protection space; nil for one that does not speak HTTP.
+    package var challengeScheme: String? {
+        switch kind {
+        case .http: "http"
+        case .https: "https"
+        case .socks5, .socks5h: nil
+        }
+    }
 }
 
 extension Credential {

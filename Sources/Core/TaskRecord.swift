@@ -85,6 +85,8 @@ package struct TransactionMetrics: Hashable, Sendable, Codable {
     package var responseStartDate: Timestamp?
     package var responseEndDate: Timestamp?
     package var networkProtocolName: String?
+    package var negotiatedTLSProtocolVersion: String?
+    package var negotiatedTLSCipherSuite: String?
     package var isReusedConnection = false
     package var isProxyConnection = false
     package var localAddress: String?
@@ -127,10 +129,13 @@ package struct AttemptRecord: Hashable, Sendable, Codable {
 package struct AuthenticationStep: Hashable, Sendable, Codable {
     package var questionId: String
     package var disposition: Answer.Disposition
+    /// Who asked. Nil in what earlier versions kept: it counts for all then.
+    package var space: ProtectionSpace?
 
-    package init(questionId: String, disposition: Answer.Disposition) {
+    package init(questionId: String, disposition: Answer.Disposition, space: ProtectionSpace? = nil) {
         self.questionId = questionId
         self.disposition = disposition
+        self.space = space
     }
 }
 

@@ -139,6 +139,8 @@ package enum EventContent {
             connectEndDate: metrics.connectEndDate?.rfc3339, requestStartDate: metrics.requestStartDate?.rfc3339,
             requestEndDate: metrics.requestEndDate?.rfc3339, responseStartDate: metrics.responseStartDate?.rfc3339,
             responseEndDate: metrics.responseEndDate?.rfc3339, networkProtocolName: metrics.networkProtocolName,
+            negotiatedTLSProtocolVersion: metrics.negotiatedTLSProtocolVersion,
+            negotiatedTLSCipherSuite: metrics.negotiatedTLSCipherSuite,
             isReusedConnection: metrics.isReusedConnection, isProxyConnection: metrics.isProxyConnection,
             localAddress: metrics.localAddress, localPort: metrics.localPort.map(Int64.init),
             remoteAddress: metrics.remoteAddress, remotePort: metrics.remotePort.map(Int64.init),

@@ -2,40 +2,66 @@ import Core
 import TransferEngine
 
 extension Judge {
-    /// Turns a 401 or 407 with a scheme we speak into a question, where somebody can answer it.
+    /// Turns a 401, or a 407 of the session's proxy, with a scheme we speak into a question, where somebody can answer.
     ///
     /// - Returns: Nil where the answer stands as the task's response.
     mutating func judgeChallenge(_ head: ResponseHead) -> Judgement? {
-        guard head.status == 401 || head.status == 407 else { return nil }
-        let isProxy = head.status == 407
-        let challenges = Challenge.parse(head.fields.values(isProxy ? "Proxy-Authenticate" : "WWW-Authenticate"))
-        let offered = challenges.filter { $0.method != nil }
-        if !isProxy, let judgement = judgeStored(offered) { return judgement }
+        guard let place = challenger(head) else { return nil }
+        let fields = head.fields.values(place.isProxy ? "Proxy-Authenticate" : "WWW-Authenticate")
+        let offered = Challenge.parse(fields).filter { $0.method != nil }
+        if let judgement = judgeStored(offered, at: place) { return judgement }
         guard transfer.configuration.authenticationChallenges == .ask, canAsk,
             progress.authentication.last?.disposition != .performDefaultHandling
         else { return nil }
-        let rejected = progress.authentication.count { $0.disposition == .rejectProtectionSpace }
+        let rejected = progress.authentication.count {
+            $0.disposition == .rejectProtectionSpace
+                && ($0.space.map { $0.isHTTP && $0.isSamePlace(as: place) } ?? true)
+        }
         guard rejected < offered.count, let method = offered[rejected].method else { return nil }
-        let proxy = isProxy ? transfer.configuration.proxy : nil
-        let failures = progress.authentication.count { $0.disposition == .useCredential }
+        var space = place
+        space.realm = offered[rejected].realm
+        space.authenticationMethod = method
+        let proposed = place.isProxy ? transfer.proxyCredential : transfer.credential
         return .ask(
             Question(
-                kind: .challenge,
-                protectionSpace: ProtectionSpace(
-                    host: proxy?.host ?? transfer.url.host, port: proxy?.port ?? Int(transfer.url.port),
-                    scheme: proxy.map { $0.kind == .https ? "https" : "http" } ?? transfer.url.scheme,
-                    realm: offered[rejected].realm, authenticationMethod: method, isProxy: isProxy),
-                previousFailureCount: failures, proposedUser: transfer.credential?.user,
-                failureResponse: TaskResponse(head, url: transfer.url)),
+                kind: .challenge, protectionSpace: space, previousFailureCount: refusals(of: space),
+                proposedUser: proposed?.user, failureResponse: TaskResponse(head, url: transfer.url)),
             progress)
     }
 
+    /// Who challenges, realm and scheme left open. A 407 of somebody who is no proxy of ours is a status like others: a
+    /// server could ask for the proxy's password with it.
+    private func challenger(_ head: ResponseHead) -> ProtectionSpace? {
+        if head.status == 401 {
+            return ProtectionSpace(
+                host: transfer.url.host, port: Int(transfer.url.port), scheme: transfer.url.scheme, realm: nil,
+                authenticationMethod: .basic)
+        }
+        guard head.status == 407, let proxy = transfer.configuration.proxy, let scheme = proxy.challengeScheme,
+            result.isOfProxy || !transfer.url.isSecure
+        else { return nil }
+        return ProtectionSpace(
+            host: proxy.host, port: proxy.port, scheme: scheme, realm: nil, authenticationMethod: .basic, isProxy: true)
+    }
+
+    /// How many credentials that the app gave for this were of no use.
+    private func refusals(of space: ProtectionSpace) -> Int {
+        progress.authentication.count {
+            $0.disposition == .useCredential && ($0.space?.asksSame(as: space) ?? true)
+        }
+    }
+
     /// Answers a challenge with a stored credential of its realm that was not sent yet, where there is one.
-    private mutating func judgeStored(_ offered: [Challenge]) -> Judgement? {
-        guard !progress.authentication.contains(where: { $0.disposition == .useCredential }) else { return nil }
+    private mutating func judgeStored(_ offered: [Challenge], at place: ProtectionSpace) -> Judgement? {
+        let wasAnswered = progress.authentication.contains { step in
+            step.disposition == .useCredential && (step.space.map { $0.isHTTP && $0.isSamePlace(as: place) } ?? true)
+        }
+        guard !wasAnswered else { return nil }
         let tried = progress.credentialsTried ?? []
-        for known in transfer.storedCredentials where known.space.isHTTP && !tried.contains(known.credentialId) {
-            guard transfer.credential.map({ !$0.sendsSame(as: known.credential) }) ?? true,
+        let sent = place.isProxy ? transfer.proxyCredential : transfer.credential
+        let stored = place.isProxy ? transfer.storedProxyCredentials : transfer.storedCredentials
+        for known in stored where known.space.isHTTP && !tried.contains(known.credentialId) {
+            guard sent.map({ !$0.sendsSame(as: known.credential) }) ?? true,
                 offered.contains(where: { known.space.answers($0) })
             else { continue }
             progress.credentialsTried = tried + [known.credentialId]
@@ -44,24 +70,39 @@ extension Judge {
         return nil
     }
 
+    /// Turns a refusal by a server that asked for a certificate, and saw none, into a question. Many let the handshake pass
+    /// and refuse the request: nginx with 400, others with 403.
+    func judgeMissingCertificate(_ head: ResponseHead) -> Judgement? {
+        guard result.mayLackCertificate, transfer.credential?.certificate == nil else { return nil }
+        var question = connectionQuestion(.clientCertificate)
+        question?.failureResponse = TaskResponse(head, url: transfer.url)
+        return question.map { .ask($0, progress) }
+    }
+
     /// Turns an untrusted server, or one that wants a certificate, into a question.
     func trustQuestion(_ fault: TransferFault, _ error: TaskError) -> Question? {
+        switch fault {
+        case .clientCertificateRequired: return connectionQuestion(.clientCertificate)
+        case .pinMismatch: return nil
+        case _ where fault.isTrustFailure && result.serverPublicKey != nil: return connectionQuestion(.serverTrust)
+        default: return nil
+        }
+    }
+
+    /// Asks about the connection to the server, where somebody can answer and has not refused to.
+    private func connectionQuestion(_ method: ProtectionSpace.Method) -> Question? {
         guard transfer.configuration.authenticationChallenges == .ask, canAsk,
             progress.authentication.last?.disposition != .performDefaultHandling
         else { return nil }
-        let method: ProtectionSpace.Method
-        switch fault {
-        case .clientCertificateRequired: method = .clientCertificate
-        case .pinMismatch: return nil
-        case _ where fault.isTrustFailure && result.serverPublicKey != nil: method = .serverTrust
-        default: return nil
+        let space = ProtectionSpace(
+            host: transfer.url.host, port: Int(transfer.url.port), scheme: transfer.url.scheme, realm: nil,
+            authenticationMethod: method, serverPublicKey: method == .serverTrust ? result.serverPublicKey : nil)
+        // There is no other scheme to go on to.
+        let isRejected = progress.authentication.contains {
+            $0.disposition == .rejectProtectionSpace && ($0.space?.asksSame(as: space) ?? false)
         }
-        return Question(
-            kind: .challenge,
-            protectionSpace: ProtectionSpace(
-                host: transfer.url.host, port: Int(transfer.url.port), scheme: transfer.url.scheme, realm: nil,
-                authenticationMethod: method, serverPublicKey: result.serverPublicKey),
-            previousFailureCount: progress.authentication.count { $0.disposition == .useCredential })
+        guard !isRejected else { return nil }
+        return Question(kind: .challenge, protectionSpace: space, previousFailureCount: refusals(of: space))
     }
 }
 
@@ -71,7 +112,13 @@ extension ExchangeResult {
         if case .failed(let fault) = outcome {
             return fault.isTrustFailure || [.clientCertificateRequired, .proxyAuthenticationRequired].contains(fault)
         }
-        return head?.status == 401 || head?.status == 407
+        return head?.status == 401 || head?.status == 407 || mayLackCertificate
+    }
+
+    /// Whether a server that asked for a certificate says what servers say who saw none.
+    fileprivate var mayLackCertificate: Bool {
+        guard asksForCertificate, let status = head?.status else { return false }
+        return [400, 401, 403, 495, 496].contains(status)
     }
 }
 

@@ -191,7 +191,7 @@ struct Judge {
     private mutating func judgeAnswer() -> Judgement {
         guard let head = result.head else { return judgeFailure(.emptyReply) }
         if ContentLength.parse(head.fields) == .invalid { return judgeFailure(.twoLengths) }
-        if let judgement = judgeUpload(head) { return judgement }
+        if !result.isOfProxy, let judgement = judgeUpload(head) { return judgement }
         if let judgement = judgeRedirect(head) { return judgement }
         if case .askAgainFromZero(let reason)? = verdict {
             return restart(cause: reason.rawValue, fault: .restart, error: TaskError(.badServerResponse))
@@ -200,7 +200,7 @@ struct Judge {
         if verdict == .alreadyComplete, let point = transfer.resuming {
             return finish(.succeeded, content: .existingFile(length: point.offset))
         }
-        if let judgement = judgeChallenge(head) { return judgement }
+        if let judgement = judgeChallenge(head) ?? judgeMissingCertificate(head) { return judgement }
         if specification.acceptableStatusCodes.contains(where: { $0.contains(head.status) }) {
             return judgeContent(head)
         }
@@ -297,7 +297,7 @@ struct Judge {
         note(nil)
         let page: Judgement.ContentSource =
             switch result.received {
-            case .none where !result.side.isEmpty: .bytes(result.side, digest: Digest.of(result.side))
+            case _ where !result.isBodyKept, .none: .bytes(result.side, digest: Digest.of(result.side))
             default: contentSource()
             }
         guard specification.failOnHTTPError else { return finish(.httpError, content: page, isCounted: true) }
@@ -350,6 +350,8 @@ struct Judge {
         metrics.responseStartDate = time(facts.responseStart)
         metrics.responseEndDate = time(facts.responseEnd)
         metrics.networkProtocolName = facts.networkProtocolName
+        metrics.negotiatedTLSProtocolVersion = facts.tlsVersion
+        metrics.negotiatedTLSCipherSuite = facts.tlsCipher
         metrics.isReusedConnection = facts.isReusedConnection
         metrics.isProxyConnection = facts.isProxyConnection
         metrics.localAddress = facts.localAddress

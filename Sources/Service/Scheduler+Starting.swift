@@ -91,27 +91,36 @@ extension Scheduler {
 
     /// Gives a transfer what the store and the answers so far say for where it goes next, and for nowhere else.
     func authorize(_ transfer: inout Transfer) async throws {
-        transfer.storedCredentials = try await storedCredentials(for: transfer)
+        let url = transfer.url
+        transfer.storedCredentials = try await storedCredentials(
+            for: transfer, host: url.host, port: Int(url.port)
+        ).filter { transfer.isAt($0.space) }
+        let proxy = transfer.configuration.proxy
+        if let proxy, proxy.challengeScheme != nil {
+            transfer.storedProxyCredentials = try await storedCredentials(
+                for: transfer, host: proxy.host, port: proxy.port
+            ).filter { $0.space.isAt(proxy) }
+        }
         var credential = transfer.storedCredential
-        var proxyCredential: Credential?
+        var proxyCredential = transfer.storedProxyCredential
         for step in transfer.progress.authentication where step.disposition == .useCredential {
             guard let given = try await store.answerGiven(to: step.questionId), let own = given.answer.credential,
                 let space = given.question.protectionSpace
             else { continue }
-            if space.isProxy { proxyCredential = own }
+            if let proxy, space.isAt(proxy) { proxyCredential = own }
             if transfer.isAt(space) { credential.adopt(own) }
         }
         transfer.credential = credential.isEmpty ? nil : credential
         transfer.proxyCredential = proxyCredential
     }
 
-    private func storedCredentials(for transfer: Transfer) async throws -> [KnownCredential] {
+    private func storedCredentials(
+        for transfer: Transfer, host: String, port: Int
+    ) async throws -> [KnownCredential] {
         let app = transfer.task.app
         if appsWithCredentials[app] == nil { appsWithCredentials[app] = try await store.hasCredentials(app) }
         guard appsWithCredentials[app] == true else { return [] }
-        return try await store.credentials(
-            host: transfer.url.host, port: Int(transfer.url.port), app: app, session: transfer.task.session
-        ).filter { transfer.isAt($0.space) }
+        return try await store.credentials(host: host, port: port, app: app, session: transfer.task.session)
     }
 
     /// The number of the commit that is being written, or was written last.

@@ -39,6 +39,8 @@ struct Transfer {
     var proxyCredential: Credential?
     /// What is stored for where the current request goes, the best first.
     var storedCredentials: [KnownCredential] = []
+    /// What is stored for the session's proxy, the best first.
+    var storedProxyCredentials: [KnownCredential] = []
     /// What of the session's cookies the current request was given; nil where it has none.
     var cookies: [String]?
     /// Where an upload stands that may survive interruptions.
@@ -60,12 +62,22 @@ struct Transfer {
     var storedCredential: Credential {
         var credential = Credential()
         for known in storedCredentials.reversed() where !known.space.isHTTP { credential.adopt(known.credential) }
-        let forHTTP = storedCredentials.filter(\.space.isHTTP)
-        let asked = (progress.credentialsTried ?? []).reversed().lazy
+        if let chosen = chosen(of: storedCredentials, unasked: true) { credential.adopt(chosen) }
+        return credential
+    }
+
+    /// The same for the proxy. A credential of the session's configuration goes first.
+    var storedProxyCredential: Credential? {
+        chosen(of: storedProxyCredentials, unasked: configuration.proxy?.user == nil)
+    }
+
+    /// The credential that a challenge led to, or, where it may be sent unasked, the only one there is.
+    private func chosen(of known: [KnownCredential], unasked: Bool) -> Credential? {
+        let forHTTP = known.filter(\.space.isHTTP)
+        let named = (progress.credentialsTried ?? []).reversed().lazy
             .compactMap { id in forHTTP.first { $0.credentialId == id } }.first
         let realms = Set(forHTTP.map { [$0.space.realm, $0.space.authenticationMethod.rawValue] })
-        if let chosen = asked ?? (realms.count == 1 ? forHTTP.first : nil) { credential.adopt(chosen.credential) }
-        return credential
+        return (named ?? (unasked && realms.count == 1 ? forHTTP.first : nil))?.credential
     }
 
     /// Whether a partial file may be there, whatever the last answer was.

@@ -112,7 +112,9 @@ extension Store {
         case .delayedRequest: progress.isConfirmed = true
         case .challenge:
             progress.authentication.append(
-                AuthenticationStep(questionId: record.questionId, disposition: answer.disposition))
+                AuthenticationStep(
+                    questionId: record.questionId, disposition: answer.disposition,
+                    space: record.question.protectionSpace))
         }
         try transaction.db.execute(
             "UPDATE live SET progress_document = ?2 WHERE task = ?1", live.id.rawValue,

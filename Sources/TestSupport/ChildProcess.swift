@@ -44,6 +44,9 @@ package final class ChildProcess: Sendable {
         return Self.readAll(process.output)
     }
 
+    /// Whether it ended by itself.
+    package var hasEnded: Bool { poll() != nil }
+
     /// The wait status once it ended.
     private func poll() -> Int32? {
         status.withLock { status in

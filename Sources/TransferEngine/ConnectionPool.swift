@@ -51,6 +51,8 @@ final class ConnectionPool {
     private(set) var active = 0
     /// When the last exchange left (monotonic ms).
     private(set) var idleSince: Int64
+    /// Servers (`host:port`) that asked for a certificate in a handshake of this pool.
+    var certificateAskers: Set<String> = []
     /// When libcurl wants to be called.
     private(set) var alarm: Int64?
 

@@ -14,33 +14,39 @@ enum Curl {
     }()
 
     /// The protocol version and cipher of a live connection, asked of the OpenSSL that libcurl brought into the
-    /// process (`SSL_get_version`, `SSL_CIPHER_get_name`).
-    static func tlsFacts(of session: UnsafeMutableRawPointer) -> (version: String, cipher: String)? {
+    /// process (`SSL_get_version`, `SSL_CIPHER_get_name`), and whether the server asked for a certificate in its handshake
+    /// (`SSL_get0_peer_CA_list`).
+    static func tlsFacts(
+        of session: UnsafeMutableRawPointer
+    ) -> (version: String, cipher: String, asksForCertificate: Bool)? {
         guard let functions = OpenSSL.shared, let version = functions.version(session),
             let cipher = functions.currentCipher(session), let name = functions.cipherName(cipher)
         else { return nil }
-        return (String(cString: version), String(cString: name))
+        return (String(cString: version), String(cString: name), functions.peerAuthorities(session) != nil)
     }
 }
 
 private struct OpenSSL: Sendable {
     // The signatures are OpenSSL's since 1.1.0, which Debian builds libcurl with.
     typealias Version = @convention(c) (UnsafeMutableRawPointer) -> UnsafePointer<CChar>?
+    /// `SSL_get_current_cipher`, and `SSL_get0_peer_CA_list` with the same shape.
     typealias CurrentCipher = @convention(c) (UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
     typealias CipherName = @convention(c) (UnsafeMutableRawPointer) -> UnsafePointer<CChar>?
 
     let version: Version
     let currentCipher: CurrentCipher
     let cipherName: CipherName
+    let peerAuthorities: CurrentCipher
 
     static let shared: OpenSSL? = {
         guard let version = dlsym(nil, "SSL_get_version"), let cipher = dlsym(nil, "SSL_get_current_cipher"),
-            let name = dlsym(nil, "SSL_CIPHER_get_name")
+            let name = dlsym(nil, "SSL_CIPHER_get_name"), let authorities = dlsym(nil, "SSL_get0_peer_CA_list")
         else { return nil }
         return OpenSSL(
             version: unsafeBitCast(version, to: Version.self),
             currentCipher: unsafeBitCast(cipher, to: CurrentCipher.self),
-            cipherName: unsafeBitCast(name, to: CipherName.self))
+            cipherName: unsafeBitCast(name, to: CipherName.self),
+            peerAuthorities: unsafeBitCast(authorities, to: CurrentCipher.self))
     }()
 }
 

@@ -68,6 +68,11 @@ final class Exchange {
 
     // What the answer said.
     var parser = HeadParser()
+    var tunnelParser = HeadParser()
+    /// The proxy's last answer to the request for a tunnel.
+    var tunnelHead: ResponseHead?
+    /// `head` is that answer.
+    var isOfProxy = false
     /// A final head that libcurl may answer by itself (a digest challenge).
     var provisionalHead: ResponseHead?
     var head: ResponseHead?
@@ -88,6 +93,8 @@ final class Exchange {
     /// What the egress policy refused: for the operator's log, not for the app.
     var denied: (address: IPAddress, port: UInt16)?
     var isRequestSent = false
+    /// When the last byte of our body was given to libcurl.
+    var bodySentAt: Int64?
     /// libcurl waits for the partial file.
     var waitsForFile = false
     /// libcurl waits until more of what is at hand is recorded.
@@ -116,6 +123,8 @@ final class Exchange {
     /// The given cookies have to be known to the engine before the answer's, though they were not sent.
     var lateCookies: [String] = []
 
+    /// The server asked for a certificate, and would do without one at least so far as to answer.
+    var asksForCertificate = false
     var metrics = ExchangeMetrics()
     /// When libcurl got the request (ms since 1970).
     var launched: Int64 = 0
@@ -241,7 +250,12 @@ final class Exchange {
         if code == CURLE_OK || isEnough { return head == nil ? .failed(.emptyReply) : .complete }
         if denied != nil { return .failed(.egressDenied) }
         if wasAnsweredEarly(code) { return .complete }
-        return .failed(TransferFault(code, facts(message)))
+        let fault = TransferFault(code, facts(message))
+        if fault == .proxyAuthenticationRequired, let tunnelHead {
+            (head, isOfProxy) = (tunnelHead, true)
+            return .complete
+        }
+        return .failed(fault)
     }
 
     /// The server answered in the middle of our body and closed: its answer is what counts (RFC 9110 section 10.1.1).
@@ -269,7 +283,7 @@ final class Exchange {
     func result(_ ending: Ending) -> ExchangeResult {
         let isComplete = ending.outcome == .complete
         let wasKept = if case .keep = disposition { true } else { false }
-        return ExchangeResult(
+        var result = ExchangeResult(
             outcome: ending.outcome, head: head, received: sink.content(wasKept: wasKept),
             receivedTruncated: sink.isTruncated, side: side, sideTruncated: isSideTruncated, length: sink.length,
             lengthVerified: isLengthVerified, digests: isComplete && wasKept ? sink.finishDigests() : [:],
@@ -277,6 +291,10 @@ final class Exchange {
             bytesSent: metrics.requestBodyBytesSent, bytesReceived: bytesReceived, metrics: metrics,
             curlCode: ending.code.rawValue, curlMessage: ending.message, serverPublicKey: ending.serverPublicKey,
             cookies: cookies)
+        result.isOfProxy = isOfProxy
+        result.isBodyKept = wasKept
+        result.asksForCertificate = asksForCertificate
+        return result
     }
 }
 

@@ -46,6 +46,7 @@ extension Exchange {
     /// One header line. False ends the exchange.
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         lastActivity = state.now
+        if isTunnelling { return takeTunnelHeader(line) }
         addLateCookies()
         do throws(HeadParser.Refused) {
             switch try parser.take(line) {
@@ -60,6 +61,20 @@ extension Exchange {
                 }
                 return try settle(head)
             }
+        } catch {
+            fault = error.fault
+            return false
+        }
+    }
+
+    /// What comes before the request is sent answers the request for a tunnel.
+    private var isTunnelling: Bool { wantsTunnel && !isRequestSent }
+
+    /// One header line of the proxy's answer. libcurl judges it; its challenge is for us.
+    private func takeTunnelHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+        do throws(HeadParser.Refused) {
+            if case .final(let head)? = try tunnelParser.take(line) { tunnelHead = head }
+            return true
         } catch {
             fault = error.fault
             return false
@@ -241,6 +256,7 @@ extension Exchange {
         do throws(DiskError) {
             let count = try body.read(into: buffer)
             sending.took(count)
+            if body.position == body.length { bodySentAt = state.now }
             meter.sent.store(body.position, ordering: .relaxed)
             return .bytes(count)
         } catch {
@@ -288,5 +304,8 @@ extension Exchange {
         else { return }
         metrics.tlsVersion = facts.version
         metrics.tlsCipher = facts.cipher
+        // A session of TLS that is taken up again does not ask again.
+        if facts.asksForCertificate { pool?.certificateAskers.insert(url.hostAndPort) }
+        asksForCertificate = pool?.certificateAskers.contains(url.hostAndPort) ?? false
     }
 }

@@ -24,7 +24,7 @@ extension Exchange {
         if isRequestSent {
             metrics.requestStart = moment(CURLINFO_PRETRANSFER_TIME_T)
             metrics.responseStart = moment(CURLINFO_STARTTRANSFER_TIME_T)
-            metrics.requestEnd = metrics.responseStart ?? metrics.requestStart
+            metrics.requestEnd = requestEnd
         }
         if head != nil { metrics.responseEnd = moment(CURLINFO_TOTAL_TIME_T) }
         metrics.networkProtocolName =
@@ -41,5 +41,13 @@ extension Exchange {
         metrics.requestBodyBytesSent = easy.offset(CURLINFO_SIZE_UPLOAD_T)
         metrics.responseHeaderBytesReceived = Int64(easy.number(CURLINFO_HEADER_SIZE))
         metrics.responseBodyBytesReceived = bytesReceived
+    }
+
+    /// When the last byte of the request was sent; nil for a body that was not sent whole. Two clocks meet here, which a
+    /// millisecond may part.
+    private var requestEnd: Int64? {
+        guard let body, body.length > 0 else { return metrics.requestStart }
+        guard let bodySentAt, let start = metrics.requestStart else { return nil }
+        return min(max(metrics.fetchStart + bodySentAt - started, start), max(metrics.responseStart ?? .max, start))
     }
 }

@@ -48,12 +48,18 @@ extension Exchange {
         easy.set(CURLOPT_FOLLOWLOCATION, 0)
         easy.set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
         easy.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
-        easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, wantsTunnel ? 0 : 1)
         easy.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
         // Small pieces where few bytes a second may flow, large ones where they would cost calls.
         let isLimited = (request.bandwidthLimit ?? .max) < 1 << 20
         if case .content = request.sink, !isLimited { easy.prefer(CURLOPT_BUFFERSIZE, 64 * 1024) }
         if isLimited { easy.prefer(CURLOPT_UPLOAD_BUFFERSIZE, 16 * 1024) }
+    }
+
+    /// Whether a proxy is asked for a way through (CONNECT).
+    var wantsTunnel: Bool {
+        guard let proxy = request.proxy, url.isSecure else { return false }
+        return proxy.kind == .http || proxy.kind == .https
     }
 
     private func setTransport(_ easy: Easy) throws(CurlError) {

@@ -62,6 +62,12 @@ package struct ExchangeResult: Sendable {
     /// What the cookie engine ended with, where it was on: the given lines without what was deleted or has expired, with
     /// what the answer set.
     package var cookies: [String]
+    /// The head is the proxy's refusal to make a tunnel: the request was not sent.
+    package var isOfProxy = false
+    /// Whether `received` is the answer's body, and not what was there before.
+    package var isBodyKept = true
+    /// Whether the server of this answer asked for a certificate when the connection was made.
+    package var asksForCertificate = false
 }
 
 /// Times and facts of one exchange, as `URLSessionTaskTransactionMetrics` names them. Times are ms since 1970.

@@ -7,7 +7,6 @@ import Glibc
 extension TransferLoop {
     func prepare(_ exchange: Exchange) {
         let request = exchange.request
-        exchange.metrics.domainLookupStart = exchange.url.address == nil ? surroundings.clock.wall() : nil
         if case .file(let path, _, _) = request.body { openBody(exchange, path) }
         if exchange.resumeOffset > 0 {
             exchange.preparations.insert(.prefix)
@@ -35,6 +34,7 @@ extension TransferLoop {
     /// False where the exchange failed already.
     func lookUp(_ exchange: Exchange, _ name: Exchange.Name, _ host: String) -> Bool {
         exchange.preparations.insert(name == .proxy ? .proxy : .target)
+        if name == .target { exchange.metrics.domainLookupStart = surroundings.clock.wall() }
         let (id, mailbox) = (exchange.id, mailbox)
         if let known = surroundings.resolver.lookUp(host, { mailbox.post(.resolved(id, name, $0)) }) {
             return settle(exchange, name, known)

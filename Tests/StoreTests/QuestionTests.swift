@@ -32,9 +32,9 @@ struct QuestionTests {
         #expect(aftermath.hasQueuedTasks)
         #expect(try await fixture.store.answerGiven(to: "q1")?.answer == answer)
         let claimed = try #require(try await fixture.claim().first)
-        #expect(
-            claimed.progress.authentication
-                == [AuthenticationStep(questionId: "q1", disposition: .useCredential)])
+        let step = AuthenticationStep(
+            questionId: "q1", disposition: .useCredential, space: open.question.protectionSpace)
+        #expect(claimed.progress.authentication == [step])
         await #expect(throws: DomainError.questionAnswered) {
             try await fixture.store.answer("q1", app: session.app, with: answer, origin: nil, at: fixture.now)
         }

@@ -93,6 +93,10 @@ public struct TransactionMetrics: Sendable, Hashable, JSONWritable, JSONReadable
     public var responseEndDate: String?
     /// `http/1.1` or `h2`.
     public var networkProtocolName: String?
+    /// `TLSv1.2` or `TLSv1.3`.
+    public var negotiatedTLSProtocolVersion: String?
+    /// As OpenSSL names it, `TLS_AES_256_GCM_SHA384`.
+    public var negotiatedTLSCipherSuite: String?
     /// Whether the connection was there before.
     public var isReusedConnection: Bool
     /// Whether it went through a proxy.
@@ -120,7 +124,8 @@ public struct TransactionMetrics: Sendable, Hashable, JSONWritable, JSONReadable
         domainLookupStartDate: String? = nil, domainLookupEndDate: String? = nil, connectStartDate: String? = nil,
         secureConnectionStartDate: String? = nil, secureConnectionEndDate: String? = nil, connectEndDate: String? = nil,
         requestStartDate: String? = nil, requestEndDate: String? = nil, responseStartDate: String? = nil,
-        responseEndDate: String? = nil, networkProtocolName: String? = nil, isReusedConnection: Bool = false,
+        responseEndDate: String? = nil, networkProtocolName: String? = nil, negotiatedTLSProtocolVersion: String? = nil,
+        negotiatedTLSCipherSuite: String? = nil, isReusedConnection: Bool = false,
         isProxyConnection: Bool = false, localAddress: String? = nil, localPort: Int64? = nil,
         remoteAddress: String? = nil, remotePort: Int64? = nil, countOfRequestHeaderBytesSent: Int64 = 0,
         countOfRequestBodyBytesSent: Int64 = 0, countOfResponseHeaderBytesReceived: Int64 = 0,
@@ -142,6 +147,8 @@ public struct TransactionMetrics: Sendable, Hashable, JSONWritable, JSONReadable
         self.responseStartDate = responseStartDate
         self.responseEndDate = responseEndDate
         self.networkProtocolName = networkProtocolName
+        self.negotiatedTLSProtocolVersion = negotiatedTLSProtocolVersion
+        self.negotiatedTLSCipherSuite = negotiatedTLSCipherSuite
         self.isReusedConnection = isReusedConnection
         self.isProxyConnection = isProxyConnection
         self.localAddress = localAddress
@@ -172,6 +179,8 @@ public struct TransactionMetrics: Sendable, Hashable, JSONWritable, JSONReadable
         responseStartDate = reader.optionalString("responseStartDate")
         responseEndDate = reader.optionalString("responseEndDate")
         networkProtocolName = reader.optionalString("networkProtocolName")
+        negotiatedTLSProtocolVersion = reader.optionalString("negotiatedTLSProtocolVersion")
+        negotiatedTLSCipherSuite = reader.optionalString("negotiatedTLSCipherSuite")
         isReusedConnection = reader.bool("isReusedConnection", default: false)
         isProxyConnection = reader.bool("isProxyConnection", default: false)
         localAddress = reader.optionalString("localAddress")
@@ -203,6 +212,8 @@ public struct TransactionMetrics: Sendable, Hashable, JSONWritable, JSONReadable
             writer.member("responseStartDate", responseStartDate)
             writer.member("responseEndDate", responseEndDate)
             writer.member("networkProtocolName", networkProtocolName)
+            writer.member("negotiatedTLSProtocolVersion", negotiatedTLSProtocolVersion)
+            writer.member("negotiatedTLSCipherSuite", negotiatedTLSCipherSuite)
             writer.member("isReusedConnection", isReusedConnection)
             writer.member("isProxyConnection", isProxyConnection)
             writer.member("localAddress", localAddress)

@@ -1,0 +1,100 @@
+import Glibc
+
+/// The machine's nginx, run privately on free loopback ports: plain, with TLS and HTTP/2, and with TLS and HTTP/1.1 alone.
+package final class Nginx: Sendable {
+    package static let isAvailable = access("/usr/sbin/nginx", X_OK) == 0 && access("/usr/bin/openssl", X_OK) == 0
+
+    package enum Manner: Int, CaseIterable, Sendable { case plain, http2, secure }
+
+    /// `www` in it is served.
+    package let folder: TemporaryFolder
+    private let ports: [UInt16]
+    private let process: ChildProcess
+
+    /// - Parameters:
+    ///   - settings: More lines for the one `server` block. `FOLDER` stands for the folder.
+    ///   - protocols: Versions of TLS as nginx names them.
+    package init(_ settings: String = "", protocols: String = "TLSv1.2 TLSv1.3") async throws {
+        folder = TemporaryFolder()
+        folder.makeFolder("www")
+        try await Self.makeCertificate(in: folder, "server", "IP:127.0.0.1")
+        try await Self.makeCertificate(in: folder, "client", "DNS:client")
+        // Users of `auth_basic_user_file`.
+        folder.write(Array("u:{PLAIN}p\n".utf8), to: "users")
+        let settings = "ssl_protocols \(protocols); \(settings)"
+        let folder = folder
+        (ports, process) = try await startOnFreePorts(3) { ports in
+            folder.write(Array(Self.configuration(folder, ports, settings).utf8), to: "nginx.conf")
+            return ["/usr/sbin/nginx", "-p", folder.path, "-c", folder.file("nginx.conf")]
+        } isReady: {
+            // Written when it listens.
+            access(folder.file("nginx.pid"), F_OK) == 0
+        }
+    }
+
+    package func port(_ manner: Manner) -> UInt16 { ports[manner.rawValue] }
+
+    package func url(_ path: String, _ manner: Manner = .plain) -> String {
+        "\(manner == .plain ? "http" : "https")://127.0.0.1:\(port(manner))\(path)"
+    }
+
+    /// The certificate that its clients have to trust, and the key of it as a pin.
+    package var certificate: String { folder.file("server.pem") }
+
+    package func pin() async throws -> String {
+        let script =
+            "openssl x509 -in \(certificate) -pubkey -noout | openssl pkey -pubin -outform der"
+            + " | openssl dgst -sha256 -binary | base64"
+        let output = try await ChildProcess.run(["/bin/sh", "-c", script])
+        return "sha256/" + String(decoding: output, as: UTF8.self).filter { $0 != "\n" }
+    }
+
+    /// A file of the folder as text.
+    package func text(_ name: String) -> String { String(decoding: readFile(folder.file(name)) ?? [], as: UTF8.self) }
+
+    private static func makeCertificate(in folder: TemporaryFolder, _ file: String, _ name: String) async throws {
+        try await ChildProcess.run([
+            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-keyout", folder.file("\(file).key"), "-out", folder.file("\(file).pem"), "-subj", "/CN=\(file)",
+            "-addext",
+            "subjectAltName=\(name)", "-days", "2",
+        ])
+    }
+
+    private static func configuration(_ folder: TemporaryFolder, _ ports: [UInt16], _ settings: String) -> String {
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map { "\($0)_temp_path \(folder.file("temporary-\($0)"));" }.joined(separator: "\n")
+        let user = geteuid() == 0 ? "user root;" : ""
+        return """
+            \(user) daemon off; worker_processes 1; pid \(folder.file("nginx.pid")); error_log \(folder.file("error.log"));
+            events { worker_connections 512; }
+            http {
+                access_log off; default_type application/octet-stream;
+                types { text/plain txt; }
+                \(temporary)
+                server {
+                    listen 127.0.0.1:\(ports[0]);
+                    listen 127.0.0.1:\(ports[1]) ssl http2;
+                    listen 127.0.0.1:\(ports[2]) ssl;
+                    ssl_certificate \(folder.file("server.pem")); ssl_certificate_key \(folder.file("server.key"));
+                    root \(folder.file("www"));
+                    \(settings.replacing("FOLDER", with: folder.path))
+                }
+            }
+            """
+    }
+}
+
+/// Starts a program that cannot pick its ports itself: on ports that were free a moment ago, and on others where somebody
+/// was faster.
+func startOnFreePorts(
+    _ count: Int, command: ([UInt16]) -> [String], isReady: () -> Bool
+) async throws -> ([UInt16], ChildProcess) {
+    for _ in 0..<5 {
+        let ports = try (0..<count).map { _ in try Socket.listen(port: 0) }.map(\.port)
+        let process = try await ChildProcess(command(ports))
+        try await eventually("a program listens, or gives up") { isReady() || process.hasEnded }
+        if !process.hasEnded { return (ports, process) }
+    }
+    throw DeadlineExceeded("a program finds free ports")
+}
