@@ -72,11 +72,6 @@ extension Scheduler {
             if let until = heldBack.withLock({ $0 }) { heldUntil = min(heldUntil ?? until, until) }
             mayHaveQueued = cursor > 0 || result.claimed.count >= free
         }
-        do {
-            dueAt = try await store.nextDueTime()
-        } catch {
-            dueAt = clock.now + .seconds(1)
-        }
         outlet.handle(result.aftermath)
         let lanes = picked.withLock { $0 }
         for task in result.claimed {
@@ -86,6 +81,23 @@ extension Scheduler {
         for task in result.unreadable {
             log.error("a task cannot be read; was the master key replaced?", ("task", task.rawValue))
             settlements.append(.failed(task, "What was stored of the task cannot be read."))
+        }
+        await askDueTime()
+    }
+
+    /// Not with every commit while many follow each other: until it is asked again it counts as due then.
+    private func askDueTime() async {
+        let monotonic = clock.monotonic()
+        if let asked = dueTimeAskedAt, monotonic < asked + 50 {
+            let again = clock.now + .milliseconds(asked + 50 - monotonic)
+            dueAt = min(dueAt ?? again, again)
+            return
+        }
+        dueTimeAskedAt = monotonic
+        do {
+            dueAt = try await store.nextDueTime()
+        } catch {
+            dueAt = clock.now + .seconds(1)
         }
     }
 

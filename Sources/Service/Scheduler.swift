@@ -45,6 +45,8 @@ package actor Scheduler {
     var abandonedUploads: Set<TaskID> = []
     var cursor: Int64 = 0
     var mayHaveQueued = true
+    /// When the store was last asked for ``dueAt`` (monotonic ms).
+    var dueTimeAskedAt: Int64?
     var dueAt: Timestamp?
     /// When a lane that waits for conditions may go on by itself.
     var heldUntil: Timestamp?
