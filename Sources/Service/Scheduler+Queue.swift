@@ -7,6 +7,8 @@ import TransferEngine
 extension Scheduler {
     func expire() async {
         guard isDue else { return }
+        dueAt = nil
+        dueTimeIsStale = true
         do {
             outlet.handle(try await store.expireTasks(at: clock.now, limit: 1000))
             outlet.handle(try await store.expireQuestions(at: clock.now, limit: 1000))
@@ -82,17 +84,15 @@ extension Scheduler {
             log.error("a task cannot be read; was the master key replaced?", ("task", task.rawValue))
             settlements.append(.failed(task, "What was stored of the task cannot be read."))
         }
-        await askDueTime()
+        dueTimeIsStale = true
     }
 
-    /// Not with every commit while many follow each other: until it is asked again it counts as due then.
-    private func askDueTime() async {
+    /// When nothing is to be done, and now and then while much is: not with every commit while many follow each other.
+    func askDueTime() async {
+        guard dueTimeIsStale else { return }
         let monotonic = clock.monotonic()
-        if let asked = dueTimeAskedAt, monotonic < asked + 50 {
-            let again = clock.now + .milliseconds(asked + 50 - monotonic)
-            dueAt = min(dueAt ?? again, again)
-            return
-        }
+        guard hasNothingToDo || monotonic >= dueTimeAskedAt + 50 else { return }
+        dueTimeIsStale = false
         dueTimeAskedAt = monotonic
         do {
             dueAt = try await store.nextDueTime()

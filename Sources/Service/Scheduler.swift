@@ -45,8 +45,10 @@ package actor Scheduler {
     var abandonedUploads: Set<TaskID> = []
     var cursor: Int64 = 0
     var mayHaveQueued = true
-    /// When the store was last asked for ``dueAt`` (monotonic ms).
-    var dueTimeAskedAt: Int64?
+    /// A commit came since ``dueAt`` was read.
+    var dueTimeIsStale = true
+    /// When ``dueAt`` was read (monotonic ms).
+    var dueTimeAskedAt: Int64 = 0
     var dueAt: Timestamp?
     /// When a lane that waits for conditions may go on by itself.
     var heldUntil: Timestamp?
@@ -86,7 +88,6 @@ package actor Scheduler {
     /// Runs until it is cancelled.
     package func run() async throws {
         try await withThrowingDiscardingTaskGroup { group in
-            dueAt = try await store.nextDueTime()
             while !Task.isCancelled {
                 for message in inbox.take() { await take(message, &group) }
                 await expire()
@@ -98,7 +99,8 @@ package actor Scheduler {
     }
 
     func wait() async {
-        guard inbox.isEmpty, !hasWork else { return }
+        await askDueTime()
+        guard hasNothingToDo else { return }
         let next = [dueAt, pauseEnds.min(), conditions.nextChange, heldUntil].compactMap { $0 }.min()
         let delay = next.map { max(0, min(($0 - clock.now).milliseconds, 60_000)) } ?? 60_000
         _ = await inbox.bell.wait(until: clock.monotonic() + delay)
@@ -121,6 +123,8 @@ package actor Scheduler {
             pauses.prune(at: now)
         }
     }
+
+    var hasNothingToDo: Bool { inbox.isEmpty && !hasWork }
 
     /// Whether a commit is due: something to store, something to take, or a moment that has come.
     var hasWork: Bool { !settlements.isEmpty || cookies.haveChanged || wantsTasks || isDue }

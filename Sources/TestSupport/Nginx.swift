@@ -14,10 +14,16 @@ package final class Nginx: Sendable {
     /// - Parameters:
     ///   - settings: More lines for the one `server` block. `FOLDER` stands for the folder.
     ///   - protocols: Versions of TLS as nginx names them.
-    package init(_ settings: String = "", protocols: String = "TLSv1.2 TLSv1.3") async throws {
+    ///   - name: The certificate's subject alternative name, `IP:127.0.0.1` or `DNS:…`.
+    ///   - validity: From and until when it is valid, as `YYYYMMDDHHMMSSZ`; nil for now and two days.
+    package init(
+        _ settings: String = "", protocols: String = "TLSv1.2 TLSv1.3", name: String = "IP:127.0.0.1",
+        validity: (from: String, until: String)? = nil
+    ) async throws {
         folder = TemporaryFolder()
         folder.makeFolder("www")
-        try await Self.makeCertificate(in: folder, "server", "IP:127.0.0.1")
+        try await Self.makeCertificate(in: folder, "server", name)
+        if let validity { try await Self.resign(in: folder, name, validity) }
         try await Self.makeCertificate(in: folder, "client", "DNS:client")
         // Users of `auth_basic_user_file`.
         folder.write(Array("u:{PLAIN}p\n".utf8), to: "users")
@@ -58,6 +64,39 @@ package final class Nginx: Sendable {
             "-keyout", folder.file("\(file).key"), "-out", folder.file("\(file).pem"), "-subj", "/CN=\(file)",
             "-addext",
             "subjectAltName=\(name)", "-days", "2",
+        ])
+    }
+
+    /// Signs the server's certificate again: only `openssl ca` takes both dates.
+    private static func resign(
+        in folder: TemporaryFolder, _ name: String, _ validity: (from: String, until: String)
+    ) async throws {
+        let settings = """
+            [ca]
+            default_ca = own
+            [own]
+            database = \(folder.file("index"))
+            serial = \(folder.file("serial"))
+            new_certs_dir = \(folder.path)
+            default_md = sha256
+            policy = any
+            x509_extensions = names
+            [any]
+            commonName = optional
+            [names]
+            subjectAltName = \(name)
+            """
+        folder.write(Array(settings.utf8), to: "ca.conf")
+        folder.write([], to: "index")
+        folder.write(Array("01".utf8), to: "serial")
+        let (key, request) = (folder.file("server.key"), folder.file("request"))
+        try await ChildProcess.run([
+            "/usr/bin/openssl", "req", "-new", "-key", key, "-out", request, "-subj", "/CN=test",
+        ])
+        try await ChildProcess.run([
+            "/usr/bin/openssl", "ca", "-batch", "-selfsign", "-notext", "-config", folder.file("ca.conf"), "-keyfile",
+            key, "-in", request, "-out", folder.file("server.pem"), "-startdate", validity.from, "-enddate",
+            validity.until,
         ])
     }
 

@@ -7,7 +7,8 @@ package final class TemporaryFolder: Sendable {
     package let path: String
 
     package init() {
-        var template = Array("/tmp/urlsessiond-test-XXXXXX".utf8CString)
+        let place = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(place)/urlsessiond-test-XXXXXX".utf8CString)
         precondition(mkdtemp(&template) != nil, "mkdtemp: \(errno)")
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }

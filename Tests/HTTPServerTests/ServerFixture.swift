@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import HTTPServer
+import TestSupport
 
 /// Serves `routes` on a free port while `body` runs.
 func withServer<Result>(
@@ -31,12 +32,7 @@ func text(_ text: String, status: Int = 200) -> HTTPResponse {
 
 /// Waits until `condition` holds, for at most a minute. Returns whether it did.
 func eventually(_ condition: () -> Bool) async -> Bool {
-    let end = Clock.system.monotonic() + 60_000
-    while Clock.system.monotonic() < end {
-        if condition() { return true }
-        try? await Task.sleep(for: .milliseconds(2))
-    }
-    return condition()
+    (try? await TestSupport.eventually(within: .seconds(60)) { condition() }) != nil
 }
 
 /// Waits until `condition` holds, for at most a minute, on a thread that may block. Returns whether it did.

@@ -206,14 +206,20 @@ import Testing
         #expect(resumed["data"]["fileOffset"].int == offset)
     }
 
-    @Test func `a partial file that was cut while the service was down corrupts nothing`() async throws {
-        let scene = try await Scene()
+    /// A download of 4 MiB, of which 3 MiB are there and recorded when the service is killed.
+    private func killedDownload(_ scene: Scene) async throws -> Int {
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 4 << 20), turns: [[.holdBody(after: 3 << 20, gate)]])
         let number = try await scene.download("/a")
         try await scene.waitFor("has 3 MiB", task: number) { $0["countOfBytesReceived"].int == 3 << 20 }
         try await scene.waitUntilRecorded(3 << 20)
         try await scene.service.kill()
+        return number
+    }
+
+    @Test func `a partial file that was cut while the service was down corrupts nothing`() async throws {
+        let scene = try await Scene()
+        let number = try await killedDownload(scene)
         let folder = scene.service.data.file("data/partial")
         for file in filesBelow(folder) {
             let bytes = readFile("\(folder)/\(file)") ?? []
@@ -228,13 +234,7 @@ import Testing
 
     @Test func `a partial file with other bytes is not continued`() async throws {
         let scene = try await Scene()
-        let gate = Gate()
-        scene.origin.serve("/a", .generated(seed: 1, length: 4 << 20), turns: [[.holdBody(after: 3 << 20, gate)]])
-        let number = try await scene.download("/a")
-        try await scene.waitFor("has 3 MiB", task: number) { $0["countOfBytesReceived"].int == 3 << 20 }
-        // No earlier, or the file would not be looked at.
-        try await scene.waitUntilRecorded(3 << 20)
-        try await scene.service.kill()
+        let number = try await killedDownload(scene)
         scene.service.data.write(Content.bytes(seed: 2, length: 3 << 20), to: "data/partial/1")
         try await scene.service.start()
         let task = try await scene.completed(number)
@@ -248,12 +248,7 @@ import Testing
 
     @Test func `a kill between the last rename and the commit does not cost the whole file`() async throws {
         let scene = try await Scene()
-        let gate = Gate()
-        scene.origin.serve("/a", .generated(seed: 1, length: 4 << 20), turns: [[.holdBody(after: 3 << 20, gate)]])
-        let number = try await scene.download("/a")
-        try await scene.waitFor("has 3 MiB", task: number) { $0["countOfBytesReceived"].int == 3 << 20 }
-        try await scene.waitUntilRecorded(3 << 20)
-        try await scene.service.kill()
+        let number = try await killedDownload(scene)
         // What such a kill leaves: the rest has come, and the file has its name.
         scene.service.data.write(Content.bytes(seed: 1, length: 4 << 20), to: "data/contents/01/1")
         #expect(removeFile(scene.service.data.file("data/partial/1")))
