@@ -192,9 +192,7 @@ final class DraftConnection {
     /// Answers while content is still under way, and reads on until the peer has seen it and gone.
     private func answerEarly(_ status: Int, _ fields: [(String, String)]) throws -> Bool {
         try send(status, fields + [("Connection", "close")], final: true)
-        socket.finishSending()
-        socket.setTimeout(.seconds(5))
-        while try !socket.receive().isEmpty {}
+        try socket.lingerUntilPeerCloses()
         return false
     }
 

@@ -25,7 +25,7 @@ package enum Misbehaviour: Sendable {
     case stall(after: Int)
     /// Reads the request and closes without an answer.
     case noAnswer(Ending = .finish)
-    /// Reads the head of the request, not its body, and answers at once.
+    /// Reads the head of the request, not its body, and answers at once; `raw` closes rudely after it, all else politely.
     case earlyAnswer
     /// Reads so many bytes of the request's body, then closes.
     case cutUpload(after: Int, Ending = .finish)

@@ -53,7 +53,9 @@ final class OriginConnection {
         } else if case .echo = resource?.uploadAnswer, method != "GET", method != "HEAD" {
             answer.replaceContent(status: 200, body: state.requests[index].body)
         }
-        return try send(answer, plan, index) && !plan.earlyAnswer
+        let isKept = try send(answer, plan, index)
+        if plan.earlyAnswer { try socket.lingerUntilPeerCloses() }
+        return isKept && !plan.earlyAnswer
     }
 
     /// Reads the request's body into the record. False when the plan was to cut it.

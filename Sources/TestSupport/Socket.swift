@@ -132,6 +132,14 @@ package final class Socket: Sendable {
     /// Ends the sending direction (FIN).
     package func finishSending() { Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
 
+    /// Ends the sending direction and reads on until the peer has gone too, so that no RST overtakes what was sent
+    /// (RFC 9112 section 9.6).
+    func lingerUntilPeerCloses() throws {
+        finishSending()
+        setTimeout(.seconds(5))
+        while try !receive().isEmpty {}
+    }
+
     /// Makes the coming `close` send RST instead of FIN, once the peer has all that was sent.
     package func resetAtClose() {
         var unsent: Int32 = 0
