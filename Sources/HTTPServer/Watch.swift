@@ -121,8 +121,9 @@ final class Watch: Sendable {
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         let isIdle = state.withLock { $0.lingering.isEmpty } && server.hasNoClients
         let count = epoll_wait(epoll, &events, Int32(events.count), isIdle ? -1 : Int32(tick))
-        guard state.withLock({ $0.ends == nil }) else { return true }
         for event in events.prefix(Int(max(0, count))) { handle(event.data.u64, server) }
+        // Asked after the bell was read: who rings from now on is heard by the next wait.
+        if state.withLock({ $0.ends != nil }) { return true }
         sweep(server)
         return false
     }

@@ -99,6 +99,17 @@ struct StopTests {
         gate.withLock { $0 = true }
     }
 
+    @Test func `a server that is stopped while clients come and go ends each time`() async throws {
+        for round in 0..<500 {
+            let server = try start([])
+            let port = server.port
+            async let client: Void? = try? blocking { try RawClient(port).request("PUT", "/x", "Content-Length: 5\r\n") }
+            if round.isMultiple(of: 2) { _ = await client }
+            await server.stop(within: .seconds(1))
+            _ = await client
+        }
+    }
+
     @Test func `a taken port is an error that says so`() async throws {
         let server = try start([])
         #expect(throws: ServerStartError.self) {
