@@ -166,6 +166,8 @@ package final class Connection {
             try execute("PRAGMA cache_size = -4096")
             interruptAtDeadline()
         case .writer:
+            // For a new database. Contents of some kilobytes take fewer pages then, and each is written twice.
+            try execute("PRAGMA page_size = 8192")
             try execute("PRAGMA cache_size = -16384")
             try execute("PRAGMA synchronous = FULL")
             try execute("PRAGMA wal_autocheckpoint = 0")

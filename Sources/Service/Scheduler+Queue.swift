@@ -9,6 +9,7 @@ extension Scheduler {
         guard isDue else { return }
         dueAt = nil
         dueTimeIsStale = true
+        hasDue = true
         do {
             outlet.handle(try await store.expireTasks(at: clock.now, limit: 1000))
             outlet.handle(try await store.expireQuestions(at: clock.now, limit: 1000))
@@ -23,6 +24,7 @@ extension Scheduler {
     func advance() async {
         let batch = settlements
         settlements = []
+        hasDue = false
         let offsets = unrecorded
         unrecorded = [:]
         storing = Set(batch.lazy.map(\.task))

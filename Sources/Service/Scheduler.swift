@@ -50,6 +50,8 @@ package actor Scheduler {
     /// When ``dueAt`` was read (monotonic ms).
     var dueTimeAskedAt: Int64 = 0
     var dueAt: Timestamp?
+    /// Something became due, which the next commit moves into the queue.
+    var hasDue = false
     /// When a lane that waits for conditions may go on by itself.
     var heldUntil: Timestamp?
     private(set) var isDraining = false
@@ -127,7 +129,7 @@ package actor Scheduler {
     var hasNothingToDo: Bool { inbox.isEmpty && !hasWork }
 
     /// Whether a commit is due: something to store, something to take, or a moment that has come.
-    var hasWork: Bool { !settlements.isEmpty || cookies.haveChanged || wantsTasks || isDue }
+    var hasWork: Bool { !settlements.isEmpty || cookies.haveChanged || wantsTasks || hasDue || isDue }
 
     var isDue: Bool { dueAt.map { $0 <= clock.now } ?? false }
 

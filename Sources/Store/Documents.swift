@@ -6,12 +6,25 @@ import FoundationEssentials
 struct Documents: Sendable {
     let sealer: Sealer
 
-    func encode(_ value: some Encodable) throws -> [UInt8] { try DocumentEncoder.encode(value) }
+    func encode(_ value: some Encodable) throws -> [UInt8] { Array(try JSONEncoder().encode(value)) }
+
+    func encode(_ value: some Document) throws -> [UInt8] {
+        var text = DocumentText()
+        try value.write(to: &text)
+        return text.bytes
+    }
 
     /// Seals the document, bound to the row that `context` names, where it holds a secret.
     func encode(_ value: some Encodable, sealedAs context: String, if holdsSecrets: Bool) throws -> [UInt8] {
-        let bytes = try encode(value)
-        return holdsSecrets ? sealer.seal(bytes, boundTo: context) : bytes
+        seal(try encode(value), as: context, if: holdsSecrets)
+    }
+
+    func encode(_ value: some Document, sealedAs context: String, if holdsSecrets: Bool) throws -> [UInt8] {
+        seal(try encode(value), as: context, if: holdsSecrets)
+    }
+
+    private func seal(_ bytes: [UInt8], as context: String, if holdsSecrets: Bool) -> [UInt8] {
+        holdsSecrets ? sealer.seal(bytes, boundTo: context) : bytes
     }
 
     func decode<Value: Decodable>(

@@ -103,7 +103,9 @@ struct StopTests {
         for round in 0..<500 {
             let server = try start([])
             let port = server.port
-            async let client: Void? = try? blocking { try RawClient(port).request("PUT", "/x", "Content-Length: 5\r\n") }
+            async let client: Void? = try? blocking {
+                try RawClient(port).request("PUT", "/x", "Content-Length: 5\r\n")
+            }
             if round.isMultiple(of: 2) { _ = await client }
             await server.stop(within: .seconds(1))
             _ = await client

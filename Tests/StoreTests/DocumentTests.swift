@@ -1,0 +1,175 @@
+import Base
+import Core
+import Foundation
+import Testing
+
+@testable import Store
+
+@Suite struct DocumentTests {
+    private let documents = Documents(sealer: Sealer(masterKey: Array(repeating: 7, count: 32)))
+
+    /// A value that came back, after its members were compared with those that `Encodable` writes.
+    private func returned<Value: Codable & Document>(_ value: Value) throws -> Value {
+        let bytes = try documents.encode(value)
+        let written = try JSONSerialization.jsonObject(with: Data(bytes)) as? NSDictionary
+        let wanted = try JSONSerialization.jsonObject(with: JSONEncoder().encode(value)) as? NSDictionary
+        #expect(written == wanted && written != nil)
+        return try documents.decode(Value.self, bytes)
+    }
+
+    /// A property that is nil would not be missed when it is forgotten.
+    private func expectFull(_ value: Any, _ path: String = "") {
+        let mirror = Mirror(reflecting: value)
+        if mirror.displayStyle == .optional || mirror.displayStyle == .collection {
+            #expect(!mirror.children.isEmpty, "\(path) is empty")
+        }
+        for (index, child) in mirror.children.enumerated() {
+            expectFull(child.value, "\(path).\(child.label ?? "\(index)")")
+        }
+    }
+
+    private static let text = "quote \" backslash \\ line \n tab \t nul \0 é 🎈"
+
+    private static var fullError: TaskError {
+        var error = TaskError(
+            .timedOut, text, failingURL: "http://a/", policy: "p",
+            underlying: TaskError.Underlying(domain: "curl", code: "28", message: "m"),
+            backgroundTaskCancelledReason: 1)
+        error.networkUnavailableReason = 2
+        return error
+    }
+
+    private static var fullTransaction: TransactionMetrics {
+        var transaction = TransactionMetrics(url: "http://a/", fetchStartDate: Timestamp(milliseconds: -1))
+        transaction.statusCode = 200
+        transaction.error = text
+        transaction.offset = .max
+        for (index, path) in [
+            \TransactionMetrics.domainLookupStartDate, \.domainLookupEndDate, \.connectStartDate,
+            \.secureConnectionStartDate, \.secureConnectionEndDate, \.connectEndDate, \.requestStartDate,
+            \.requestEndDate, \.responseStartDate, \.responseEndDate,
+        ].enumerated() { transaction[keyPath: path] = Timestamp(milliseconds: Int64(index)) }
+        transaction.networkProtocolName = "h2"
+        transaction.negotiatedTLSProtocolVersion = "TLSv1.3"
+        transaction.negotiatedTLSCipherSuite = "TLS_AES_256_GCM_SHA384"
+        transaction.isReusedConnection = true
+        transaction.isProxyConnection = true
+        transaction.localAddress = "::1"
+        transaction.localPort = 1
+        transaction.remoteAddress = "::2"
+        transaction.remotePort = 2
+        transaction.countOfRequestHeaderBytesSent = 3
+        transaction.countOfRequestBodyBytesSent = 4
+        transaction.countOfResponseHeaderBytesReceived = 5
+        transaction.countOfResponseBodyBytesReceived = 6
+        return transaction
+    }
+
+    private static var fullProgress: TaskProgress {
+        var progress = TaskProgress()
+        progress.attempts.record(.status(503, retryAfter: nil), keptOffset: 1 << 20)
+        progress.attempts.record(.restart, keptOffset: 0)
+        progress.lastAttempt = AttemptRecord(
+            number: 2, startedAt: Timestamp(milliseconds: 5), endedAt: Timestamp(milliseconds: 9), offset: 7,
+            statusCode: 503, error: fullError)
+        progress.resume = ResumePoint(
+            url: "http://a/", entityTag: "\"x\"", lastModified: "then", lastModifiedIsStrong: true, totalLength: 9,
+            offset: 4, digest: "ab")
+        progress.durableOffset = 1
+        progress.bytesFetchedTwice = 2
+        progress.redirects = [RedirectRecord(statusCode: 302, url: "http://b/")]
+        progress.currentURL = "http://b/"
+        progress.transactions = [fullTransaction, fullTransaction]
+        progress.countOfBytesSent = .min
+        progress.countOfBytesReceived = 4
+        progress.isConfirmed = true
+        progress.restartCause = "c"
+        progress.adoptedFile = "f"
+        progress.uploadURL = "http://u/"
+        progress.uploadVersion = 8
+        progress.uploadOffset = 5
+        progress.uploadRequest = "PUT http://u/"
+        progress.credentialsTried = ["cred_1", "cred_2"]
+        let space = ProtectionSpace(
+            host: "a", port: 1, scheme: "http", realm: "r", authenticationMethod: .basic, isProxy: true,
+            serverPublicKey: "k")
+        progress.authentication = [
+            AuthenticationStep(questionId: "qstn_1", disposition: .useCredential, space: space)
+        ]
+        return progress
+    }
+
+    @Test func `a task's result with everything in it comes back as it was`() throws {
+        var result = TaskResult(progress: Self.fullProgress)
+        result.error = Self.fullError
+        result.response = TaskResponse(
+            statusCode: 200, headers: HTTPFields([HTTPField(name: "A", value: "\u{1}")]), mimeType: "t/x",
+            expectedContentLength: .max, suggestedFilename: "f", url: "http://a/")
+        result.contentLength = 10
+        result.contentDigest = ContentDigest(algorithm: .sha256, value: "ab")
+        expectFull(result)
+        #expect(try returned(result) == result)
+    }
+
+    @Test func `a result with nothing in it comes back as it was`() throws {
+        let result = TaskResult(progress: TaskProgress())
+        #expect(try returned(result) == result)
+    }
+
+    @Test func `a specification with everything in it comes back as it was`() throws {
+        var task = TaskSpecification(
+            kind: .upload,
+            request: TransferRequest(
+                url: "https://a/", method: "PUT", headers: HTTPFields([HTTPField(name: "X", value: "y")]),
+                sensitiveHeaders: ["X"]))
+        task.body = "body_1"
+        task.bodyLength = 3
+        task.clientTaskId = Self.text
+        task.group = "g"
+        task.taskDescription = "d"
+        task.metadata = ["a": "b", "": "\u{0}"]
+        task.priority = 0.1
+        task.earliestBeginDate = Timestamp(milliseconds: .max)
+        task.confirmBeforeStart = true
+        task.countOfBytesClientExpectsToSend = 1
+        task.countOfBytesClientExpectsToReceive = 2
+        task.expectedDigest = ContentDigest(algorithm: .md5, value: "cd")
+        task.maximumContentLength = 3
+        task.ifNoneMatch = "\"e\""
+        task.acceptableStatusCodes = [StatusRange(200, 204), StatusRange(304, 304)]
+        task.failOnHTTPError = true
+        task.destination = Destination(root: "r", path: "p", replace: true)
+        task.traceparent = "00-"
+        task.retryOf = 4
+        expectFull(task)
+        #expect(try returned(task) == task)
+        let bare = TaskSpecification(kind: .download, request: TransferRequest(url: "http://a/", method: "GET"))
+        #expect(try returned(bare) == bare)
+    }
+
+    @Test(arguments: [Int64.min, -10, -1, 0, 9, 10, 1_234_567_890_123, .max])
+    func `a number is written in decimal`(number: Int64) {
+        var text = DocumentText()
+        text.integer(number)
+        #expect(text.bytes == Array("\(number)".utf8))
+    }
+
+    @Test(arguments: [
+        LaunchState.pending(attempts: 1, nextAttemptAt: Timestamp(milliseconds: 4)),
+        .delivering(attempt: 2, leaseUntil: Timestamp(milliseconds: 1)), .parked(attempts: 0, reason: .noURL),
+        .completed(at: Timestamp(milliseconds: 0)),
+    ])
+    func `an enum with values comes back as it was`(_ state: LaunchState) throws {
+        #expect(try documents.decode(LaunchState.self, documents.encode(state)) == state)
+    }
+
+    @Test func `a sealed document comes back in its own place alone`() throws {
+        let task = TaskSpecification(kind: .download, request: TransferRequest(url: "http://a/", method: "GET"))
+        let bytes = try documents.encode(task, sealedAs: "here", if: true)
+        #expect(bytes.first == 1)
+        #expect(try documents.decode(TaskSpecification.self, bytes, sealedAs: "here") == task)
+        #expect(throws: (any Error).self) {
+            try documents.decode(TaskSpecification.self, bytes, sealedAs: "there")
+        }
+    }
+}
