@@ -1,3 +1,4 @@
+import Base
 import Glibc
 
 /// Why a socket call failed. `code` is `errno`.
@@ -43,27 +44,39 @@ package final class Socket: Sendable {
     package static func listen(
         port: UInt16, backlog: Int32 = 1024, address: UInt32 = 0x7F00_0001
     ) throws -> (socket: Socket, port: UInt16) {
-        // Linux gives a port that it picked itself to others as soon as the listener is shut down, hence a second socket
-        // that picks.
-        let (picking, picked) = try bound(port, address)
-        let (socket, port) = port == 0 ? try bound(picked, address) : (picking, picked)
+        let (socket, port) = port == 0 ? try boundToNext(address) : (try bound(port, address), port)
         guard Glibc.listen(socket.descriptor, backlog) == 0 else { throw SocketError("listen") }
         _ = fcntl(socket.descriptor, F_SETFL, O_NONBLOCK)
         return (socket, port)
     }
 
-    private static func bound(_ port: UInt16, _ ip: UInt32) throws -> (socket: Socket, port: UInt16) {
+    /// Below those that Linux gives to clients.
+    private static let ports: ClosedRange<UInt16> = 10_000...32_000
+    private static let nextPort = Locked(UInt16.random(in: ports))
+
+    /// Takes ports in turn: whoever still calls a server that is gone does not reach another test's.
+    private static func boundToNext(_ ip: UInt32) throws -> (socket: Socket, port: UInt16) {
+        for _ in ports {
+            let port = nextPort.withLock { next in
+                next = next == ports.upperBound ? ports.lowerBound : next + 1
+                return next
+            }
+            do {
+                return (try bound(port, ip), port)
+            } catch let error as SocketError where error.code == EADDRINUSE {
+                continue
+            }
+        }
+        throw SocketError("bind")
+    }
+
+    private static func bound(_ port: UInt16, _ ip: UInt32) throws -> Socket {
         let socket = Socket(adopting: try open())
         var one: Int32 = 1
         setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
         var address = loopback(port, ip)
         guard withSocketAddress(&address, { bind(socket.descriptor, $0, $1) }) == 0 else { throw SocketError("bind") }
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let code = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket.descriptor, $0, &length) }
-        }
-        guard code == 0 else { throw SocketError("getsockname") }
-        return (socket, UInt16(bigEndian: address.sin_port))
+        return socket
     }
 
     /// The next connection, or nil when `shutdown` was called.

@@ -18,7 +18,8 @@ package final class Squid: Sendable {
     private let process: ChildProcess
 
     package init(_ authentication: Authentication = .none) async throws {
-        let folder = TemporaryFolder()
+        // Whoever squid becomes has to get there, which not every folder of temporary files allows.
+        let folder = TemporaryFolder(in: "/tmp")
         self.folder = folder
         let hash = try await ChildProcess.run(["/usr/bin/openssl", "passwd", "-apr1", "p"])
         folder.write(Array("u:".utf8) + hash, to: "users")

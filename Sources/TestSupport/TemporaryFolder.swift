@@ -6,8 +6,9 @@ package final class TemporaryFolder: Sendable {
     /// Absolute, without a slash at the end.
     package let path: String
 
-    package init() {
-        let place = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    /// - Parameter place: A folder that is there; nil for that of temporary files (`TMPDIR`).
+    package init(in place: String? = nil) {
+        let place = place ?? getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(place)/urlsessiond-test-XXXXXX".utf8CString)
         precondition(mkdtemp(&template) != nil, "mkdtemp: \(errno)")
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
