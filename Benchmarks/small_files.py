@@ -103,7 +103,7 @@ def service(scratch, origin, count):
 CONTESTANTS = {"urlsessiond": service, "aria2 1.36 (JSON-RPC)": aria2, "curl -Z": curl}
 
 
-def run(scratch, rounds=3, count=COUNT, only=None):
+def run(scratch, rounds=7, count=COUNT, only=None):
     """Yields (what, median, all rounds)."""
     tree = scratch / "tree"
     make_tree(tree, count)
@@ -121,6 +121,11 @@ def run(scratch, rounds=3, count=COUNT, only=None):
         spread = ", ".join(f"{took:.2f}" for took, _ in rows)
         yield (f"(a) {count:,} × 10 KiB, {name}", f"{middle[0]:.2f} s ({count / middle[0]:,.0f}/s)",
                f"{middle[1]:.2f} s CPU; rounds {spread}")
+    ours, *others = figures
+    for other in others:
+        shares = sorted(mine[0] / theirs[0] for mine, theirs in zip(figures[ours], figures[other]))
+        yield (f"(a) {ours} against {other}", f"{shares[len(shares) // 2]:.2f} × its time",
+               "same round; rounds " + ", ".join(f"{share:.2f}" for share in shares))
 
 
 if __name__ == "__main__":
