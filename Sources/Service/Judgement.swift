@@ -14,6 +14,8 @@ enum Judgement {
     case finish(Outcome, TaskResult, ContentSource)
     /// The same again, with the stored credential noted last.
     case authenticate(TaskProgress)
+    /// The same again, uncharged.
+    case sendAgain(TaskProgress)
     case ask(Question, TaskProgress)
     /// The next request of a resumable upload, in the same attempt.
     case goOn(ResumableUpload, TaskProgress)
@@ -96,6 +98,7 @@ struct Judge {
             keepBytes()
             return .interrupted(progress)
         }
+        if isClosedWhileIdle(fault) { return .sendAgain(progress) }
         if case .restart = meaning.fault {
             return restart(cause: "partialFileMissing", fault: .restart, error: meaning.error)
         }
@@ -111,6 +114,21 @@ struct Judge {
             return .retry(at: at, waitsForConnectivity: meaning.waitsForConnectivity, progress, pause: nil)
         case .giveUp:
             return finish(.failed, error: meaning.error)
+        }
+    }
+
+    /// How often a request goes out anew, in one attempt, because a connection from before was closed.
+    static let maximumRepeats = 2
+
+    /// Whether a connection from before was closed just when it was used once more. That says nothing of the request, which
+    /// may go out again where it does no harm twice (RFC 9110 section 9.2.2).
+    private func isClosedWhileIdle(_ fault: TransferFault) -> Bool {
+        guard isDownload, result.metrics.isReusedConnection, result.head == nil,
+            transfer.repeats < Self.maximumRepeats, RetryableRequest.isIdempotent(transfer.method)
+        else { return false }
+        switch fault {
+        case .reset, .emptyReply, .http2Refused, .http2Stream: return true
+        default: return false
         }
     }
 

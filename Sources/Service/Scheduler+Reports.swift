@@ -84,6 +84,8 @@ extension Scheduler {
         case .follow(let hop): await follow(hop, transfer, judge.progress)
         case .authenticate(let progress) where isOver: settle(.interrupted(progress))
         case .authenticate(let progress): await authenticate(transfer, progress)
+        case .sendAgain(let progress) where isOver: settle(.interrupted(progress))
+        case .sendAgain(let progress): sendAgain(transfer, progress)
         case .goOn(_, let progress) where isOver: settle(.interrupted(progress))
         case .goOn(let upload, let progress): goOn(transfer, upload, progress)
         case .again(let progress, _) where isOver: settle(.interrupted(progress))
@@ -179,6 +181,13 @@ extension Scheduler {
         transfer.progress = progress
         prepareUpload(of: &transfer)
         await startAuthorized(transfer)
+    }
+
+    func sendAgain(_ transfer: Transfer, _ progress: TaskProgress) {
+        var transfer = transfer
+        transfer.progress = progress
+        transfer.repeats += 1
+        start(transfer)
     }
 
     /// Starts a request with the credentials of where it goes. Where they cannot be read, it is tried again later.

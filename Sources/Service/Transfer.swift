@@ -24,6 +24,8 @@ struct Transfer {
     var headers: HTTPFields
     var sendsBody: Bool
     var hops: Int
+    /// How often this attempt's request went out anew because a connection from before was closed.
+    var repeats = 0
     /// The resume point that the current request's `Range` was made from.
     var resuming: ResumePoint?
     /// What the engine's thread judged of the current head.

@@ -66,6 +66,33 @@ struct JudgeTests {
         return (outcome, result, source)
     }
 
+    @Test func `a connection from before that was closed costs no attempt, twice`() throws {
+        var transfer = try transfer()
+        func outcome(_ fault: TransferFault, isReused: Bool = true, status: Int? = nil) -> String {
+            let (judgement, progress) = judge(
+                transfer, result(.failed(fault), status) { $0.metrics.isReusedConnection = isReused })
+            switch judgement {
+            case .sendAgain: return "again, \(progress.attempts.attempts)"
+            case .retry: return "retry, \(progress.attempts.attempts)"
+            default: return "\(judgement)"
+            }
+        }
+        for repeats in 0..<Judge.maximumRepeats {
+            transfer.repeats = repeats
+            for fault in [TransferFault.reset, .emptyReply, .http2Refused, .http2Stream] {
+                #expect(outcome(fault) == "again, 0")
+            }
+        }
+        #expect(outcome(.reset, isReused: false) == "retry, 1")
+        #expect(outcome(.idleTimeout) == "retry, 1")
+        #expect(outcome(.reset, status: 200) == "retry, 1")
+        transfer.method = "POST"
+        #expect(outcome(.reset) == "retry, 1")
+        transfer.method = "GET"
+        transfer.repeats = Judge.maximumRepeats
+        #expect(outcome(.reset) == "retry, 1")
+    }
+
     @Test
     func `a good answer finishes with its content and one attempt`() throws {
         let head = [("Content-Type", "text/html; charset=utf-8"), ("Content-Length", "2")]
