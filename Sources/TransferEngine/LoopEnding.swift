@@ -18,7 +18,7 @@ extension TransferLoop {
     }
 
     func finish(_ exchange: Exchange, _ ending: Exchange.Ending) {
-        release(exchange)
+        release(exchange, isSound: ending.outcome == .complete)
         if case .failed(let fault) = ending.outcome { learn(fault, of: exchange) }
         if case .failed(let fault) = ending.outcome, fault.isTrustFailure, endAt == nil {
             return probe(exchange, ending)
@@ -60,16 +60,20 @@ extension TransferLoop {
     }
 
     /// Takes the handle out of its pool, after asking it for its facts.
-    func release(_ exchange: Exchange) {
+    func release(_ exchange: Exchange, isSound: Bool = false) {
         guard let easy = exchange.easy else { return }
         exchange.noteFacts(of: easy)
-        giveBackHandle(of: exchange)
+        giveBackHandle(of: exchange, isSound: isSound)
     }
 
-    func giveBackHandle(of exchange: Exchange) {
+    /// - Parameter isSound: Whether all went well. Of what did not, `curl_easy_reset` leaves traces: an errno by which the
+    ///   next fault would be told apart. Of HTTP/2 it leaves that a stream was refused, even where all went well in the
+    ///   end: the next request that gets no answer would be sent twice.
+    func giveBackHandle(of exchange: Exchange, isSound: Bool = false) {
         guard let easy = exchange.easy, let pool = exchange.pool else { return }
-        // libcurl never forgets an errno, and the next exchange's fault would be told apart by it.
-        let isSpent = easy.number(CURLINFO_OS_ERRNO) != 0
+        let isSpent =
+            !isSound || easy.number(CURLINFO_OS_ERRNO) != 0
+            || easy.number(CURLINFO_HTTP_VERSION) >= Int(CURL_HTTP_VERSION_2_0)
         pool.remove(easy)
         easy.reset()
         if !isSpent, spare.count < Self.maximumSpare { spare.append(easy) }

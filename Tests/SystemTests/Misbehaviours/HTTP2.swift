@@ -71,6 +71,33 @@ extension Misdeed {
             }
             try require(server.connections >= 5, "\(server.connections) connections")
         },
+        framed(
+            "O-50", "goes away, and another one closes without an answer",
+            retrying([:], ["httpMaximumConnectionsPerHost": 3])
+        ) {
+            guard $0.turn <= 2 else { return true }
+            try serve($0, $1)
+            if $0.turn == 2 { try $1.goAway($0.stream, .none) }
+            return true
+        } play: { scene, front, _ in
+            // What libcurl noted of a stream that was refused must not have it repeat another request by itself.
+            for _ in 0..<3 {
+                var downloads: [Int] = []
+                for _ in 0..<10 { downloads.append(try await download(scene, front)) }
+                for number in downloads { try await Owed.content(content).holds(of: number, on: scene) }
+                var uploads: [(origin: OriginServer, number: Int)] = []
+                for _ in 0..<10 {
+                    let origin = try OriginServer()
+                    origin.serve("/up", .upload(status: 200, body: "thanks"), turns: [[.noAnswer()]])
+                    let request: JSON = ["url": .string(origin.url("/up"))]
+                    uploads.append(
+                        (origin, try await scene.upload("/up", body: ["text": "x"], ["request": request])))
+                }
+                for (_, number) in uploads {
+                    try await Owed.content(Array("thanks".utf8), attempts: 2).holds(of: number, on: scene)
+                }
+            }
+        },
         framed("O-51", "refuses every stream", retrying(["maximumAttempts": 3])) {
             try $1.reset($0.stream, .refusedStream)
             return true
