@@ -188,8 +188,15 @@ extension Transfer {
         request.cookies = cookies
         // The request's own cookies win.
         request.sendsCookies = configuration.httpShouldSetCookies && !fields.contains("Cookie")
+        request.usesFreshConnection = isSentOnceAtMost
         if let upload { shape(&request, for: upload) }
         return request
+    }
+
+    /// Whether the app wants the request sent no second time, and a second time could do harm.
+    private var isSentOnceAtMost: Bool {
+        configuration.retryPolicy.settings.maximumAttempts == 1 && !RetryableRequest.isIdempotent(method)
+            && !headers.contains("Idempotency-Key")
     }
 
     /// Bytes of a download that came and whose offset is not stored yet, at most. A kill shall cost no more than 8 MiB, of

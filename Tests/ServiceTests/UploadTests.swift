@@ -91,6 +91,26 @@ struct UploadTests {
     }
 
     @Test
+    func `a POST that may be sent once is not sent twice on a connection that was used before`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session {
+                $0.retryPolicy = .custom(RetryPolicy.Settings(maximumAttempts: 1))
+            }
+            stage.origin.serve("/first", .upload())
+            stage.origin.serve("/second", .upload(), turns: [[.noAnswer()]])
+            func sent(_ path: String) async throws -> TaskRecord {
+                let order = stage.order(path, kind: .upload, body: .bytes([1], mediaType: nil)) {
+                    $0.request.method = "POST"
+                }
+                return try await stage.completed(try await stage.create(order, in: session)[0])
+            }
+            #expect(try await sent("/first").outcome == .succeeded)
+            #expect(try await sent("/second").result?.error?.code == .networkConnectionLost)
+            #expect(stage.origin.requests("/second").count == 1)
+        }
+    }
+
+    @Test
     func `a destination gets the content, and an existing file only where that was asked for`() async throws {
         let roots = TemporaryFolder()
         roots.makeFolder("dir")
