@@ -71,8 +71,7 @@ extension Problem {
             case .resumeDataSpent: Problem(.resumeDataSpent, "The resume data has been used or has expired.")
             case .launchNotOpen: Problem(.launchNotOpen, "The launch is completed or superseded.")
             case .fetchLate: Problem(.fetchLate, "The deadline of the fetch has passed.")
-            case .refreshUnavailable:
-                Problem(.refreshUnavailable, "Background refresh is denied, or a fetch is open already.")
+            case .refreshUnavailable(let why): Problem(.refreshUnavailable, why)
             case .bodyNotFound(let index): at(places.body(index) + "/id", .invalidValue, "There is no such body.")
             case .contentNotFound(let index):
                 at(places.body(index) + "/task", .invalidValue, "That task has no content.")

@@ -16,7 +16,7 @@ package enum DomainError: Error, Hashable, Sendable {
     case resumeDataSpent
     case launchNotOpen
     case fetchLate
-    case refreshUnavailable
+    case refreshUnavailable(why: String)
     case bodyNotFound(index: Int)
     case contentNotFound(index: Int)
     case revisionMismatch

@@ -150,7 +150,7 @@ package final class Launches: Sendable {
 
     /// Fetches now.
     ///
-    /// - Throws: ``DomainError/refreshUnavailable``.
+    /// - Throws: ``DomainError/refreshUnavailable(why:)``.
     package func simulateFetch(of app: AppID) async throws -> LaunchRecord {
         let (launch, aftermath) = try await store.simulateFetch(of: app, at: clock.time)
         carryOut(aftermath)

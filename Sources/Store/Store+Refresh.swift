@@ -103,14 +103,15 @@ extension Store {
 
     /// Fetches now, whatever the interval and the conditions.
     ///
-    /// - Throws: ``DomainError/refreshUnavailable`` while it is not allowed, cannot be sent, or a fetch is open.
+    /// - Throws: ``DomainError/refreshUnavailable(why:)`` while it is not allowed, cannot be sent, or a fetch is open.
     package func simulateFetch(of app: AppID, at now: Timestamp) async throws -> (LaunchRecord, Aftermath) {
         let (launchId, aftermath) = try await transact(at: now) { transaction -> String in
             guard let app = try self.readApp(app, transaction.db) else { throw DomainError.notFound }
             let refresh = try self.readRefresh(of: app.id, transaction.db)
-            guard refresh.open == nil, try self.obstacle(app, transaction) == nil else {
-                throw DomainError.refreshUnavailable
+            if let obstacle = try self.obstacle(app, transaction) {
+                throw DomainError.refreshUnavailable(why: obstacle)
             }
+            guard refresh.open == nil else { throw DomainError.refreshUnavailable(why: "A fetch is open already.") }
             return try self.beginFetch(of: app, refresh, transaction)
         }
         return (try await launch(launchId, app: app), aftermath)

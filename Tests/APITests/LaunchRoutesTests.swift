@@ -43,7 +43,9 @@ import Wire
             #expect(try set.json["minimumBackgroundFetchInterval"] == "minimum")
             let short = try await fixture.call("PUT", path, json: ["minimumBackgroundFetchInterval": 899])
             #expect(short.status == 422)
-            #expect(try await fixture.call("POST", path + "/simulate").problem == .refreshUnavailable)
+            let refused = try await fixture.call("POST", path + "/simulate")
+            #expect(refused.problem == .refreshUnavailable)
+            #expect(try refused.json["detail"] == "The app has no webhook.")
         }
     }
 

@@ -27,7 +27,9 @@ import Testing
         let stage = try await Stage()
         try await stage.running { launches in
             let id = try await launches.simulateFetch(of: stage.app).launchId
-            await #expect(throws: DomainError.refreshUnavailable) { try await launches.simulateFetch(of: stage.app) }
+            await #expect(throws: DomainError.refreshUnavailable(why: "A fetch is open already.")) {
+                try await launches.simulateFetch(of: stage.app)
+            }
             try await stage.waitForLaunch("launched")
             try await launches.completeFetch(id, app: stage.app, result: .noData)
             try await launches.completeFetch(id, app: stage.app, result: .noData)
@@ -145,7 +147,9 @@ import Testing
             #expect(overview.status == .denied)
             #expect(overview.nextFetchAt == nil)
             #expect(overview.why == "Background refresh is denied.")
-            await #expect(throws: DomainError.refreshUnavailable) { try await launches.simulateFetch(of: stage.app) }
+            await #expect(throws: DomainError.refreshUnavailable(why: "Background refresh is denied.")) {
+                try await launches.simulateFetch(of: stage.app)
+            }
         }
     }
 
@@ -156,7 +160,9 @@ import Testing
             try await eventually("an attempt") { try await stage.onlyLaunch().attempts.count == 1 }
             try await stage.change { $0.isForceQuit = true }
             #expect(try await stage.onlyLaunch().state == .parked(attempts: 1, reason: .forceQuit))
-            await #expect(throws: DomainError.refreshUnavailable) { try await launches.simulateFetch(of: stage.app) }
+            await #expect(
+                throws: DomainError.refreshUnavailable(why: "The app was force-quit and has not been activated.")
+            ) { try await launches.simulateFetch(of: stage.app) }
             stage.advance(by: 3600)
             try await stays("silence", for: .milliseconds(200)) { stage.receiver.deliveries.count == 1 }
             try await stage.change { $0.isForceQuit = false }

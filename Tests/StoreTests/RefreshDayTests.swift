@@ -166,7 +166,7 @@ import Testing
             _ = try await stage.store.simulateFetch(of: stage.app, at: stage.now)
             #expect(try await stage.claim().map(\.kind) == [.performFetch])
         } else {
-            await #expect(throws: DomainError.refreshUnavailable) {
+            await #expect(throws: DomainError.refreshUnavailable(why: obstacle.rawValue)) {
                 try await stage.store.simulateFetch(of: stage.app, at: stage.now)
             }
         }
