@@ -3,8 +3,8 @@ import FoundationEssentials
 /// A value that writes its own JSON document.
 ///
 /// A task's end writes a document of a hundred members while the one writer waits, and a batch writes ten thousand
-/// requests; through `Encodable` that took most of their time. What is written here, `JSONDecoder` reads as `Decodable`
-/// has it: the names are those of the properties, nil is left out.
+/// requests: `Encodable` is too slow for that. What is written here, `JSONDecoder` reads as `Decodable` has it: the names
+/// are those of the properties, nil is left out.
 protocol Document: Encodable {
     func write(to text: inout DocumentText) throws
 }
