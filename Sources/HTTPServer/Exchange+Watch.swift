@@ -51,8 +51,9 @@ extension Exchange {
         if let streamed {
             facts.withLock { $0.halfClosedAt = streamed.received - 1 }
         } else {
-            gone.fire(.left)
+            // Whoever is told that the client left finds that nothing can be written any more.
             _ = writer?.abort()
+            gone.fire(.left)
         }
     }
 

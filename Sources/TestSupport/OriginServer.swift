@@ -38,9 +38,14 @@ package final class OriginServer: Sendable {
 
     /// Starts to listen. A port other than 0 is for an origin that comes back where one was before.
     ///
-    /// - Parameter address: Of 127.0.0.0/8.
-    package init(port: UInt16 = 0, address: UInt32 = 0x7F00_0001) throws {
+    /// - Parameters:
+    ///   - address: Of 127.0.0.0/8.
+    ///   - resources: What paths have from the first connection on.
+    package init(
+        port: UInt16 = 0, address: UInt32 = 0x7F00_0001, serving resources: [String: Resource] = [:]
+    ) throws {
         let state = OriginState()
+        for (path, resource) in resources { state.set(path, resource, [], always: nil) }
         self.state = state
         server = try SocketServer(port: port, address: address) { OriginConnection(socket: $0, state: state).serve() }
         self.port = server.port

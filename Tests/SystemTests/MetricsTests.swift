@@ -104,8 +104,8 @@ import Testing
         gone.stop()
         let refused = try await scene.download("/", ["request": ["url": "http://127.0.0.1:\(port)/a"]])
         try await scene.waitFor("has failed", task: refused) { !$0["attempts"]["last"]["error"].isNull }
-        let back = try OriginServer(port: port)
-        back.serve("/a", .text("x"))
+        let back = try OriginServer(port: port, serving: ["/a": .text("x")])
+        defer { back.stop() }
         let attempts = try await transactions(of: refused, scene)
         try #require(attempts.count >= 2)
         for attempt in attempts.dropLast() {

@@ -136,8 +136,7 @@ import Testing
         let waiting = try await scene.task(number)
         #expect(waiting["state"] == "running" && waiting["outcome"].isNull, "\(waiting)")
         // Nobody else gets the port meanwhile: it is the first server's until that goes.
-        let back = try OriginServer(port: gone.port)
-        back.serve("/a", .text("x"))
+        let back = try OriginServer(port: gone.port, serving: ["/a": .text("x")])
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
         #expect(back.requests.count == 1 && gone.requests.isEmpty)
     }
