@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build test soak demo bench check-api container-check clean
+.PHONY: help run build test sanitize soak demo bench check-api check-tls container-check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,10 @@ build: ## Release build of the service and the command line
 test: ## Walls, format, build, all tests
 	@scripts/install-packages build test
 	@exec scripts/test
+
+sanitize: ## All tests under ThreadSanitizer and AddressSanitizer, their services too (KIND=thread ONLY=StoreTests chooses)
+	@scripts/install-packages build test
+	@exec scripts/sanitize $(KIND) $(if $(ONLY),'^($(ONLY))\.')
 
 # Suites that do more when SOAK=1.
 SOAKING = LaunchModelTests|LaunchStormTests|EnduranceTests
@@ -39,6 +43,10 @@ bench: build ## All figures of Benchmarks/README.md, measured here (ONLY="a c" c
 check-api: build ## openapi.yaml is valid, and the running service keeps its word (schemathesis)
 	@scripts/install-packages check-api
 	@exec scripts/check-api
+
+check-tls: build ## The TLS listener stands testssl.sh
+	@scripts/install-packages check-tls
+	@exec scripts/check-tls
 
 container-check: ## Replay the Dockerfile's last stage in a debootstrap root and send the service there a transfer
 	@scripts/install-packages container-check

@@ -57,6 +57,7 @@ let package = Package(
             name: "urlsessiond",
             dependencies: [
                 "Base", "Core", "Wire", "SQLite", "TransferEngine", "HTTPServer", "Store", "Service", "Launches", "API",
+                "CLinux",
             ],
             swiftSettings: strict),
         library("URLSessionClient", ["Wire"]),
@@ -75,9 +76,10 @@ let package = Package(
         tests("SQLiteTests", ["SQLite", "Base", "TestSupport"]),
         tests("TransferEngineTests", ["TransferEngine", "Base", "Core", "TestSupport"]),
         tests("HTTPServerTests", ["HTTPServer", "Base", "TestSupport"]),
-        tests("StoreTests", ["Store", "SQLite", "Base", "Core", "TestSupport"]),
-        tests("ServiceTests", ["Service", "Store", "TransferEngine", "Base", "Core", "TestSupport"]),
-        tests("LaunchesTests", ["Launches", "Store", "TransferEngine", "Base", "Core", "Wire", "TestSupport"]),
+        tests("StoreTests", ["Store", "SQLite", "CSQLite", "Base", "Core", "TestSupport"]),
+        tests("ServiceTests", ["Service", "Store", "SQLite", "TransferEngine", "Base", "Core", "TestSupport"]),
+        tests(
+            "LaunchesTests", ["Launches", "Store", "SQLite", "TransferEngine", "Base", "Core", "Wire", "TestSupport"]),
         tests("APITests", ["API", "Wire", "HTTPServer", "Service", "Launches", "Base", "Core", "TestSupport"]),
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
         tests(

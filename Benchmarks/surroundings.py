@@ -92,13 +92,14 @@ class Refused(Exception):
 
 
 class API:
-    """One kept-alive connection with the key `dev`."""
+    """One kept-alive connection."""
 
-    def __init__(self, port, timeout=120):
+    def __init__(self, port, key="dev", timeout=120):
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+        self.key = key
 
-    def __call__(self, method, path, body=None):
-        headers = {"Authorization": "Bearer dev"}
+    def __call__(self, method, path, body=None, raw=False):
+        headers = {"Authorization": f"Bearer {self.key}"}
         if body is not None:
             body = body if isinstance(body, bytes) else json.dumps(body).encode()
             headers["Content-Type"] = "application/json"
@@ -107,7 +108,7 @@ class API:
         data = answer.read()
         if answer.status >= 400:
             raise Refused(f"{method} {path}: {answer.status} {data[:500]!r}")
-        return json.loads(data) if data else None
+        return data if raw else json.loads(data) if data else None
 
 
 class Service:
@@ -152,8 +153,8 @@ class Service:
                 self.process.wait()
         self.log.close()
 
-    def api(self):
-        return API(self.port)
+    def api(self, key="dev"):
+        return API(self.port, key)
 
     @property
     def pid(self):

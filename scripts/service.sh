@@ -12,12 +12,14 @@ free_port() {
 start_service() {
     local data=$1 port=$2
     shift 2
+    local scheme=http
+    [[ " $* " = *' --tls-certificate '* ]] && scheme=https
     "$URLSESSIOND" serve --dev --listen "127.0.0.1:$port" --data-dir "$data" "$@" >>"$data.log" 2>&1 &
     SERVICE_PID=$!
     disown "$SERVICE_PID"
-    SERVICE_URL=http://127.0.0.1:$port
+    SERVICE_URL=$scheme://127.0.0.1:$port
     for _ in $(seq 300); do
-        curl -q -fsS --noproxy '*' -o /dev/null "$SERVICE_URL/readyz" 2>/dev/null && return 0
+        curl -q -kfsS --noproxy '*' -o /dev/null "$SERVICE_URL/readyz" 2>/dev/null && return 0
         kill -0 "$SERVICE_PID" 2>/dev/null || break
         sleep 0.1
     done

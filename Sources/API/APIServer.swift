@@ -49,8 +49,15 @@ package final class APIServer: Sendable {
 
     package var router: Router { Router(routes, options: options) }
 
-    /// Counts a request that was answered.
-    package func observe(_ observation: Observation) { requests.count(observation) }
+    /// Counts a request that was answered, and tells of it.
+    package func observe(_ observation: Observation) {
+        requests.count(observation)
+        guard log.shows(.debug) else { return }
+        log.debug(
+            "request answered", ("request", observation.requestID), ("method", observation.method),
+            ("path", Self.path(ofTarget: observation.target)), ("status", observation.status),
+            ("milliseconds", observation.duration.milliseconds))
+    }
 
     /// What the server answers in place of a handler.
     package func refuse(_ reason: RefusalReason, _ target: String, _ requestID: String) -> HTTPResponse {

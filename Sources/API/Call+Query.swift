@@ -74,7 +74,7 @@ extension Call {
         return position
     }
 
-    /// A page of a list.
+    /// A page of a list: as many items as are asked for, or as fit into one answer.
     ///
     /// - Parameters:
     ///   - fetch: Reads up to so many records after a position.
@@ -85,13 +85,21 @@ extension Call {
         write: (Record) async throws -> Item
     ) async throws -> HTTPResponse {
         let limit = try limit()
-        let records = try await fetch(cursor(), limit + 1)
-        var items: [Item] = []
-        items.reserveCapacity(min(limit, records.count))
-        for record in records.prefix(limit) { items.append(try await write(record)) }
-        let last = records.count > limit ? position(records[limit - 1]) : nil
-        let next = last.map { server.cursors.cursor(at: $0, of: listName) }
-        var response = HTTPResponse.json(Page(items: items, nextCursor: next))
+        var last = try cursor()
+        var items = PageItems()
+        var (hasMore, isFull) = (false, false)
+        repeat {
+            let count = min(limit - items.texts.count, PageItems.readAtOnce)
+            let records = try await fetch(last, count + 1)
+            hasMore = records.count > count
+            for record in records.prefix(count) {
+                isFull = try await !items.add(write(record))
+                if isFull { break }
+                last = position(record)
+            }
+        } while hasMore && !isFull && items.texts.count < limit
+        let next = hasMore || isFull ? server.cursors.cursor(at: last, of: listName) : nil
+        var response = HTTPResponse.json(Page(items: items.texts, nextCursor: next))
         if let next { response.headers.append(("Link", "<\(target(cursor: next))>; rel=\"next\"")) }
         return response
     }

@@ -64,6 +64,11 @@ extension Problem {
                 Problem(
                     .eventsExpired, "Events behind this place have been dropped; the oldest left is \(oldestSeq).",
                     oldestSeq: oldestSeq)
+            case .cursorInvalid(let incarnation, let lastSeq):
+                Problem(
+                    .cursorInvalid,
+                    "The place is of an earlier session of this identifier; this one's last event is \(lastSeq).",
+                    incarnation: incarnation, lastSeq: lastSeq)
             case .attachmentFenced:
                 Problem(.attachmentFenced, "Another client is or was attached; this needs the current epoch.")
             case .sessionInUse: Problem(.sessionInUse, "Another client holds the session (-996).")

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Structured logging to standard error: a static message and facts beside it, one `write` a line.
+/// Structured logging: a static message and facts beside it, one line each, which nobody waits for (``LogWriter``).
 ///
 /// `error`: a person must act. `warning`: it healed, but look. `info`: the life of the process, of a task, of a
 /// launch. `debug`: the rest. Secrets, header values, bodies and query strings never become facts.
@@ -35,9 +35,10 @@ package struct Log: Sendable {
     private let sink: @Sendable ([UInt8]) -> Void
     private var context: [(name: StaticString, value: String)] = []
 
+    /// - Parameter sink: Takes each line. It must not block.
     package init(
         level: Level = .info, format: Format = .json, clock: Clock = .system,
-        sink: @escaping @Sendable ([UInt8]) -> Void = Log.standardError
+        sink: @escaping @Sendable ([UInt8]) -> Void
     ) {
         self.level = level
         self.format = format
@@ -55,64 +56,93 @@ package struct Log: Sendable {
         return child
     }
 
+    /// Whether lines of a level are written at all.
+    package func shows(_ level: Level) -> Bool { level >= self.level }
+
     package func debug(_ message: StaticString, _ facts: Fact...) { write(.debug, message, facts) }
     package func info(_ message: StaticString, _ facts: Fact...) { write(.info, message, facts) }
     package func warning(_ message: StaticString, _ facts: Fact...) { write(.warning, message, facts) }
     package func error(_ message: StaticString, _ facts: Fact...) { write(.error, message, facts) }
 
     private func write(_ level: Level, _ message: StaticString, _ facts: [Fact]) {
-        guard level >= self.level else { return }
-        let facts = context + facts.map { ($0.name, $0.value.description) }
-        let time = Self.rfc3339(clock.wall())
-        var line: String
+        if shows(level) { sink(line(level, message, facts)) }
+    }
+
+    /// A line with its end, as it is written.
+    package func line(_ level: Level, _ message: StaticString, _ facts: [Fact]) -> [UInt8] {
+        var line: [UInt8] = []
+        line.reserveCapacity(320)
         switch format {
         case .text:
-            line = "\(time) \(level.name) \(message)"
-            for fact in facts { line += " \(fact.name)=\(Self.escaped(fact.value, quoteAlways: false))" }
+            Self.append(rfc3339: clock.wall(), to: &line)
+            line += " \(level.name) \(message)".utf8
         case .json:
-            line = "{\"time\":\"\(time)\",\"level\":\"\(level.name)\",\"message\":\(Self.escaped("\(message)"))"
-            for fact in facts { line += ",\"\(fact.name)\":\(Self.escaped(fact.value))" }
-            line += "}"
+            line += #"{"time":""#.utf8
+            Self.append(rfc3339: clock.wall(), to: &line)
+            line += #"","level":"\#(level.name)","message":"#.utf8
+            Self.append(quoted: message.description, to: &line)
         }
-        line += "\n"
-        sink(Array(line.utf8))
+        for fact in context { append(fact.name, fact.value, to: &line) }
+        for fact in facts { append(fact.name, fact.value.description, to: &line) }
+        line += (format == .json ? "}\n" : "\n").utf8
+        return line
     }
 
-    /// Writes a line with one `write(2)`. A reader that does not read costs the line, never the service.
-    @Sendable package static func standardError(_ line: [UInt8]) {
-        _ = line.withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    private func append(_ name: StaticString, _ value: String, to line: inout [UInt8]) {
+        switch format {
+        case .text:
+            line.append(UInt8(ascii: " "))
+            name.withUTF8Buffer { line += $0 }
+            line.append(UInt8(ascii: "="))
+            guard value.isEmpty || value.utf8.contains(where: Self.needsQuotes) else { return line += value.utf8 }
+        case .json:
+            line += #",""#.utf8
+            name.withUTF8Buffer { line += $0 }
+            line += #"":"#.utf8
+        }
+        Self.append(quoted: value, to: &line)
     }
 
-    private static func escaped(_ text: String, quoteAlways: Bool = true) -> String {
-        let plain = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }
-        if plain && !quoteAlways && !text.isEmpty { return text }
-        var result = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": result += "\\\""
-            case "\\": result += "\\\\"
-            case "\n": result += "\\n"
-            case "\r": result += "\\r"
-            case "\t": result += "\\t"
-            case _ where scalar.value < 0x20:
-                let digits = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: result.unicodeScalars.append(scalar)
+    private static func needsQuotes(_ byte: UInt8) -> Bool {
+        byte <= 0x20 || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    /// Appends a text as JSON does (RFC 8259, section 7).
+    private static func append(quoted text: String, to line: inout [UInt8]) {
+        line.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): line += [UInt8(ascii: "\\"), byte]
+            case UInt8(ascii: "\n"): line += #"\n"#.utf8
+            case UInt8(ascii: "\r"): line += #"\r"#.utf8
+            case UInt8(ascii: "\t"): line += #"\t"#.utf8
+            case 0..<0x20:
+                line += (byte < 0x10 ? #"\u000"# : #"\u00"#).utf8
+                line += String(byte, radix: 16).utf8
+            default: line.append(byte)
             }
         }
-        return result + "\""
+        line.append(UInt8(ascii: "\""))
     }
 
-    private static func rfc3339(_ milliseconds: Int64) -> String {
+    private static func append(rfc3339 milliseconds: Int64, to line: inout [UInt8]) {
         var seconds = time_t(milliseconds / 1000)
         var parts = tm()
         gmtime_r(&seconds, &parts)
-        func padded(_ value: some BinaryInteger, _ width: Int) -> String {
-            let digits = String(value)
-            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        func append(_ value: Int, _ width: Int, _ end: Unicode.Scalar) {
+            var divisor = width == 4 ? 1000 : width == 3 ? 100 : 10
+            while divisor > 0 {
+                line.append(UInt8(ascii: "0") + UInt8((value / divisor % 10).magnitude))
+                divisor /= 10
+            }
+            line.append(UInt8(ascii: end))
         }
-        let date = "\(padded(parts.tm_year + 1900, 4))-\(padded(parts.tm_mon + 1, 2))-\(padded(parts.tm_mday, 2))"
-        let time = "\(padded(parts.tm_hour, 2)):\(padded(parts.tm_min, 2)):\(padded(parts.tm_sec, 2))"
-        return "\(date)T\(time).\(padded(milliseconds % 1000, 3))Z"
+        append(Int(parts.tm_year) + 1900, 4, "-")
+        append(Int(parts.tm_mon) + 1, 2, "-")
+        append(Int(parts.tm_mday), 2, "T")
+        append(Int(parts.tm_hour), 2, ":")
+        append(Int(parts.tm_min), 2, ":")
+        append(Int(parts.tm_sec), 2, ".")
+        append(Int(milliseconds % 1000), 3, "Z")
     }
 }

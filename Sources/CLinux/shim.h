@@ -4,6 +4,7 @@
 #include <linux/fs.h>
 #include <linux/openat2.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -44,3 +45,64 @@ static const int clinux_O_PATH = 010000000;
 
 // Bytes that wait in a socket to be read.
 static inline int clinux_unread_bytes(int socket, int *count) { return ioctl(socket, FIONREAD, count); }
+
+// The signals of a fault in the program itself. Never blocked: a fault whose signal is blocked kills without a handler.
+enum { clinux_fault_count = 6 };
+static const int clinux_faults[clinux_fault_count] = {SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE};
+
+// Blocks all signals but those in the calling thread, and gives their handler a stack of its own there, so that it runs
+// where the thread's own stack is used up.
+static inline void clinux_block_signals(void) {
+    sigset_t signals;
+    sigfillset(&signals);
+    for (int index = 0; index < clinux_fault_count; index++) sigdelset(&signals, clinux_faults[index]);
+    pthread_sigmask(SIG_BLOCK, &signals, 0);
+}
+
+static inline void clinux_use_signal_stack(void) {
+    static _Thread_local char stack[32768];
+    stack_t own;
+    memset(&own, 0, sizeof own);
+    own.ss_sp = stack;
+    own.ss_size = sizeof stack;
+    sigaltstack(&own, 0);
+}
+
+enum { clinux_mark_path_size = 4096 };
+
+// Where the mark goes: static memory, which a handler may read.
+static inline char *clinux_mark_path(void) {
+    static char path[clinux_mark_path_size];
+    return path;
+}
+
+// Leaves a file that holds the signal's number, by calls that a handler may make (signal-safety(7)), and has the signal
+// kill. Not what the Swift runtime does instead: its backtrace would keep the service down for a minute.
+static inline void clinux_leave_mark(int number) {
+    int file = open(clinux_mark_path(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file >= 0) {
+        char text[3] = {(char)('0' + number / 10), (char)('0' + number % 10), '\n'};
+        if (write(file, text, sizeof text) == (ssize_t)sizeof text) fsync(file);
+        close(file);
+    }
+    // Delivered when this returns, whether a fault or another process sent the first one; by then it is the default's.
+    raise(number);
+}
+
+// From now on a fault leaves a mark at `path` before it ends the process. Returns 0, or -1 with errno.
+static inline int clinux_mark_faults(const char *path) {
+    if (strlen(path) >= clinux_mark_path_size) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    strcpy(clinux_mark_path(), path);
+    clinux_use_signal_stack();
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = clinux_leave_mark;
+    action.sa_flags = SA_ONSTACK | (int)SA_RESETHAND;
+    sigemptyset(&action.sa_mask);
+    for (int index = 0; index < clinux_fault_count; index++)
+        if (sigaction(clinux_faults[index], &action, 0) != 0) return -1;
+    return 0;
+}

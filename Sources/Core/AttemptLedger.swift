@@ -10,6 +10,8 @@ package enum AttemptFault: Hashable, Sendable {
     case restart
     /// All bytes arrived and their digest is not the expected one.
     case digestMismatch
+    /// This machine's own: its disk, its database, what it stores.
+    case local
     /// Trust, cancelled authentication, bad URL, redirect loop, policy: another attempt would end the same way.
     case terminal
 }
@@ -26,6 +28,8 @@ package struct AttemptLedger: Hashable, Sendable, Codable {
     package var nameAttempts = 0
     package var restarts = 0
     package var digestMismatches = 0
+    /// Faults of this machine without progress between. Nil in what earlier versions kept.
+    package var localFaults: Int?
 
     package init() {}
 
@@ -42,6 +46,7 @@ package struct AttemptLedger: Hashable, Sendable, Codable {
             highestOffset = keptOffset
             failuresSinceProgress = 1
             restarts = 0
+            localFaults = nil
         } else {
             failuresSinceProgress += 1
         }
@@ -50,7 +55,14 @@ package struct AttemptLedger: Hashable, Sendable, Codable {
         case .nameDoesNotExist: nameAttempts += 1
         case .restart: restarts += 1
         case .digestMismatch: digestMismatches += 1
+        case .local: localFaults = (localFaults ?? 0) + 1
         case .transport, .terminal: break
         }
+    }
+
+    /// Notes a fault of this machine outside of an attempt: before a request was sent, or after all was received.
+    package mutating func recordLocalFault() {
+        localFaults = (localFaults ?? 0) + 1
+        failuresSinceProgress += 1
     }
 }

@@ -10,6 +10,8 @@ package enum DomainError: Error, Hashable, Sendable {
     case taskCompleted
     case acknowledgementOutOfRange(lastSeq: Int64)
     case eventsExpired(oldestSeq: Int64)
+    /// A place in the events that this incarnation of the session never had.
+    case cursorInvalid(incarnation: Int64, lastSeq: Int64)
     case attachmentFenced
     case sessionInUse
     case questionAnswered

@@ -1,10 +1,15 @@
 /// A binary heap with the least element first.
-struct Heap<Element: Comparable> {
+package struct Heap<Element: Comparable> {
     private var elements: [Element] = []
 
-    var isEmpty: Bool { elements.isEmpty }
+    package init() {}
 
-    mutating func insert(_ element: Element) {
+    package var isEmpty: Bool { elements.isEmpty }
+
+    /// The least element, which stays.
+    package var least: Element? { elements.first }
+
+    package mutating func insert(_ element: Element) {
         elements.append(element)
         var child = elements.count - 1
         while child > 0, elements[child] < elements[(child - 1) / 2] {
@@ -13,7 +18,7 @@ struct Heap<Element: Comparable> {
         }
     }
 
-    mutating func popLeast() -> Element? {
+    package mutating func popLeast() -> Element? {
         guard let last = elements.popLast() else { return nil }
         guard let least = elements.first else { return last }
         elements[0] = last
@@ -28,3 +33,5 @@ struct Heap<Element: Comparable> {
         }
     }
 }
+
+extension Heap: Sendable where Element: Sendable {}

@@ -44,3 +44,36 @@ package struct OriginPauses: Hashable, Sendable {
 
     package var isEmpty: Bool { pauses.isEmpty }
 }
+
+/// When origins may be asked again, for whoever waits for it. Ends within a tenth of a second are one, so that answers
+/// by the thousand leave no more than their Retry-After has tenths.
+package struct PauseEnds: Sendable {
+    private static let grain = Duration.milliseconds(100)
+
+    private var queue = Heap<Timestamp>()
+    private var known: Set<Timestamp> = []
+
+    package init() {}
+
+    package var next: Timestamp? { queue.least }
+
+    package var count: Int { known.count }
+
+    package mutating func insert(_ end: Timestamp) {
+        let end = end.roundedUp(to: Self.grain)
+        if known.insert(end).inserted { queue.insert(end) }
+    }
+
+    /// Forgets ends that have come.
+    ///
+    /// - Returns: Whether there was one.
+    package mutating func removePast(at now: Timestamp) -> Bool {
+        var hasAny = false
+        while let first = queue.least, first <= now {
+            _ = queue.popLeast()
+            known.remove(first)
+            hasAny = true
+        }
+        return hasAny
+    }
+}

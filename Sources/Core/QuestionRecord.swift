@@ -107,6 +107,9 @@ package struct Answer: Hashable, Sendable, Codable {
 }
 
 /// A question as it stands in the store.
+///
+/// Tasks of a session that meet the same protection space wait for one question. It is the first one's; when that ends,
+/// the next one's.
 package struct QuestionRecord: Sendable, Hashable {
     package enum State: Int, Sendable, CaseIterable {
         case open = 0
@@ -125,6 +128,8 @@ package struct QuestionRecord: Sendable, Hashable {
     package var questionId: String
     package var task: TaskID
     package var taskIdentifier: Int64
+    /// How many tasks wait for the answer, or waited when it came.
+    package var taskCount: Int64
     package var session: SessionID
     package var sessionIdentifier: String
     package var state: State
@@ -135,13 +140,14 @@ package struct QuestionRecord: Sendable, Hashable {
     package var answeredAt: Timestamp?
 
     package init(
-        questionId: String, task: TaskID, taskIdentifier: Int64, session: SessionID, sessionIdentifier: String,
-        state: State, question: Question, disposition: Answer.Disposition?, createdAt: Timestamp, deadline: Timestamp,
-        answeredAt: Timestamp?
+        questionId: String, task: TaskID, taskIdentifier: Int64, taskCount: Int64 = 1, session: SessionID,
+        sessionIdentifier: String, state: State, question: Question, disposition: Answer.Disposition?,
+        createdAt: Timestamp, deadline: Timestamp, answeredAt: Timestamp?
     ) {
         self.questionId = questionId
         self.task = task
         self.taskIdentifier = taskIdentifier
+        self.taskCount = taskCount
         self.session = session
         self.sessionIdentifier = sessionIdentifier
         self.state = state
@@ -150,5 +156,14 @@ package struct QuestionRecord: Sendable, Hashable {
         self.createdAt = createdAt
         self.deadline = deadline
         self.answeredAt = answeredAt
+    }
+
+    /// Where its life stands.
+    package var life: QuestionState {
+        switch state {
+        case .open: .open(deadline: deadline)
+        case .answered: .answered(at: answeredAt ?? createdAt)
+        case .expired: .expired(at: deadline)
+        }
     }
 }

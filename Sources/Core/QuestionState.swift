@@ -1,7 +1,7 @@
 /// The life of a question to the app.
 ///
-///     open ──answer──▶ answered          the task goes on as the answer says
-///       ├──deadlinePassed──▶ expired     the task fails, it alone
+///     open ──answer──▶ answered          all who wait go on as the answer says
+///       ├──deadlinePassed──▶ expired     the task whose question it is fails, it alone; others who wait ask anew
 ///       └──taskEnded──▶ expired          nobody needs the answer any more
 ///
 /// `open` is moved on by the app or the clock; after a crash it is still open, its deadline is in the store.

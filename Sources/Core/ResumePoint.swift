@@ -15,6 +15,9 @@ package struct ResumePoint: Hashable, Sendable, Codable {
     /// SHA-256 of those bytes in lower-case hexadecimal, where it is known: other bytes in the file are not continued.
     package var digest: String?
 
+    /// Bytes of validators that are worth keeping.
+    private static let maximumValidatorLength = 4096
+
     package init(
         url: String, entityTag: String?, lastModified: String? = nil, lastModifiedIsStrong: Bool = false,
         totalLength: Int64?, offset: Int64 = 0, digest: String? = nil
@@ -47,6 +50,10 @@ package struct ResumePoint: Hashable, Sendable, Codable {
         let lastModified = head.fields.single("Last-Modified")
         let isStrong = lastModified.map { isStrongDate($0, head: head, receivedAt: receivedAt) } ?? false
         guard entityTag != nil || isStrong else { return nil }
+        // They are kept with the task, and sent with every attempt.
+        guard (entityTag ?? "").utf8.count + (lastModified ?? "").utf8.count <= Self.maximumValidatorLength else {
+            return nil
+        }
         return ResumePoint(
             url: url, entityTag: entityTag, lastModified: lastModified, lastModifiedIsStrong: isStrong,
             totalLength: length.value)

@@ -69,7 +69,8 @@ package enum ResumeVerdict: Hashable, Sendable {
         guard last >= point.offset else { return .askAgainFromZero(.contentRangeMismatch) }
         switch ContentLength.parse(head.fields) {
         case .none: break
-        case .length(last - first + 1): break
+        // Not `last - first + 1`: an origin may say that the part ends at the largest number there is.
+        case .length(let length) where length - 1 == last - first: break
         case .length, .invalid: return .askAgainFromZero(.lengthMismatch)
         }
         if point.differs(from: head) { return .askAgainFromZero(.validatorChanged) }

@@ -58,6 +58,9 @@ extension RetryPolicy {
             return ledger.restarts > Self.restartLimit ? .giveUp : .retry(at: now, restartFromZero: true)
         case .digestMismatch:
             return ledger.digestMismatches > 1 ? .giveUp : .retry(at: now, restartFromZero: true)
+        case .local:
+            return ledger.localFaults ?? 0 >= Self.localFaultLimit
+                ? .giveUp : .retry(at: now + backoff, restartFromZero: false)
         case .terminal:
             return .giveUp
         }

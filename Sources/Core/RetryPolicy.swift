@@ -51,6 +51,9 @@ package enum RetryPolicy: Hashable, Sendable {
     package static let attemptsOfOneKind = 5
     /// How often bytes that turned out to be of another version may be thrown away without progress between.
     package static let restartLimit = 3
+    /// How many faults of this machine a task survives without progress between: a quarter of an hour where nothing else
+    /// is set.
+    package static let localFaultLimit = 12
 
     package var settings: Settings {
         switch self {

@@ -38,17 +38,20 @@ package enum Outcome: Int, Sendable, Codable, CaseIterable {
 package struct TaskResponse: Hashable, Sendable, Codable {
     package var statusCode: Int
     package var headers: HTTPFields
+    /// Names of fields that are not kept, nil for none.
+    package var droppedHeaders: [String]?
     package var mimeType: String?
     package var expectedContentLength: Int64?
     package var suggestedFilename: String?
     package var url: String
 
     package init(
-        statusCode: Int, headers: HTTPFields, mimeType: String?, expectedContentLength: Int64?,
-        suggestedFilename: String?, url: String
+        statusCode: Int, headers: HTTPFields, droppedHeaders: [String]? = nil, mimeType: String?,
+        expectedContentLength: Int64?, suggestedFilename: String?, url: String
     ) {
         self.statusCode = statusCode
         self.headers = headers
+        self.droppedHeaders = droppedHeaders
         self.mimeType = mimeType
         self.expectedContentLength = expectedContentLength
         self.suggestedFilename = suggestedFilename
@@ -159,6 +162,10 @@ package struct TaskProgress: Hashable, Sendable, Codable {
     package var restartCause: String?
     /// The partial file of a cancelled task that this one goes on with, until its first attempt takes it over.
     package var adoptedFile: String?
+    /// How often in a row a full disk stopped it without its getting on.
+    package var diskPauses: Int?
+    /// How often what had come was thrown away because the disk was full.
+    package var diskLosses: Int?
     /// Where a resumable upload stands: the draft's URL and version.
     package var uploadURL: String?
     package var uploadVersion: Int?
@@ -182,10 +189,17 @@ package struct TaskProgress: Hashable, Sendable, Codable {
 
     /// Metrics of at most this many requests are kept, the latest.
     package static let transactionsKept = 64
+    /// And no more than have URLs of so many bytes together, which origins choose when they redirect.
+    private static let transactionURLBytesKept = 32 * 1024
 
     package mutating func record(_ transaction: TransactionMetrics) {
         transactions.append(transaction)
-        if transactions.count > Self.transactionsKept { transactions.removeFirst() }
+        var urlBytes = transactions.reduce(0) { $0 + $1.url.utf8.count }
+        while transactions.count > 1,
+            transactions.count > Self.transactionsKept || urlBytes > Self.transactionURLBytesKept
+        {
+            urlBytes -= transactions.removeFirst().url.utf8.count
+        }
     }
 }
 
@@ -230,8 +244,12 @@ package struct TaskRecord: Sendable {
     package var progress: TaskProgress?
     package var result: TaskResult?
     package var content: ContentRecord?
+    /// Crashes of the service in a row that found it under way.
+    package var crashes = 0
     package var dueAt: Timestamp?
     package var resourceDeadline: Timestamp?
+    /// The question that it waits for.
+    package var questionId: String?
     package var createdAt: Timestamp
     package var startedAt: Timestamp?
     package var completedAt: Timestamp?

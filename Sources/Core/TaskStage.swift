@@ -10,8 +10,12 @@
 ///                      └── answered ──▶ queued               │
 ///                                                          finish ──▶ (completed: no stage)
 ///
-/// Who moves it on: `delayed`, `retryWait` and `waitingForConnectivity` the clock, `queued` the scheduler, `active` the
-/// transfer engine's report, `awaitingAnswer` the app or the question's deadline, `suspended` the app.
+/// Where others are queued, a suspect (``Quarantine``) is `quarantined`: it is claimed when nothing else is active.
+/// A full disk takes an active task to `waitingForDisk`, and room (`due`) from there to `queued`.
+///
+/// Who moves it on: `delayed`, `retryWait` and `waitingForConnectivity` the clock, `queued`, `quarantined` and
+/// `waitingForDisk` the scheduler, `active` the transfer engine's report, `awaitingAnswer` the app or the question's
+/// deadline, `suspended` the app.
 /// After a crash `active` is what was under way: recovery feeds it `interrupted`, which charges no attempt.
 package enum TaskStage: Int, Hashable, Sendable, Codable, CaseIterable {
     case suspended = 0
@@ -21,6 +25,8 @@ package enum TaskStage: Int, Hashable, Sendable, Codable, CaseIterable {
     case retryWait = 4
     case waitingForConnectivity = 5
     case awaitingAnswer = 6
+    case quarantined = 7
+    case waitingForDisk = 8
 
     /// What may happen to a task that is not completed.
     package enum Event: Hashable, Sendable {
@@ -31,8 +37,20 @@ package enum TaskStage: Int, Hashable, Sendable, Codable, CaseIterable {
         case claim
         case retry(waitsForConnectivity: Bool)
         case ask
+        /// The disk has no room for what comes.
+        case noRoom
         case answered
         case interrupted
+        /// It is no suspect any more.
+        case cleared
+
+        /// Whether an attempt came to its own end.
+        package var endsAttempt: Bool {
+            switch self {
+            case .retry, .ask: true
+            default: false
+            }
+        }
     }
 
     /// Whether the transfer has to be stopped once the new stage is stored.
@@ -42,8 +60,15 @@ package enum TaskStage: Int, Hashable, Sendable, Codable, CaseIterable {
     ///
     /// Repeating `suspend` and `resume` changes nothing and succeeds.
     ///
+    /// - Parameter isSuspect: Whether it has to run alone.
     /// - Throws: ``Refused`` when the event does not fit; the stage is unchanged.
-    package mutating func handle(_ event: Event) throws(Refused) -> Effect {
+    package mutating func handle(_ event: Event, isSuspect: Bool = false) throws(Refused) -> Effect {
+        let effect = try handle(event)
+        if self == .queued && isSuspect { self = .quarantined }
+        return effect
+    }
+
+    private mutating func handle(_ event: Event) throws(Refused) -> Effect {
         switch (self, event) {
         case (.suspended, .suspend): return .none
         case (.active, .suspend):
@@ -61,10 +86,10 @@ package enum TaskStage: Int, Hashable, Sendable, Codable, CaseIterable {
             return .none
         case (_, .resume): return .none
 
-        case (.delayed, .due), (.retryWait, .due), (.waitingForConnectivity, .due):
+        case (.delayed, .due), (.retryWait, .due), (.waitingForConnectivity, .due), (.waitingForDisk, .due):
             self = .queued
             return .none
-        case (.queued, .claim):
+        case (.queued, .claim), (.quarantined, .claim):
             self = .active
             return .none
         case (.active, .retry(let waitsForConnectivity)):
@@ -73,11 +98,15 @@ package enum TaskStage: Int, Hashable, Sendable, Codable, CaseIterable {
         case (.active, .ask):
             self = .awaitingAnswer
             return .none
-        case (.awaitingAnswer, .answered), (.active, .interrupted):
+        case (.active, .noRoom):
+            self = .waitingForDisk
+            return .none
+        case (.awaitingAnswer, .answered), (.active, .interrupted), (.quarantined, .cleared):
             self = .queued
             return .none
 
-        case (_, .due), (_, .claim), (_, .retry), (_, .ask), (_, .answered), (_, .interrupted):
+        case (_, .due), (_, .claim), (_, .retry), (_, .ask), (_, .noRoom), (_, .answered), (_, .interrupted),
+            (_, .cleared):
             throw Refused(state: "\(self)", event: "\(event)")
         }
     }

@@ -61,7 +61,7 @@ extension Exchange {
             nextDeadline: now + (server.limits.inactivity + server.limits.headDeadline).milliseconds)
         server.observe(
             Observation(
-                method: facts.method, route: facts.route, status: facts.status,
+                method: facts.method, target: target, route: facts.route, status: facts.status,
                 duration: ContinuousClock.now - start, bytesReceived: facts.stream?.received ?? facts.received,
                 bytesSent: last.writer?.total ?? facts.sent, requestID: facts.requestID))
     }

@@ -99,6 +99,13 @@ package final class HTTPServer: Sendable {
         budget = BodyBudget(bytes: limits.sharedBodyBytes)
     }
 
+    /// GnuTLS's words for TLS 1.3 and 1.2 with authenticated encryption and keys that nobody can compute later. A client
+    /// that asks for another handshake is cut off, by libmicrohttpd.
+    private static let tlsPriorities = """
+        NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:\
+        -MAC-ALL:+AEAD:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA
+        """
+
     private func startDaemon(_ tls: (certificatePEM: String, keyPEM: String)?) -> OpaquePointer? {
         var flags = MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
         flags |= MHD_USE_NO_LISTEN_SOCKET.rawValue | MHD_USE_ERROR_LOG.rawValue
@@ -115,7 +122,7 @@ package final class HTTPServer: Sendable {
         let daemon: OpaquePointer?
         if let tls {
             flags |= MHD_USE_TLS.rawValue
-            daemon = withTexts([tls.certificatePEM, tls.keyPEM, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"]) {
+            daemon = withTexts([tls.certificatePEM, tls.keyPEM, Self.tlsPriorities]) {
                 options.append(option(.HTTPS_MEM_CERT, $0[0]))
                 options.append(option(.HTTPS_MEM_KEY, $0[1]))
                 options.append(option(.HTTPS_PRIORITIES, $0[2]))

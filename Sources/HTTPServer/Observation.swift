@@ -1,6 +1,8 @@
 /// What a request came to, for metrics and the access log.
 package struct Observation: Sendable {
     package let method: String
+    /// As sent, with its query, which may hold secrets.
+    package let target: String
     /// The route's pattern; `nil` when there was none.
     package let route: String?
     /// 0 when nothing was answered.

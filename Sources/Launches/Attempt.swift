@@ -138,7 +138,7 @@ extension TransferFault {
     var words: String {
         switch self {
         case .badRequest: "The webhook's URL cannot be used."
-        case .nameDoesNotExist, .couldNotResolve: "The host name could not be resolved."
+        case .nameDoesNotExist, .couldNotResolve, .nameNotAsked: "The host name could not be resolved."
         case .connectFailed, .noConnectivity: "The host could not be reached."
         case .connectTimedOut, .idleTimeout, .totalTimeout: "The receiver did not answer in time."
         case .tlsHandshake, .certificateUntrusted, .certificateExpired, .certificateNotYetValid,

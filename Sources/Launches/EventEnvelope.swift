@@ -52,6 +52,7 @@ package enum EventContent {
             return JSONText(
                 AuthenticationChallenge(
                     questionId: record.questionId, protectionSpace: protectionSpace(space),
+                    taskCount: record.taskCount,
                     previousFailureCount: Int64(question.previousFailureCount),
                     proposedCredential: question.proposedUser.map { ProposedCredential(user: $0) },
                     failureResponse: question.failureResponse.map(response), deadline: record.deadline.rfc3339))
@@ -95,7 +96,7 @@ package enum EventContent {
     package static func response(_ response: Core.TaskResponse) -> Wire.TaskResponse {
         Wire.TaskResponse(
             statusCode: Int64(response.statusCode), headers: headers(response.headers.withoutCookies),
-            mimeType: response.mimeType,
+            droppedHeaders: response.droppedHeaders ?? [], mimeType: response.mimeType,
             expectedContentLength: response.expectedContentLength, suggestedFilename: response.suggestedFilename,
             url: response.url)
     }

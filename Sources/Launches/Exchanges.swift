@@ -21,7 +21,9 @@ final class Exchanges: Sendable {
         let waiting = Waiting()
         self.waiting = waiting
         // One thread: webhooks are small, and transfers have threads of their own.
-        engine = try TransferEngine(threads: 1, diskThreads: 1, resolverThreads: 4, log: log) { waiting.take($0) }
+        engine = try TransferEngine(
+            threads: 1, diskThreads: 1, lookUps: LookUpLimits(total: 64, perPool: 4), log: log
+        ) { waiting.take($0) }
     }
 
     func nextID() -> ExchangeID { ExchangeID(rawValue: lastID.add(1, ordering: .relaxed).newValue) }

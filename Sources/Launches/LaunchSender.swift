@@ -6,13 +6,6 @@ import Store
 ///
 /// It meets the rest of the service only in the store, where launches are rows that the causing commit wrote.
 final class LaunchSender: Sendable {
-    private struct State {
-        var inFlight: [AppID: Int] = [:]
-        var total = 0
-        /// The app that was served last.
-        var cursor = AppID(0)
-    }
-
     private let store: Store
     private let settings: LaunchSettings
     private let client: WebhookClient
@@ -22,7 +15,7 @@ final class LaunchSender: Sendable {
     private let clock: Clock
     private let log: Log
     private let carryOut: @Sendable (Aftermath) -> Void
-    private let state = Locked(State())
+    private let slots = Locked(LaunchSlots())
 
     init(
         store: Store, settings: LaunchSettings, client: WebhookClient, payload: Payload, meters: LaunchMeters,
@@ -70,61 +63,78 @@ final class LaunchSender: Sendable {
             agenda = try await store.launchAgenda(at: now)
             if agenda.hasExpired { agenda.next = now }
         }
-        if agenda.hasDueLaunches, try await claim(&group) { return now }
-        return agenda.next
+        if agenda.hasUnsettled {
+            let (hasMore, aftermath) = try await store.settleLaunches(at: now)
+            carryOut(aftermath)
+            if hasMore { agenda.next = now }
+        }
+        guard agenda.hasDueLaunches else { return agenda.next }
+        let clock = clock
+        let nextSlot = slots.withLock { $0.takeBack(at: clock.monotonic()) }
+        if try await claim(&group) { return now }
+        guard let nextSlot else { return agenda.next }
+        let slotIsFree = now + .milliseconds(max(0, nextSlot - clock.monotonic()))
+        return min(agenda.next ?? slotIsFree, slotIsFree)
     }
 
     private static let expiriesInTurn = 200
+    /// Launches that one transaction takes at most.
+    private static let claimsInTurn = 32
     /// A lease outlasts the longest request by this much.
     private static let leaseMargin = Duration.seconds(30)
 
-    /// - Returns: Whether it took anything; then there may be more.
+    /// - Returns: Whether there may be more to take.
     private func claim(_ group: inout DiscardingTaskGroup) async throws -> Bool {
-        let (inFlight, total, cursor) = state.withLock { ($0.inFlight, $0.total, $0.cursor) }
-        let free = settings.maximumInFlight - total
-        guard free > 0 else { return false }
+        let slots = slots.withLock { $0 }
+        guard slots.hasFree else { return false }
         let now = clock.time
         let result = try await store.claimDueLaunches(
-            limit: free, perWebhook: settings.maximumInFlightPerWebhook, inFlight: inFlight, after: cursor,
+            slots, limit: Self.claimsInTurn,
             leaseUntil: now + max(settings.timeout, settings.fetchTimeout) + Self.leaseMargin, at: now)
-        state.withLock { state in
-            state.cursor = result.cursor
-            for launch in result.claimed { state.inFlight[launch.app, default: 0] += 1 }
-            state.total += result.claimed.count
+        let clock = clock
+        self.slots.withLock { slots in
+            for launch in result.claimed { slots.began(launch.id, of: launch.app, at: clock.monotonic()) }
         }
         meters.inFlight.add(Double(result.claimed.count))
         // The slots are taken now; clock and signature come after.
         for launch in result.claimed { group.addTask { await self.deliver(launch) } }
         carryOut(result.aftermath)
-        return !result.claimed.isEmpty
+        return result.hasMore
     }
 
     private func deliver(_ launch: ClaimedLaunch) async {
-        defer {
-            state.withLock { state in
-                state.total -= 1
-                let left = (state.inFlight[launch.app] ?? 1) - 1
-                state.inFlight[launch.app] = left > 0 ? left : nil
-            }
-            meters.inFlight.add(-1)
-            bell.ring()
-        }
+        let report = await attempt(launch)
+        let wasAnswered = report.verdict == .interrupted ? nil : report.attempt.statusCode != nil
         do {
-            let report = try await attempt(launch)
             carryOut(try await store.record(report, jitter: Double.random(in: 0..<1), at: clock.time))
         } catch {
             // Its lease ends by itself, without a charge.
             log.error(
-                "a launch could not be attempted or stored", ("launch", launch.launchId), ("error", "\(error)"))
+                "an attempt could not be stored", ("launch", launch.launchId), ("error", "\(error)"))
         }
+        slots.withLock { $0.ended(launch.id, of: launch.app, wasAnswered: wasAnswered) }
+        meters.inFlight.add(-1)
+        bell.ring()
     }
 
-    private func attempt(_ launch: ClaimedLaunch) async throws -> LaunchReport {
-        let body = try await body(of: launch)
-        let outcome = try await client.post(
-            WebhookClient.Message(
-                id: launch.launchId, app: launch.app, url: launch.webhook.url ?? "", body: body,
-                traceparent: launch.traceparent, timeout: timeout(of: launch)))
+    private func attempt(_ launch: ClaimedLaunch) async -> LaunchReport {
+        let startedAt = clock.time
+        let outcome: WebhookClient.Outcome
+        do {
+            outcome = try await client.post(
+                WebhookClient.Message(
+                    id: launch.launchId, app: launch.app, url: launch.webhook.url ?? "",
+                    body: try await body(of: launch), traceparent: launch.traceparent, timeout: timeout(of: launch)))
+        } catch {
+            // It counts: who cannot be told today is not tried for ever.
+            log.error("a launch could not be told", ("launch", launch.launchId), ("error", "\(error)"))
+            return LaunchReport(
+                launch: launch,
+                attempt: LaunchAttempt(
+                    number: launch.attempt, startedAt: startedAt, duration: .zero, statusCode: nil,
+                    error: "The service could not make the request.", excerpt: nil),
+                verdict: .failed(retryAfter: nil, wasAnswered: false))
+        }
         meters.count(launch.kind, outcome)
         log.info(
             "launch attempted", ("launch", launch.launchId), ("kind", launch.kind.name),

@@ -9,19 +9,19 @@ package struct LaunchSettings: Sendable {
     package var egress: EgressPolicy
     /// Plain http to what the operator's ranges allow, and to nothing else (`--allow-http-webhooks`).
     package var allowsHTTP: Bool
-    /// For an attempt as a whole, its answer included.
-    package var timeout = Duration.seconds(15)
+    /// For an attempt as a whole, its answer included (`--webhook-timeout`).
+    package var timeout: Duration
     package var fetchTimeout = Duration.seconds(30)
-    /// Attempts under way at once.
-    package var maximumInFlight = 64
-    package var maximumInFlightPerWebhook = 4
     /// How busy the machine is, where that is known.
     package var load: @Sendable () -> Double? = { SystemLoad().current() }
 
-    package init(publicURL: String, version: String, egress: EgressPolicy, allowsHTTP: Bool) {
+    package init(
+        publicURL: String, version: String, egress: EgressPolicy, allowsHTTP: Bool, timeout: Duration = .seconds(15)
+    ) {
         self.publicURL = publicURL
         self.version = version
         self.egress = egress
         self.allowsHTTP = allowsHTTP
+        self.timeout = timeout
     }
 }

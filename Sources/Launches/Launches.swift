@@ -59,32 +59,19 @@ package final class Launches: Sendable {
 
     /// Runs until it is cancelled: puts in order what the last run left, then sends and fetches.
     package func run() async throws {
-        carryOut(try await store.recoverLaunches(at: clock.time))
-        carryOut(try await store.recoverRefresh(startedAt: startedAt, at: clock.time))
-        try await withThrowingDiscardingTaskGroup { group in
-            group.addTask { try await self.sender.run() }
-            group.addTask { try await self.refresh.run() }
-            group.addTask { try await self.sweep() }
+        try await Store.loop {
+            carryOut(try await store.recoverLaunches(at: clock.time))
+            carryOut(try await store.recoverRefresh(startedAt: startedAt, at: clock.time))
+            try await withThrowingDiscardingTaskGroup { group in
+                group.addTask { try await self.sender.run() }
+                group.addTask { try await self.refresh.run() }
+            }
         }
         await exchanges.shutdown()
     }
 
     /// Has the loops look at intervals and conditions again. For who changed them.
     package func refreshChanged() { refreshBell.ring() }
-
-    private static let sweepInterval: Int64 = 3_600_000
-
-    private func sweep() async throws {
-        let pause = Doorbell(clock: clock)
-        while !Task.isCancelled {
-            do {
-                while try await store.sweepLaunches(at: clock.time, limit: 500), !Task.isCancelled {}
-            } catch {
-                log.error("finished launches could not be dropped", ("error", "\(error)"))
-            }
-            await pause.wait(until: clock.monotonic() + Self.sweepInterval)
-        }
-    }
 
     // MARK: Ping
 
@@ -113,7 +100,7 @@ package final class Launches: Sendable {
             WebhookClient.Message(
                 id: Identifier.make(prefix: "ping_"), app: app, url: url,
                 body: payload.ping(record.identifier, at: now),
-                traceparent: nil, timeout: .seconds(15)))
+                traceparent: nil, timeout: client.settings.timeout))
         meters.count(.ping, outcome)
         log.info(
             "webhook pinged", ("app", record.identifier), ("result", outcome.attempt.result),

@@ -14,11 +14,16 @@ package final class Connection {
         case reader
     }
 
+    /// How long another process's lock is waited for.
+    static let busyTimeout: Int32 = 5000
+
     let handle: OpaquePointer
     /// The last failure, for whoever finds the transaction gone.
     var lastFailure: SQLiteError?
     /// Pages in the write-ahead log after the last commit that wrote.
     private(set) var logPages = 0
+    /// Instructions of SQLite's virtual machine that statements took: their work, whatever the machine's speed.
+    package internal(set) var instructions = 0
     /// Commits that wrote, since the connection was opened.
     private(set) var writingCommits = 0
     /// When the statement that runs is to be interrupted, by the monotonic clock in milliseconds.
@@ -65,13 +70,15 @@ package final class Connection {
         return try result?.get()
     }
 
-    /// All rows of the answer as `read` sees them.
+    /// All rows of the answer as `read` sees them, or those before the first that `goesOn` is not true of.
     package func all<T>(
-        _ sql: StaticString, _ values: (any SQLiteBindable)?..., read: (Row) throws -> T
+        _ sql: StaticString, _ values: (any SQLiteBindable)?..., while goesOn: (Row) -> Bool = { _ in true },
+        read: (Row) throws -> T
     ) throws -> [T] {
         var result: [T] = []
         var failure: (any Error)?
         try run(sql, values) { row throws(SQLiteError) in
+            guard goesOn(row) else { return false }
             do {
                 result.append(try read(row))
             } catch {
@@ -155,7 +162,7 @@ package final class Connection {
         set(SQLITE_DBCONFIG_DEFENSIVE, true)
         set(SQLITE_DBCONFIG_DQS_DML, false)
         set(SQLITE_DBCONFIG_DQS_DDL, false)
-        setBusyTimeout(milliseconds: 5000)
+        setBusyTimeout(milliseconds: Self.busyTimeout)
         try execute("PRAGMA trusted_schema = OFF")
         try execute("PRAGMA cell_size_check = ON")
         try execute("PRAGMA temp_store = MEMORY")
@@ -168,6 +175,8 @@ package final class Connection {
         case .writer:
             // For a new database. Contents of some kilobytes take fewer pages then, and each is written twice.
             try execute("PRAGMA page_size = 8192")
+            // For a new database, too: free pages can be given back later, some at a time.
+            try execute("PRAGMA auto_vacuum = INCREMENTAL")
             try execute("PRAGMA cache_size = -16384")
             try execute("PRAGMA synchronous = FULL")
             try execute("PRAGMA wal_autocheckpoint = 0")

@@ -2,6 +2,14 @@ package import Base
 import CSQLite
 import Glibc
 
+/// Who reads. Each has threads of its own, so that neither waits for the other.
+package enum ReadingParty: String, CaseIterable, Sendable {
+    /// Requests of clients: any number, and some are slow.
+    case requests
+    /// The service's own loops: transfers, launches and cleaning.
+    case loops
+}
+
 /// One SQLite file: a thread that writes, and a few that read.
 ///
 /// A closure that writes is durable when `write` returns. Closures are synchronous on purpose: nothing can suspend
@@ -9,9 +17,12 @@ import Glibc
 package final class Database: Sendable {
     let path: String
     private let writes: Mailbox<Job>
-    private let reads: Mailbox<Job>
+    private let reads: [ReadingParty: Mailbox<Job>]
     private let threads: Locked<Threads?>
     private let state: WriterState
+
+    /// For whom the current task reads; what it starts reads for the same.
+    @TaskLocal package static var readingParty = ReadingParty.requests
 
     private struct Threads {
         let writer: OwnedThread
@@ -19,7 +30,8 @@ package final class Database: Sendable {
     }
 
     private init(
-        path: String, writes: Mailbox<Job>, reads: Mailbox<Job>, threads: sending Threads, state: WriterState
+        path: String, writes: Mailbox<Job>, reads: [ReadingParty: Mailbox<Job>], threads: sending Threads,
+        state: WriterState
     ) {
         self.path = path
         self.writes = writes
@@ -34,7 +46,7 @@ package final class Database: Sendable {
     /// the last migration.
     ///
     /// - Parameters:
-    ///   - readers: Threads that read.
+    ///   - readers: Threads that read, for each party.
     ///   - migrations: By ascending version.
     ///   - longestRead: How long a closure that reads may run. A longer one would keep the log from being reused.
     ///   - check: Whether to look for damage first (`PRAGMA quick_check`), which reads the whole file.
@@ -57,18 +69,22 @@ package final class Database: Sendable {
         try connection.migrate(migrations)
 
         let writes = Mailbox<Job>()
-        let reads = Mailbox<Job>()
+        var reads: [ReadingParty: Mailbox<Job>] = [:]
         let state = WriterState()
         let writer = try Writer(connection, mailbox: writes, state: state, log: log, onFatalError: onFatalError)
         var readerThreads: [OwnedThread] = []
         do throws(SQLiteError) {
-            for number in 1...readers {
-                let reader = try Reader(
-                    Connection(path: path, role: .reader), mailbox: reads, longestRead: longestRead)
-                readerThreads.append(OwnedThread("sqlite-read-\(number)") { reader.run() })
+            for party in ReadingParty.allCases {
+                let mailbox = Mailbox<Job>()
+                reads[party] = mailbox
+                for number in 1...readers {
+                    let reader = try Reader(
+                        Connection(path: path, role: .reader), mailbox: mailbox, longestRead: longestRead)
+                    readerThreads.append(OwnedThread("sqlite-\(party.rawValue)-\(number)") { reader.run() })
+                }
             }
         } catch {
-            reads.close()
+            for mailbox in reads.values { mailbox.close() }
             for thread in readerThreads { thread.join() }
             throw error
         }
@@ -87,7 +103,8 @@ package final class Database: Sendable {
     /// Runs `body` in a read transaction: all it reads is of one moment. Interrupted when it takes
     /// longer than reads may (`SQLiteError.isInterrupted`).
     package func read<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
-        try await Self.run(body, by: reads)
+        guard let mailbox = reads[Self.readingParty] else { throw SQLiteError.closed }
+        return try await Self.run(body, by: mailbox)
     }
 
     private static func run<T: Sendable>(
@@ -102,8 +119,11 @@ package final class Database: Sendable {
     /// Closures that wait for the writing thread to take them.
     package var waitingWrites: Int { writes.count }
 
+    /// Closures that have had their turn on the writing thread.
+    package var performedWrites: Int { state.performedWrites }
+
     /// Closures that wait for a reading thread to take them.
-    package var waitingReads: Int { reads.count }
+    package var waitingReads: Int { reads.values.reduce(0) { $0 + $1.count } }
 
     /// Whether the last writes found no room, and none has found any since.
     package var isFull: Bool { state.isFull }
@@ -114,7 +134,7 @@ package final class Database: Sendable {
     package func close() {
         guard let threads = threads.withLock({ $0.take() }) else { return }
         // Readers first: none is in the way of the last checkpoint.
-        reads.close()
+        for mailbox in reads.values { mailbox.close() }
         for reader in threads.readers { reader.join() }
         writes.close()
         threads.writer.join()

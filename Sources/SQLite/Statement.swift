@@ -38,7 +38,10 @@ final class Statement {
         _ values: [(any SQLiteBindable)?], on connection: Connection, _ body: (Row) throws(SQLiteError) -> Bool
     ) throws(SQLiteError) {
         isRunning = true
-        defer { reset() }
+        defer {
+            connection.instructions += Int(sqlite3_stmt_status(handle, SQLITE_STMTSTATUS_VM_STEP, 1))
+            reset()
+        }
         try bind(values, on: connection)
         var isWanted = true
         while true {

@@ -18,6 +18,8 @@ final class Writer {
     /// Pages in the log, and commits that wrote, when the last checkpoint had ended.
     private var pagesAtCheckpoint = 0
     private var commitsAtCheckpoint = 0
+    /// When readers in the way of a long log may be waited for again; nil unless they were in it the last time.
+    private var nextRestart: Int64?
 
     /// Closures in one commit at most.
     private static let groupLimit = 512
@@ -27,6 +29,12 @@ final class Writer {
     private static let checkpointStep = 4 << 20
     /// Bytes of log from which on readers in the way are waited for.
     private static let restartThreshold = 64 << 20
+    /// Milliseconds for which they are: everybody's writes wait as well.
+    private static let restartPatience: Int32 = 20
+    /// Milliseconds until the next time, where they stayed. A backup reads for minutes.
+    private static let restartPause: Int64 = 1000
+    /// Milliseconds for which the last checkpoint waits for readers; a passive one never does.
+    private static let endPatience: Int32 = 1000
 
     init(
         _ connection: Connection, mailbox: Mailbox<Job>, state: WriterState, log: Log,
@@ -45,6 +53,7 @@ final class Writer {
         while true {
             switch mailbox.take(atMost: Self.groupLimit, patience: hasUncopiedPages ? Self.idleTime : nil) {
             case .items(let jobs):
+                state.count(jobs.count)
                 perform(jobs)
                 if hasGrown { checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
             case .nothing:
@@ -140,12 +149,11 @@ final class Writer {
 
     /// Copies the log into the database file. A failure costs nothing but a longer log: its frames are durable.
     private func checkpoint(_ mode: Int32) {
-        let isLong = connection.logPages * pageSize > Self.restartThreshold
         do throws(SQLiteError) {
-            let isComplete = try waitingOneSecond(
-                in: isLong && mode == SQLITE_CHECKPOINT_PASSIVE ? SQLITE_CHECKPOINT_RESTART : mode)
-            if isLong && !isComplete {
-                log.warning("readers keep the write-ahead log long", ("bytes", connection.logPages * pageSize))
+            if mode == SQLITE_CHECKPOINT_PASSIVE, isLong, nextRestart ?? 0 <= Clock.system.monotonic() {
+                try restartLog()
+            } else {
+                _ = try checkpoint(mode, patience: Self.endPatience)
             }
         } catch {
             log.warning("checkpoint failed, the write-ahead log grows", ("error", error))
@@ -154,9 +162,20 @@ final class Writer {
         commitsAtCheckpoint = connection.writingCommits
     }
 
-    private func waitingOneSecond(in mode: Int32) throws(SQLiteError) -> Bool {
-        connection.setBusyTimeout(milliseconds: 1000)
-        defer { connection.setBusyTimeout(milliseconds: 5000) }
+    private var isLong: Bool { connection.logPages * pageSize > Self.restartThreshold }
+
+    /// Waits for readers, a moment, so that the next commit begins the log anew.
+    private func restartLog() throws(SQLiteError) {
+        let isDone = try checkpoint(SQLITE_CHECKPOINT_RESTART, patience: Self.restartPatience)
+        if !isDone, nextRestart == nil {
+            log.warning("readers keep the write-ahead log long", ("bytes", connection.logPages * pageSize))
+        }
+        nextRestart = isDone ? nil : Clock.system.monotonic() + Self.restartPause
+    }
+
+    private func checkpoint(_ mode: Int32, patience: Int32) throws(SQLiteError) -> Bool {
+        connection.setBusyTimeout(milliseconds: patience)
+        defer { connection.setBusyTimeout(milliseconds: Connection.busyTimeout) }
         return try connection.checkpoint(mode)
     }
 }
@@ -164,6 +183,12 @@ final class Writer {
 /// What everybody may ask about the writer.
 final class WriterState: Sendable {
     private let full = Atomic(false)
+    private let performed = Atomic(0)
+
+    /// Closures that have had their turn.
+    var performedWrites: Int { performed.load(ordering: .relaxed) }
+
+    func count(_ jobs: Int) { performed.add(jobs, ordering: .relaxed) }
 
     var isFull: Bool { full.load(ordering: .acquiring) }
 

@@ -7,6 +7,7 @@ import TransferEngine
 ///
 /// Files are synced and renamed, and their folder synced, before the commit that tells of them.
 struct ContentFinisher: Sendable {
+    let store: Store
     let disk: DiskQueue
     let folder: DataFolder
     let settings: ServiceSettings
@@ -36,7 +37,8 @@ struct ContentFinisher: Sendable {
 
     /// Finishes with the help of the disk.
     ///
-    /// - Throws: ``DiskError`` where the disk is full or broken: the bytes stay, and the task tries again.
+    /// - Throws: ``DiskError`` where a disk is full or broken: the bytes stay, and the task tries again, some times;
+    ///   ``DigestMismatch`` where they are not what the app expects.
     func finish(
         _ task: ClaimedTask, _ outcome: Outcome, _ result: TaskResult, _ source: Judgement.ContentSource
     ) async throws -> Settlement.Verdict {
@@ -46,19 +48,14 @@ struct ContentFinisher: Sendable {
         switch source {
         case .none: return .completed(outcome, result, nil)
         case .bytes(let bytes, let value):
-            try await disk.write(bytes, to: partial)
+            try await disk.write(bytes, to: partial, replace: true)
             (length, digest) = (Int64(bytes.count), value)
         case .partialFile(let count, let value): (length, digest) = (count, value)
         case .existingFile(let count):
             length = count
             digest = []
         }
-        if digest.isEmpty {
-            digest = try await disk.digest(partial).digests[.sha256] ?? []
-            if let failure = mismatch(task.specification, digest) {
-                return .completed(.failed, result.failing(with: failure), nil)
-            }
-        }
+        if digest.isEmpty { digest = try await checkedDigest(of: partial, task.specification) }
         let record = ContentDigest(algorithm: .sha256, value: digest.hexadecimal)
         if moves(task.specification, outcome), let destination = task.specification.destination {
             return try await move(partial, to: destination, task, result, length: length, digest: record)
@@ -68,17 +65,20 @@ struct ContentFinisher: Sendable {
         return .completed(outcome, result, NewContent(place: .file(path), length: length, digest: record))
     }
 
-    private func mismatch(_ specification: TaskSpecification, _ digest: [UInt8]) -> TaskError? {
-        guard let expected = specification.expectedDigest, expected.algorithm == .sha256,
-            expected.value != digest.hexadecimal
-        else { return nil }
-        return TaskError(
-            .badServerResponse, "The content does not have the expected digest.",
-            underlying: TaskError.Underlying(
-                domain: "urlsessiond", code: "digest-mismatch",
-                message: "expected \(expected.value), found \(digest.hexadecimal)"))
+    /// The SHA-256 of a file that was there before the answer came.
+    ///
+    /// - Throws: ``DigestMismatch`` where the app expects another content, by whichever algorithm.
+    private func checkedDigest(of path: String, _ specification: TaskSpecification) async throws -> [UInt8] {
+        let expected = specification.expectedDigest
+        let algorithms = Set([.sha256] + (expected.map { [$0.algorithm.engine] } ?? []))
+        let digests = try await disk.digest(path, Array(algorithms)).digests
+        if let expected, let found = digests[expected.algorithm.engine]?.hexadecimal, found != expected.value {
+            throw DigestMismatch(message: "expected \(expected.value), found \(found)")
+        }
+        return digests[.sha256] ?? []
     }
 
+    /// Commits where the content goes, then moves it there: a start after a crash recognises its own file.
     private func move(
         _ partial: String, to destination: Destination, _ task: ClaimedTask, _ result: TaskResult, length: Int64,
         digest: ContentDigest
@@ -86,17 +86,81 @@ struct ContentFinisher: Sendable {
         guard let root = settings.filesRoots[destination.root] else {
             return .completed(.failed, result.failing(with: TaskError(.cannotCreateFile)), nil)
         }
+        let inode = try await disk.open(partial).inode()
+        var plan = PlannedMove(
+            destination: destination, temporaryPath: Self.temporaryPath(beside: destination.path), length: length,
+            digest: digest, inode: inode, result: result)
+        // Cancelled meanwhile: nothing is stored of what happens here.
+        guard try await store.plan(plan, of: task.id) else { return .interrupted(task.progress) }
         do {
-            try await disk.moveBeneath(
+            let isMoved = try await disk.moveBeneath(
                 source: partial, root: root, path: destination.path, replace: destination.replace)
-            return .completed(.succeeded, result, NewContent(place: .moved, length: length, digest: digest))
-        } catch  where !error.isFull {
+            if !isMoved {
+                plan.inode = try await disk.copyBeneath(source: partial, root: root, path: plan.temporaryPath)
+                _ = try await store.plan(plan, of: task.id)
+                try await disk.renameBeneath(
+                    root: root, from: plan.temporaryPath, to: destination.path, replace: destination.replace)
+                try await disk.remove(partial)
+            }
+            return .completed(.succeeded, result, plan.content)
+        } catch {
+            try? await disk.removeBeneath(root: root, path: plan.temporaryPath)
+            guard let error = error as? DiskError, !error.isFull else { throw error }
             let failure = TaskError(
                 .cannotCreateFile,
                 underlying: TaskError.Underlying(
                     domain: "urlsessiond", code: "destination", message: error.description))
             return .completed(.failed, result.failing(with: failure), nil)
         }
+    }
+
+    private static func temporaryPath(beside path: String) -> String {
+        let folder = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[...$0] } ?? ""
+        return "\(folder).urlsessiond-\(RandomBytes.make(8).hexadecimal)"
+    }
+
+    // MARK: After a crash
+
+    /// Ends the tasks whose content is at its destination already, though no commit tells of it, and removes copies that
+    /// were on their way. Before any task is taken.
+    func finishInterruptedMoves(at now: Timestamp) async throws -> Aftermath {
+        var settlements: [Settlement] = []
+        for (task, move) in try await store.plannedMoves() {
+            guard let root = settings.filesRoots[move.destination.root] else { continue }
+            if await isMade(move, root: root) {
+                var settlement = Settlement(task: task, .completed(.succeeded, move.result, move.content))
+                settlement.leavesPartialFile = true
+                settlements.append(settlement)
+            }
+            try? await disk.removeBeneath(root: root, path: move.temporaryPath)
+        }
+        guard !settlements.isEmpty else { return Aftermath() }
+        return try await store.settle(settlements, at: now)
+    }
+
+    /// Whether the file at a destination is the one that was to be moved there, byte for byte.
+    private func isMade(_ move: PlannedMove, root: String) async -> Bool {
+        guard let file = try? await disk.openBeneath(root: root, path: move.destination.path),
+            (try? file.inode()) == move.inode, (try? file.size()) == move.length
+        else { return false }
+        let found = try? await disk.digest(file).digests[.sha256]
+        return found?.hexadecimal == move.digest.value
+    }
+}
+
+extension PlannedMove {
+    fileprivate var content: NewContent { NewContent(place: .moved, length: length, digest: digest) }
+}
+
+/// The content is another than the app expects.
+struct DigestMismatch: Error, Hashable {
+    /// Both digests.
+    let message: String
+
+    func error(at url: String) -> TaskError {
+        TaskError(
+            .badServerResponse, "The content does not have the expected digest.", failingURL: url,
+            underlying: TaskError.Underlying(domain: "urlsessiond", code: "digest-mismatch", message: message))
     }
 }
 

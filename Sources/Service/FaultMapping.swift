@@ -26,6 +26,8 @@ struct FaultMeaning {
         case .badRequest: return terminal(.badURL)
         case .nameDoesNotExist: return FaultMeaning(fault: .nameDoesNotExist, error: error(.cannotFindHost))
         case .couldNotResolve: return transport(.cannotFindHost, waits: true)
+        // Uncharged: see Judge.
+        case .nameNotAsked: return transport(.cannotFindHost)
         case .connectFailed, .connectTimedOut: return transport(.cannotConnectToHost)
         case .noConnectivity: return transport(.notConnectedToInternet, waits: true)
         case .idleTimeout, .totalTimeout: return transport(.timedOut)
@@ -52,9 +54,11 @@ struct FaultMeaning {
         case .tooLarge: return terminal(.dataLengthExceedsMaximum)
         case .prefixMissing: return FaultMeaning(fault: .restart, error: error(.cannotOpenFile))
         case .disk(let errno):
-            let isFull = errno == 28 || errno == 122
-            return FaultMeaning(
-                fault: .transport, error: error(.cannotWriteToFile), waitsForDisk: isFull)
+            let failure = DiskError("write", errno: errno)
+            var meaning = FaultMeaning(
+                fault: .local, error: LocalFault.disk(failure).error, waitsForDisk: failure.isFull)
+            meaning.error.failingURL = url
+            return meaning
         case .bodySource: return terminal(.requestBodyStreamExhausted)
         case .proxyNotResolved: return transport(.cannotFindHost)
         case .proxyFailed: return transport(.cannotConnectToHost)

@@ -7,7 +7,7 @@ extension Judge {
     /// - Returns: Nil where the answer stands as the task's response.
     mutating func judgeChallenge(_ head: ResponseHead) -> Judgement? {
         guard let place = challenger(head) else { return nil }
-        let fields = head.fields.values(place.isProxy ? "Proxy-Authenticate" : "WWW-Authenticate")
+        let fields = head.fields.kept.fields.values(place.isProxy ? "Proxy-Authenticate" : "WWW-Authenticate")
         let offered = Challenge.parse(fields).filter { $0.method != nil }
         if let judgement = judgeStored(offered, at: place) { return judgement }
         guard transfer.configuration.authenticationChallenges == .ask, canAsk,

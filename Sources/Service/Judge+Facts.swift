@@ -47,13 +47,15 @@ extension ParsedURL {
 
 extension TaskResponse {
     init(_ head: ResponseHead, url: ParsedURL) {
-        let mediaType = head.fields["Content-Type"].flatMap { MediaType($0)?.essence }
         // Cookies are secrets, and kept in the session's store alone.
         var headers = head.fields
         headers.remove("Set-Cookie")
         headers.remove("Set-Cookie2")
+        let kept = headers.kept
+        let mediaType = kept.fields["Content-Type"].flatMap { MediaType($0)?.essence }
         self.init(
-            statusCode: head.status, headers: headers, mimeType: mediaType,
+            statusCode: head.status, headers: kept.fields,
+            droppedHeaders: kept.droppedNames.isEmpty ? nil : kept.droppedNames, mimeType: mediaType,
             expectedContentLength: ContentLength.parse(head.fields).value,
             suggestedFilename: FileName.suggested(url: url.url, fields: head.fields), url: url.url)
     }

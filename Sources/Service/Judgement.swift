@@ -17,6 +17,8 @@ enum Judgement {
     /// The same again, uncharged.
     case sendAgain(TaskProgress)
     case ask(Question, TaskProgress)
+    /// The disk has no room for what comes: so many more bytes are needed. No attempt is charged.
+    case waitForDisk(needed: Int64, notBefore: Timestamp, TaskProgress)
     /// The next request of a resumable upload, in the same attempt.
     case goOn(ResumableUpload, TaskProgress)
     /// Back to the queue, or kept as it is where the store knows better. No attempt is charged.
@@ -49,15 +51,21 @@ struct Judge {
     let jitter: Double
     /// Whether somebody can answer a question: a webhook is set, or a client is attached.
     let canAsk: Bool
+    /// The longest content that the empty disk could hold.
+    let largestContent: Int64
     /// What the task will have behind it.
     var progress: TaskProgress
 
-    init(_ transfer: Transfer, _ result: ExchangeResult, at now: Timestamp, jitter: Double, canAsk: Bool) {
+    init(
+        _ transfer: Transfer, _ result: ExchangeResult, at now: Timestamp, jitter: Double, canAsk: Bool,
+        largestContent: Int64 = .max
+    ) {
         self.transfer = transfer
         self.result = result
         self.now = now
         self.jitter = jitter
         self.canAsk = canAsk
+        self.largestContent = largestContent
         progress = transfer.progress
         progress.currentURL = transfer.url.url
         if transfer.upload == nil {
@@ -69,7 +77,7 @@ struct Judge {
     }
 
     var specification: TaskSpecification { transfer.specification }
-    private var verdict: ResumeVerdict? { transfer.verdict.withLock { $0 } }
+    var verdict: ResumeVerdict? { transfer.verdict.withLock { $0 } }
     private var isDownload: Bool { specification.kind == .download }
 
     mutating func judge() -> Judgement {
@@ -99,13 +107,17 @@ struct Judge {
             return .interrupted(progress)
         }
         if isClosedWhileIdle(fault) { return .sendAgain(progress) }
+        if fault == .nameNotAsked {
+            // It waited for a turn, as in the queue: its place is for others until then, and no attempt is charged.
+            keepBytes()
+            return .retry(
+                at: now + .milliseconds(5000 + Int64(jitter * 5000)), waitsForConnectivity: false, progress, pause: nil)
+        }
         if case .restart = meaning.fault {
             return restart(cause: "partialFileMissing", fault: .restart, error: meaning.error)
         }
         keepBytes()
-        if meaning.waitsForDisk {
-            return .retry(at: now + .seconds(5), waitsForConnectivity: false, progress, pause: nil)
-        }
+        if meaning.waitsForDisk { return judgeFullDisk(meaning.error) }
         if let question = trustQuestion(fault, meaning.error) { return .ask(question, progress) }
         progress.attempts.record(meaning.fault, keptOffset: progress.keptOffset)
         note(meaning.error)
@@ -264,25 +276,39 @@ struct Judge {
     }
 
     mutating func judgeContent(_ head: ResponseHead) -> Judgement {
-        if let mismatch = digestMismatch(head) {
-            let error = TaskError(
-                .badServerResponse, "The content does not have the expected digest.", failingURL: transfer.url.url,
-                underlying: TaskError.Underlying(domain: "urlsessiond", code: "digest-mismatch", message: mismatch))
-            return restart(cause: "digestMismatch", fault: .digestMismatch, error: error)
-        }
+        if let mismatch = digestMismatch(head) { return restart(after: mismatch) }
         return finish(.succeeded, content: contentSource())
     }
 
-    private func digestMismatch(_ head: ResponseHead) -> String? {
+    private mutating func restart(after mismatch: DigestMismatch) -> Judgement {
+        restart(cause: "digestMismatch", fault: .digestMismatch, error: mismatch.error(at: transfer.url.url))
+    }
+
+    /// Judges content that was there already, and was found to be another than the app expects when it was read.
+    mutating func judge(_ mismatch: DigestMismatch) -> Settlement.Verdict {
+        progress.record(metrics())
+        switch restart(after: mismatch) {
+        case .finish(let outcome, let result, _): return .completed(outcome, result, nil)
+        default:
+            progress.restartCause = "digestMismatch"
+            return .retry(at: now, waitsForConnectivity: false, progress)
+        }
+    }
+
+    private func digestMismatch(_ head: ResponseHead) -> DigestMismatch? {
         if let expected = specification.expectedDigest {
             let found = result.digests[expected.algorithm.engine]?.hexadecimal
-            if let found, found != expected.value { return "expected \(expected.value), found \(found)" }
+            if let found, found != expected.value {
+                return DigestMismatch(message: "expected \(expected.value), found \(found)")
+            }
         }
         guard isDownload, transfer.method == "GET",
             let announced = DigestField.parse(head.fields.values("Repr-Digest"))?[.sha256],
             let found = result.digests[.sha256]
         else { return nil }
-        return announced == found ? nil : "Repr-Digest says \(announced.hexadecimal), found \(found.hexadecimal)"
+        return announced == found
+            ? nil
+            : DigestMismatch(message: "Repr-Digest says \(announced.hexadecimal), found \(found.hexadecimal)")
     }
 
     private func contentSource() -> Judgement.ContentSource {

@@ -1,6 +1,7 @@
 package import Base
 import Core
 package import Store
+import TransferEngine
 
 /// Carries out what commits leave to do: wakes readers, the scheduler, the launch sender and the janitor.
 ///
@@ -15,13 +16,15 @@ package final class Outlet: Sendable {
     let relauncher: RelaunchTimes
     let janitor: JanitorInbox
     private let live: LiveTransfers
-    private let disk: DiskGauge
+    private let room: DiskRoom
     private let meters: TransferMeters
     private let clock: Clock
+    private let log: Log
 
     init(
         inbox: SchedulerInbox, hub: EventHub, attendance: Attendance, relauncher: RelaunchTimes,
-        janitor: JanitorInbox, live: LiveTransfers, disk: DiskGauge, meters: TransferMeters, clock: Clock
+        janitor: JanitorInbox, live: LiveTransfers, room: DiskRoom, meters: TransferMeters, clock: Clock,
+        log: Log
     ) {
         self.inbox = inbox
         self.hub = hub
@@ -29,9 +32,10 @@ package final class Outlet: Sendable {
         self.relauncher = relauncher
         self.janitor = janitor
         self.live = live
-        self.disk = disk
+        self.room = room
         self.meters = meters
         self.clock = clock
+        self.log = log
         launches = Doorbell(clock: clock)
     }
 
@@ -39,17 +43,19 @@ package final class Outlet: Sendable {
     package func handle(_ aftermath: Aftermath) {
         if !aftermath.transfersToStop.isEmpty { inbox.tell(.stop(aftermath.transfersToStop)) }
         for task in aftermath.abandonedUploads { inbox.tell(.abandonUpload(task)) }
-        for (task, session, outcome) in aftermath.completedTasks {
-            live.ended(task)
-            hub.silence(task, in: session)
-            meters.completed.add(1, outcome.name)
-            hub.tasks.signal(task)
+        for task in aftermath.completedTasks {
+            live.ended(task.id)
+            hub.silence(task.id, in: task.session)
+            meters.completed.add(1, task.outcome.name)
+            hub.tasks.signal(task.id)
+            log.completed(task)
         }
         for session in aftermath.sessions.keys { hub.sessions.signal(session) }
         for (session, time) in aftermath.launchChecks { relauncher.check(session, at: time) }
         if aftermath.hasQueuedTasks { inbox.tell(.queued) }
         if aftermath.hasDueLaunches { launches.ring() }
         if let time = aftermath.wakeAt { inbox.tell(.wake(time)) }
+        if aftermath.unreadContents > 0 { meters.contentsDropped.add(Int64(aftermath.unreadContents)) }
         if !aftermath.filesToRemove.isEmpty { janitor.remove(aftermath.filesToRemove) }
     }
 
@@ -70,8 +76,17 @@ package final class Outlet: Sendable {
 
     func isAttached(_ session: SessionID) -> Bool { attendance.presence(of: session).isAttached }
 
-    /// Whether new content may be written: above the floor of free bytes.
-    var hasRoom: Bool { disk.hasRoom }
+    /// Whether the disk's floor is free.
+    var isAboveFloor: Bool { room.isAboveFloor }
+
+    /// Whether new content may be written and leaves the floor free.
+    var hasRoom: Bool { room.left > 0 }
+
+    /// Has the disk measured at once, and the scheduler told.
+    func measureDisk() { room.bell.ring() }
+
+    /// Has the janitor remove files that no commit tells of.
+    func removeFiles(_ files: [String]) { if !files.isEmpty { janitor.remove(files) } }
 
     /// Has the janitor look whether a partial file still belongs to a task.
     func removePartialIfOrphan(_ task: TaskID) { janitor.look(at: task) }
@@ -102,7 +117,20 @@ package final class SchedulerInbox: Sendable {
 
 /// When which session's launch rule is asked again.
 final class RelaunchTimes: Sendable {
-    private let times = Locked<[SessionID: Timestamp]>([:])
+    private struct Appointment: Comparable {
+        var time: Timestamp
+        var session: SessionID
+
+        static func < (left: Self, right: Self) -> Bool { left.time < right.time }
+    }
+
+    private struct State {
+        var times: [SessionID: Timestamp] = [:]
+        /// Appointments that were moved stay, and mean nothing when their time has come.
+        var queue = Heap<Appointment>()
+    }
+
+    private let state = Locked(State())
     let bell: Doorbell
 
     init(clock: Clock) { bell = Doorbell(clock: clock) }
@@ -110,16 +138,26 @@ final class RelaunchTimes: Sendable {
     /// The earliest of several times counts: the rule is asked as things stand then, and tells when to ask again. A later
     /// one may have been found before a client left.
     func check(_ session: SessionID, at time: Timestamp) {
-        times.withLock { $0[session] = min($0[session] ?? time, time) }
-        bell.ring()
+        let isEarlier = state.withLock { state in
+            if let known = state.times[session], known <= time { return false }
+            state.times[session] = time
+            state.queue.insert(Appointment(time: time, session: session))
+            return true
+        }
+        if isEarlier { bell.ring() }
     }
 
-    /// Sessions whose time has come, up to `limit`, and the next time.
+    /// Sessions whose time has come, up to `limit`, and the next time. Costs what it takes, however many wait.
     func takeDue(at now: Timestamp, limit: Int) -> (due: [SessionID], next: Timestamp?) {
-        times.withLock { times in
-            let due = Array(times.filter { $0.value <= now }.keys.prefix(limit))
-            for session in due { times[session] = nil }
-            return (due, times.values.min())
+        state.withLock { state in
+            var due: [SessionID] = []
+            while due.count < limit, let first = state.queue.least, first.time <= now {
+                _ = state.queue.popLeast()
+                guard state.times[first.session] == first.time else { continue }
+                state.times[first.session] = nil
+                due.append(first.session)
+            }
+            return (due, state.queue.least?.time)
         }
     }
 }
@@ -148,20 +186,6 @@ final class JanitorInbox: Sendable {
             return taken
         }
     }
-}
-
-/// Free bytes of the data folder, as the janitor last saw them.
-final class DiskGauge: Sendable {
-    private let free = Locked<Int64>(.max)
-    private let floor: Int64
-
-    init(floor: Int64) { self.floor = floor }
-
-    func set(_ bytes: Int64) { free.withLock { $0 = bytes } }
-
-    var freeBytes: Int64 { free.withLock { $0 } }
-
-    var hasRoom: Bool { freeBytes >= floor }
 }
 
 /// What is counted about transfers.

@@ -23,7 +23,7 @@ extension Scheduler {
         let session = transfer.task.session
         let count = Int64(max(1, transfers.values.count { $0.task.session == session }))
         let all = Int64(max(1, transfers.count))
-        let limit = (configurations[session] ?? transfer.configuration).bandwidthLimit
+        let limit = (sessions[session]?.configuration ?? transfer.configuration).bandwidthLimit
         return [limit.map { max(1, $0 / count) }, conditions.snapshot.bandwidthLimit.map { max(1, $0 / all) }]
             .compactMap { $0 }.min()
     }
@@ -37,14 +37,14 @@ extension Scheduler {
 
     /// Has the running transfers of a session keep to its new bandwidth.
     func applyBandwidth(to session: SessionID) async {
-        configurations[session] = nil
+        sessions[session] = nil
         // Read anew, so that the shares below see it; a session that is gone has no transfers.
-        guard (try? await configuration(of: session)) != nil else { return }
+        guard (try? await known(session)) != nil else { return }
         shareBandwidth(of: session)
     }
 
     /// Whether any limit asks for shares at all.
     func isLimited(_ session: SessionID) -> Bool {
-        configurations[session]?.bandwidthLimit != nil || conditions.snapshot.bandwidthLimit != nil
+        sessions[session]?.configuration.bandwidthLimit != nil || conditions.snapshot.bandwidthLimit != nil
     }
 }

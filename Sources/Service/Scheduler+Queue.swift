@@ -11,13 +11,13 @@ extension Scheduler {
         dueTimeIsStale = true
         hasDue = true
         do {
-            outlet.handle(try await store.expireTasks(at: clock.now, limit: 1000))
-            outlet.handle(try await store.expireQuestions(at: clock.now, limit: 1000))
+            outlet.handle(try await store.expireTasks(at: clock.now, limit: Store.commandGroup))
+            outlet.handle(try await store.expireQuestions(at: clock.now, limit: Store.commandGroup))
         } catch {
             log.error("tasks that timed out could not be stored", ("error", "\(error)"))
             try? await Task.sleep(for: .seconds(1))
         }
-        mayHaveQueued = true
+        lookAgain()
     }
 
     /// One commit: settles what ended, takes what may start.
@@ -34,29 +34,24 @@ extension Scheduler {
             commits.done = commits.begun
         }
         let jars = cookies.takeChanged()
-        let runningLanes = lanes
-        let free = wantsTasks ? settings.maximumTransfers - transfers.count : 0
-        let hostLimit = settings.maximumTransfersPerHost
-        let (pauses, now) = (self.pauses, clock.now)
-        let verdict = conditions.snapshot
-        let fairness = self.fairness
-        let picked = Locked<[Int64: QueuedLane]>([:])
-        let heldBack = Locked<Timestamp?>(nil)
-        let result: (claimed: [ClaimedTask], unreadable: [TaskID], cursor: Int64, aftermath: Aftermath)
+        let free = wantsTasks ? freeSlots : 0
+        let choice = Choice(
+            conditions: conditions.snapshot, pauses: pauses.withLock { $0 }, running: running, freeSlots: free,
+            hostLimit: settings.maximumTransfersPerHost, solo: solo.withLock { $0 }, fairness: fairness, at: clock.now)
+        if cursor == QueueCursor() { mustLookAgain = false }
+        let claimed: [ClaimedTask]
+        let unreadable: [TaskID]
         do {
-            result = try await store.advance(settling: batch, cookies: jars, after: cursor, at: now) { queued in
-                guard free > 0 else { return [] }
-                let open = queued.filter { lane in
-                    let held = verdict.verdict(lane.conditions, patience: lane.patience)
-                    if let until = held.until { heldBack.withLock { $0 = min($0 ?? until, until) } }
-                    return held == .go && (pauses.isEmpty || !pauses.hold(lane, at: now))
-                }
-                picked.withLock { $0 = Dictionary(uniqueKeysWithValues: open.map { ($0.id, $0) }) }
-                let table = open.map { FairShare.Lane($0, running: runningLanes[$0.id]?.running ?? 0) }
-                let ids = Set(open.map(\.id))
-                let others = runningLanes.filter { !ids.contains($0.key) }.map(\.value)
-                let grants = fairness.withLock { $0.pick(table + others, freeSlots: free, hostLimit: hostLimit) }
-                return grants.filter { $0.lane < open.count }.map { (open[$0.lane].id, $0.count) }
+            if free > 0 {
+                let round = try await store.advance(
+                    settling: batch, cookies: jars, after: cursor, through: choice.sieve, at: choice.now,
+                    pick: choice.pick)
+                (claimed, unreadable, cursor) = (round.claimed, round.unreadable, round.cursor)
+                mayHaveQueued = !round.isWhole || round.claimed.count >= free || mustLookAgain
+                outlet.handle(round.aftermath)
+            } else {
+                (claimed, unreadable) = ([], [])
+                outlet.handle(try await store.settle(batch, cookies: jars, at: choice.now))
             }
         } catch {
             cookies.putBack(jars)
@@ -71,22 +66,35 @@ extension Scheduler {
             return
         }
         tell(recorded: offsets)
-        if free > 0 {
-            cursor = result.cursor
-            if let until = heldBack.withLock({ $0 }) { heldUntil = min(heldUntil ?? until, until) }
-            mayHaveQueued = cursor > 0 || result.claimed.count >= free
+        if batch.contains(where: \.waitsForDisk) {
+            mayWaitForDisk = true
+            outlet.measureDisk()
         }
-        outlet.handle(result.aftermath)
-        let lanes = picked.withLock { $0 }
-        for task in result.claimed {
-            guard let lane = lanes[task.lane] else { continue }
+        let found = choice.found.withLock { $0 }
+        if let until = found.heldUntil { heldUntil = min(heldUntil ?? until, until) }
+        if found.needsSolitude { makeRoom() }
+        for task in claimed {
+            guard let lane = found.lanes[task.lane] else { continue }
+            if found.isAlone { solo.withLock { $0.begin(task.id, at: choice.now) } }
             await begin(task, lane)
+            if transfers[task.id] == nil { endSolo(of: task.id) }
         }
-        for task in result.unreadable {
-            log.error("a task cannot be read; was the master key replaced?", ("task", task.rawValue))
+        for task in unreadable {
+            await logger(of: task).error("a task cannot be read; was the master key replaced?")
             settlements.append(.failed(task, "What was stored of the task cannot be read."))
         }
         dueTimeIsStale = true
+    }
+
+    /// What is under way, deletions included.
+    private var running: [Int64: FairShare.Lane] {
+        // Lanes of the store count from 1.
+        lanes.merging(deletions.map { (-Int64(clamping: $0.key.rawValue), $0.value) }) { lane, _ in lane }
+    }
+
+    /// Stops all transfers, resumable and uncharged, for a task that has to run alone.
+    private func makeRoom() {
+        for (id, transfer) in transfers where transfer.stopReason == nil { stop(id, reason: .interrupted) }
     }
 
     /// When nothing is to be done, and now and then while much is: not with every commit while many follow each other.
@@ -117,19 +125,23 @@ extension Scheduler {
             } catch  where store.isFull {
                 settlements.append(settlement)
             } catch {
-                log.error(
-                    "the end of a transfer could not be stored", ("task", settlement.task.rawValue),
-                    ("error", "\(error)"))
+                await logger(of: settlement.task).error(
+                    "the end of a transfer could not be stored", ("error", "\(error)"))
                 try? await store(.failed(settlement.task, "What became of the task could not be stored."))
+                outlet.removeFiles(settlement.files)
             }
         }
         try? await Task.sleep(for: .seconds(1))
     }
 
+    /// A log whose lines name a task of which only the row is known; the row where even that cannot be read.
+    func logger(of task: TaskID) async -> Log {
+        guard let name = try? await store.name(of: task) else { return log.with("row", task.rawValue) }
+        return log.of(name)
+    }
+
     private func store(_ settlement: Settlement) async throws {
-        let stored = try await store.advance(
-            settling: [settlement], cookies: [:], after: 0, at: clock.now, pick: { _ in [] })
-        outlet.handle(stored.aftermath)
+        outlet.handle(try await store.settle([settlement], at: clock.now))
     }
 
     func begin(_ task: ClaimedTask, _ lane: QueuedLane) async {
@@ -139,10 +151,11 @@ extension Scheduler {
             return
         }
         do {
-            let configuration = try await configuration(of: task.session)
+            let session = try await known(task.session)
+            let configuration = session.configuration
             var transfer = try Transfer(
-                task, lane: lane.id, configuration: configuration, exchange: ExchangeID(rawValue: 0),
-                version: settings.version, at: clock.now)
+                task, in: session, lane: lane.id, exchange: ExchangeID(rawValue: 0), version: settings.version,
+                at: clock.now)
             try await cookies.hold(task.session, store)
             lanes[lane.id, default: FairShare.Lane(lane, running: 0)].running += 1
             transfers[task.id] = transfer
@@ -166,18 +179,31 @@ extension Scheduler {
                     folder.absolute(file), to: folder.absolute(folder.partial(task.id)), replace: true)
                 transfer.progress.adoptedFile = nil
             }
-            try await authorize(&transfer)
             transfer.prepareUpload(uploadVersions.version(for: transfer.url.origin()))
-            start(transfer)
+            log.started(
+                transfer.name, attempt: transfer.progress.attempts.attempts + 1,
+                offset: transfer.resuming?.offset ?? transfer.uploadOffset)
+            await startAuthorized(transfer)
         } catch is BadURL {
             var result = TaskResult(progress: task.progress)
             result.error = TaskError(.badURL, failingURL: task.specification.request.url)
-            settlements.append(Settlement(task: task.id, .completed(.failed, result, nil)))
+            var settlement = Settlement(task: task.id, .completed(.failed, result, nil))
+            settlement.leavesPartialFile = true
+            settlements.append(settlement)
+        } catch DomainError.notFound {
+            // Its session was deleted meanwhile: nothing is stored of what happens here.
+            settlements.append(Settlement(task: task.id, .interrupted(task.progress)))
+            release(task.id)
         } catch {
-            log.error("task could not be started", ("task", task.number), ("error", "\(error)"))
-            settlements.append(
-                Settlement(
-                    task: task.id, .retry(at: clock.now + .seconds(5), waitsForConnectivity: false, task.progress)))
+            await logger(of: task.id).error("task could not be started", ("error", "\(error)"))
+            var settlement = Settlement(
+                task: task.id,
+                .after(
+                    .start(error), TaskResult(progress: task.progress), of: task,
+                    sessions[task.session]?.configuration.retryPolicy ?? .robust, jitter: Double.random(in: 0..<1),
+                    at: clock.now))
+            settlement.leavesPartialFile = true
+            settlements.append(settlement)
             release(task.id)
         }
     }

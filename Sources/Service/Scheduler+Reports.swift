@@ -56,26 +56,31 @@ extension Scheduler {
     func end(
         _ exchange: ExchangeID, _ result: ExchangeResult, _ group: inout ThrowingDiscardingTaskGroup<any Error>
     ) async {
-        guard let id = tasksOfExchanges.removeValue(forKey: exchange), let transfer = transfers[id] else { return }
+        guard let id = tasksOfExchanges.removeValue(forKey: exchange), var transfer = transfers[id] else {
+            return deletionEnded(exchange)
+        }
+        if result.received.isFile {
+            transfer.hasPartialFile = true
+            transfers[id] = transfer
+        }
         noteCookies(of: transfer, result)
         noteSilence(of: transfer, result)
         let canAsk = await canAsk(transfer, result)
         var judge = Judge(
-            transfer, result, at: clock.now, jitter: Double.random(in: 0..<1), canAsk: canAsk)
+            transfer, result, at: clock.now, jitter: Double.random(in: 0..<1), canAsk: canAsk,
+            largestContent: engine.room.largest)
         let judgement = judge.judge()
         meters.received.add(result.bytesReceived)
         meters.sent.add(result.bytesSent)
         func settle(_ verdict: Settlement.Verdict) {
             var settlement = Settlement(task: id, verdict)
+            settlement.credentialsKnown = transfer.credentialsKnown
             settlement.bytesReceived = result.bytesReceived
             settlement.bytesSent = result.bytesSent
-            settlements.append(settlement)
-            release(id)
+            self.settle(settlement, transfer)
         }
         if case .failed(.egressDenied) = result.outcome {
-            log.warning(
-                "transfer refused by the egress policy", ("task", transfer.task.number),
-                ("host", transfer.url.host))
+            log.of(transfer.name).warning("transfer refused by the egress policy", ("host", transfer.url.host))
         }
         // What has to stop, or was replaced meanwhile, takes no further step.
         let isOver = transfer.stopReason != nil || transfer.isOutdated
@@ -100,7 +105,11 @@ extension Scheduler {
                 transfer.task)
             if waitsForConnectivity { outlet.live(.isWaitingForConnectivity, transfer.task) }
             meters.retries.add()
+            log.willRetry(transfer.name, progress.lastAttempt, at: at)
             settle(.retry(at: at, waitsForConnectivity: waitsForConnectivity, progress))
+        case .waitForDisk(let needed, let notBefore, let progress):
+            log.of(transfer.name).info("task waits for room on the disk", ("needed", needed))
+            settle(.waitsForDisk(needed: needed, notBefore: notBefore, progress))
         case .interrupted(let progress):
             settle(.interrupted(progress))
         case .ask(let question, let progress):
@@ -117,8 +126,11 @@ extension Scheduler {
     /// Leaves the origin alone for as long as it asked.
     func hold(_ transfer: Transfer, for wait: Duration) {
         let now = clock.now
-        pauses.note(transfer.url.origin(), app: transfer.task.app.rawValue, retryAfter: wait, at: now)
-        pauseEnds += [now + wait, now + min(wait, OriginPauses.longestForOthers)]
+        pauses.withLock {
+            $0.note(transfer.url.origin(), app: transfer.task.app.rawValue, retryAfter: wait, at: now)
+        }
+        pauseEnds.insert(now + wait)
+        pauseEnds.insert(now + min(wait, OriginPauses.longestForOthers))
     }
 
     /// Puts the content in its place, beside the loop where that takes a disk, and hands in the settlement.
@@ -127,7 +139,8 @@ extension Scheduler {
         _ result: ExchangeResult, _ group: inout ThrowingDiscardingTaskGroup<any Error>
     ) {
         let id = transfer.task.id
-        let finisher = ContentFinisher(disk: engine.disk, folder: folder, settings: settings)
+        let finisher = ContentFinisher(
+            store: store, disk: engine.disk.of(transfer.task.app.rawValue), folder: folder, settings: settings)
         func settlement(_ verdict: Settlement.Verdict, leavesPartialFile: Bool) -> Settlement {
             var settlement = Settlement(task: id, verdict)
             settlement.bytesReceived = result.bytesReceived
@@ -139,22 +152,66 @@ extension Scheduler {
             settlements.append(
                 settlement(
                     .completed(outcome, taskResult, content.value),
-                    leavesPartialFile: transfer.mayHaveFile || result.received.isFile))
+                    leavesPartialFile: transfer.hasPartialFile))
             release(id)
             return
         }
-        let (progress, now) = (transfer.progressOfWhole(source), clock.now)
-        group.addTask { [self] in
+        var unfinished = taskResult
+        unfinished.progress = transfer.progressOfWhole(source)
+        unfinished.progress.attempts = taskResult.progress.attempts
+        let (now, jitter) = (clock.now, Double.random(in: 0..<1))
+        group.addTask { [self, unfinished] in
             let verdict: Settlement.Verdict
             do {
                 verdict = try await finisher.finish(transfer.task, outcome, taskResult, source)
+            } catch let mismatch as DigestMismatch {
+                var judge = Judge(transfer, result, at: now, jitter: 0, canAsk: false)
+                verdict = judge.judge(mismatch)
             } catch {
-                log.warning("content could not be stored", ("task", id.rawValue), ("error", "\(error)"))
-                verdict = .retry(at: now + .seconds(5), waitsForConnectivity: false, progress)
+                log.of(transfer.name).warning("content could not be stored", ("error", "\(error)"))
+                if store.isFull {
+                    let progress = transfer.progressOfWhole(source)
+                    verdict = .retry(at: now + .seconds(5), waitsForConnectivity: false, progress)
+                } else {
+                    verdict = self.verdict(after: LocalFault(storing: error), unfinished, of: transfer, jitter, at: now)
+                }
             }
             var isMoved = false
             if case .completed(_, _, .some) = verdict { isMoved = true }
-            inbox.tell(.settled(settlement(verdict, leavesPartialFile: !isMoved)))
+            handIn(settlement(verdict, leavesPartialFile: !isMoved))
+        }
+    }
+
+    /// Notes how a transfer ended, and lets go of it.
+    func settle(_ settlement: Settlement, _ transfer: Transfer) {
+        guard transfer.hasPartialFile, settlement.verdict.abandonsPartialFile else {
+            settlements.append(settlement)
+            return release(settlement.task)
+        }
+        handIn(settlement)
+    }
+
+    /// Hands in how a transfer ended. A partial file that nobody could go on with goes first, so that the next attempt
+    /// finds none.
+    nonisolated func handIn(_ settlement: Settlement) {
+        let inbox = inbox
+        guard settlement.verdict.abandonsPartialFile else { return inbox.tell(.settled(settlement)) }
+        engine.disk.remove(folder.absolute(folder.partial(settlement.task))) { inbox.tell(.settled(settlement)) }
+    }
+
+    /// Takes the end of a transfer whose content a disk thread put in its place, unless the task has another request by
+    /// now: that one is what counts, and nothing of the old one stays.
+    func settled(_ settlement: Settlement, _ group: inout ThrowingDiscardingTaskGroup<any Error>) {
+        guard case .completed = settlement.verdict, let transfer = transfers[settlement.task], transfer.isOutdated
+        else {
+            settlements.append(settlement)
+            return release(settlement.task)
+        }
+        var again = settlement
+        again.verdict = .interrupted(transfer.progressFromZero)
+        group.addTask { [self, again] in
+            for file in settlement.files { try? await engine.disk.remove(folder.absolute(file)) }
+            handIn(again)
         }
     }
 
@@ -191,19 +248,38 @@ extension Scheduler {
     }
 
     /// Starts a request with the credentials of where it goes. Where they cannot be read, it is tried again later.
-    private func startAuthorized(_ transfer: Transfer) async {
+    func startAuthorized(_ transfer: Transfer) async {
         var transfer = transfer
         do {
             try await authorize(&transfer)
         } catch {
-            log.error("credentials could not be read", ("task", transfer.task.number), ("error", "\(error)"))
-            settlements.append(
-                Settlement(
-                    task: transfer.task.id,
-                    .retry(at: clock.now + .seconds(5), waitsForConnectivity: false, transfer.progress)))
-            return release(transfer.task.id)
+            log.of(transfer.name).error("credentials could not be read", ("error", "\(error)"))
+            return settle(.credentials(error), transfer)
         }
         start(transfer)
+    }
+
+    private nonisolated func verdict(
+        after fault: LocalFault, _ result: TaskResult, of transfer: Transfer, _ jitter: Double, at now: Timestamp
+    ) -> Settlement.Verdict {
+        let verdict = Settlement.Verdict.after(
+            fault, result, of: transfer.task, transfer.configuration.retryPolicy, jitter: jitter, at: now)
+        if case .retry(let at, _, let progress) = verdict {
+            meters.retries.add()
+            log.willRetry(transfer.name, progress.lastAttempt, at: at)
+        }
+        return verdict
+    }
+
+    /// Hands in a local fault that kept a request from being sent.
+    private func settle(_ fault: LocalFault, _ transfer: Transfer) {
+        var settlement = Settlement(
+            task: transfer.task.id,
+            verdict(
+                after: fault, TaskResult(progress: transfer.progress), of: transfer, Double.random(in: 0..<1),
+                at: clock.now))
+        settlement.leavesPartialFile = transfer.hasPartialFile
+        settle(settlement, transfer)
     }
 
     func again(_ transfer: Transfer, _ progress: TaskProgress, cause: String) {

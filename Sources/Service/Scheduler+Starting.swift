@@ -24,7 +24,8 @@ extension Scheduler {
         transfers[id] = transfer
         tasksOfExchanges[exchange] = id
         live.began(
-            id, session: transfer.task.session, exchange: exchange, offset: transfer.resuming?.offset ?? 0,
+            id, session: transfer.task.session, origin: lanes[transfer.lane]?.host ?? transfer.url.origin,
+            exchange: exchange, offset: transfer.resuming?.offset ?? 0,
             sentBefore: transfer.uploadOffset)
         outlet.transferBegan(in: transfer.task.session)
         let isLimited = isLimited(transfer.task.session)
@@ -39,7 +40,7 @@ extension Scheduler {
         result.progress.attempts.attempts += 1
         result.error = error
         var settlement = Settlement(task: transfer.task.id, .completed(.failed, result, nil))
-        settlement.leavesPartialFile = transfer.mayHaveFile
+        settlement.leavesPartialFile = transfer.hasPartialFile
         settlements.append(settlement)
         release(transfer.task.id)
     }
@@ -60,16 +61,33 @@ extension Scheduler {
         cookies.letGo(transfer.task.session)
         lanes[transfer.lane]?.running -= 1
         if lanes[transfer.lane]?.running == 0 { lanes[transfer.lane] = nil }
-        mayHaveQueued = true
+        endSolo(of: id)
+        lookAgain()
         if abandonedUploads.remove(id) != nil { inbox.tell(.abandonUpload(id)) }
     }
 
-    func configuration(of session: SessionID) async throws -> SessionConfiguration {
-        if let known = configurations[session] { return known }
-        let configuration = try await store.session(session).configuration
-        if configurations.count >= 4096 { configurations.removeAll() }
-        configurations[session] = configuration
-        return configuration
+    func endSolo(of id: TaskID) {
+        let now = clock.now
+        solo.withLock { $0.ended(id, at: now) }
+    }
+
+    /// Takes the suspicion from a task that has run alone for long enough.
+    func clear(_ id: TaskID) {
+        guard let transfer = transfers[id] else { return }
+        var settlement = Settlement(task: id, .advanced(transfer.progress))
+        settlement.endsSuspicion = true
+        settlements.append(settlement)
+        log.of(transfer.name).info("the task has run alone without a crash; others go on beside it")
+    }
+
+    func known(_ session: SessionID) async throws -> KnownSession {
+        if let known = sessions[session] { return known }
+        let names = try await store.names(of: session)
+        let known = KnownSession(
+            configuration: try await store.session(session).configuration, app: names.app, identifier: names.session)
+        if sessions.count >= 4096 { sessions.removeAll() }
+        sessions[session] = known
+        return known
     }
 
     /// Whether somebody can answer what the end of a transfer asks, if it asks at all: a client with a stream, a wait or

@@ -58,22 +58,33 @@ extension Scheduler {
                     fileOffset: offset, expectedTotalBytes: transfer.upload?.length, cause: cause)))
     }
 
-    /// Tells the server of a cancelled upload that it may forget its part. Tried once, and nobody waits for it.
-    func abandonUpload(_ id: TaskID) async {
-        if transfers[id] != nil {
-            abandonedUploads.insert(id)
-            return
-        }
+    /// Has the server of a cancelled upload told that it may forget its part. Tried once, and nobody waits for it.
+    func abandonUpload(_ id: TaskID) {
+        if transfers[id] != nil { abandonedUploads.insert(id) } else { untold.append(id) }
+    }
+
+    /// Starts deletions while there is room for them. They count as transfers, and take no more than a quarter of the
+    /// places, so that a silent server keeps no task waiting.
+    func startDeletions() async {
+        let places = max(1, min(settings.maximumTransfers / 4, settings.maximumTransfersPerHost))
+        while deletions.count < places, freeSlots > 0, !isSolo, let task = untold.popFirst() { await delete(task) }
+    }
+
+    /// Frees the place of a deletion that ended.
+    func deletionEnded(_ exchange: ExchangeID) {
+        if deletions.removeValue(forKey: exchange) != nil { lookAgain() }
+    }
+
+    private func delete(_ id: TaskID) async {
         guard !isDraining, let task = try? await store.task(id), let progress = task.result?.progress,
-            let length = task.specification.bodyLength, let session = try? await store.session(task.session)
+            let length = task.specification.bodyLength, let session = try? await known(task.session)
         else { return }
         let body = BodyLocation(place: .bytes([]), length: length, digest: "")
         let claimed = ClaimedTask(
             id: id, session: task.session, app: task.app, number: task.number, lane: 0,
             specification: task.specification, progress: progress, body: body, resourceDeadline: nil)
         let transfer = try? Transfer(
-            claimed, lane: 0, configuration: session.configuration, exchange: nextExchangeID(),
-            version: settings.version, at: clock.now)
+            claimed, in: session, lane: 0, exchange: nextExchangeID(), version: settings.version, at: clock.now)
         guard var transfer else { return }
         transfer.prepareUpload(.eight)
         // Never to the task's own URL.
@@ -83,6 +94,9 @@ extension Scheduler {
         var request = transfer.request(folder: folder, settings: settings, bandwidthLimit: nil)
         request.sink = .memory(limit: 4096)
         request.totalTimeout = .seconds(60)
+        deletions[transfer.exchange] = FairShare.Lane(
+            app: task.app.rawValue, session: task.session.rawValue, host: transfer.url.origin, priority: 0, ready: 0,
+            running: 1, limit: 1)
         engine.start(request)
     }
 }

@@ -17,9 +17,9 @@ package actor Scheduler {
     let clock: Clock
     let log: Log
     let outlet: Outlet
-    var pauses = OriginPauses()
+    nonisolated let pauses = Locked(OriginPauses())
     /// When origins may be asked again, so that the loop wakes for the tasks that wait for them.
-    var pauseEnds: [Timestamp] = []
+    var pauseEnds = PauseEnds()
     let conditions: CurrentConditions
     let meters: TransferMeters
     let cookies: CookieJars
@@ -36,15 +36,22 @@ package actor Scheduler {
     /// Commits that were begun, and those whose tasks were begun as well.
     var commits = (begun: 0, done: 0)
     var lanes: [Int64: FairShare.Lane] = [:]
-    var configurations: [SessionID: SessionConfiguration] = [:]
+    var sessions: [SessionID: KnownSession] = [:]
     var webhooks: [AppID: Bool] = [:]
     var appsWithCredentials: [AppID: Bool] = [:]
     var nextExchange: UInt64 = 1
     var uploadVersions = UploadVersions()
     /// Cancelled uploads whose last exchange has not ended yet.
     var abandonedUploads: Set<TaskID> = []
-    var cursor: Int64 = 0
+    /// Those whose servers are to be told, and the exchanges that tell them.
+    var untold: ArraySlice<TaskID> = []
+    var deletions: [ExchangeID: FairShare.Lane] = [:]
+    /// Who runs alone, and when somebody may.
+    nonisolated let solo = Locked(SoloTurns())
+    var cursor = QueueCursor()
     var mayHaveQueued = true
+    /// Something changed since the look at the queue began.
+    var mustLookAgain = false
     /// A commit came since ``dueAt`` was read.
     var dueTimeIsStale = true
     /// When ``dueAt`` was read (monotonic ms).
@@ -54,7 +61,16 @@ package actor Scheduler {
     var hasDue = false
     /// When a lane that waits for conditions may go on by itself.
     var heldUntil: Timestamp?
+    /// Tasks may wait for room on the disk.
+    var mayWaitForDisk = true
     private(set) var isDraining = false
+
+    /// What the scheduler remembers of a session that has transfers.
+    struct KnownSession {
+        var configuration: SessionConfiguration
+        let app: String
+        let identifier: String
+    }
 
     /// What others tell the scheduler.
     enum Message: Sendable {
@@ -63,6 +79,8 @@ package actor Scheduler {
         case stop([TaskID])
         case abandonUpload(TaskID)
         case queued
+        /// The disk was measured.
+        case measured
         case wake(Timestamp)
         case sessionChanged(SessionID)
         case appChanged(AppID)
@@ -94,6 +112,7 @@ package actor Scheduler {
                 for message in inbox.take() { await take(message, &group) }
                 await expire()
                 lookAround()
+                await startDeletions()
                 if hasWork { await advance() }
                 await wait()
             }
@@ -103,7 +122,8 @@ package actor Scheduler {
     func wait() async {
         await askDueTime()
         guard hasNothingToDo else { return }
-        let next = [dueAt, pauseEnds.min(), conditions.nextChange, heldUntil].compactMap { $0 }.min()
+        let trialEnd = solo.withLock { $0.isTaken ? $0.next : nil }
+        let next = [dueAt, pauseEnds.next, conditions.nextChange, heldUntil, trialEnd].compactMap { $0 }.min()
         let delay = next.map { max(0, min(($0 - clock.now).milliseconds, 60_000)) } ?? 60_000
         _ = await inbox.bell.wait(until: clock.monotonic() + delay)
     }
@@ -112,17 +132,20 @@ package actor Scheduler {
     func lookAround() {
         let now = clock.now
         if conditions.changed(at: now) {
-            mayHaveQueued = true
+            lookAgain()
             applyConditions()
         }
         if let heldUntil, heldUntil <= now {
-            mayHaveQueued = true
+            lookAgain()
             self.heldUntil = nil
         }
-        if pauseEnds.contains(where: { $0 <= now }) {
-            mayHaveQueued = true
-            pauseEnds.removeAll { $0 <= now }
-            pauses.prune(at: now)
+        if let task = solo.withLock({ $0.endTrial(at: now) }) {
+            lookAgain()
+            clear(task)
+        }
+        if pauseEnds.removePast(at: now) {
+            lookAgain()
+            pauses.withLock { $0.prune(at: now) }
         }
     }
 
@@ -134,18 +157,33 @@ package actor Scheduler {
     var isDue: Bool { dueAt.map { $0 <= clock.now } ?? false }
 
     var wantsTasks: Bool {
-        mayHaveQueued && !isDraining && transfers.count < settings.maximumTransfers && outlet.hasRoom
+        mayHaveQueued && !isDraining && !isSolo && freeSlots > 0
     }
+
+    /// How many more transfers may begin. Without room for content one at a time: it may need none, and what keeps bytes
+    /// from before cannot make room for others unless it is known to wait for some.
+    var freeSlots: Int {
+        if outlet.hasRoom { return settings.maximumTransfers - transfers.count - deletions.count }
+        return outlet.isAboveFloor && transfers.isEmpty ? 1 : 0
+    }
+
+    /// Whether a task runs that nothing may run beside.
+    var isSolo: Bool { solo.withLock { $0.isTaken } }
+
+    /// Has the whole queue looked at, once more where that is being done.
+    func lookAgain() { (mayHaveQueued, mustLookAgain) = (true, true) }
 
     func take(_ message: Message, _ group: inout ThrowingDiscardingTaskGroup<any Error>) async {
         switch message {
         case .report(let report): await take(report, &group)
-        case .settled(let settlement):
-            settlements.append(settlement)
-            release(settlement.task)
+        case .settled(let settlement): settled(settlement, &group)
         case .stop(let tasks): for task in tasks { stop(task, reason: .decided) }
-        case .abandonUpload(let task): await abandonUpload(task)
-        case .queued: mayHaveQueued = true
+        case .abandonUpload(let task): abandonUpload(task)
+        case .queued:
+            lookAgain()
+            // Somebody may have to make room.
+            if mayWaitForDisk, !outlet.hasRoom { outlet.measureDisk() }
+        case .measured: await shareRoom()
         case .wake(let time): dueAt = min(dueAt ?? time, time)
         case .sessionChanged(let session): await applyBandwidth(to: session)
         case .appChanged(let app):

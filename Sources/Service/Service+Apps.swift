@@ -32,7 +32,6 @@ extension Service {
         let active = try await store.deleteApp(id)
         inbox.tell(.stop(active))
         engine.closeConnections(pool: id.rawValue)
-        janitorInbox.bell.ring()
     }
 
     /// Cancels every task of the app and silences launches and fetches until ``activate(_:)``.

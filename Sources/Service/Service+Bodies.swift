@@ -40,38 +40,29 @@ extension Service {
         try requireRoom()
         let publicId = Identifier.make(prefix: "body_")
         let limits = try await store.app(app).limits
-        let partial = folder.absolute("partial/\(publicId)")
+        let partial = staging.stage("partial/\(publicId)")
+        let path = folder.absolute(partial.path)
         let digests = Self.digests(for: order)
-        do {
-            let received = try await receive(into: partial, order, digests, next)
-            let place: BodyLocation.Place
-            if order.isComplete {
-                let found = Dictionary(uniqueKeysWithValues: digests.map { ($0.algorithm, $0.finish()) })
-                try check(order, found)
-                if let bytes = received.bytes {
-                    place = .bytes(bytes)
-                } else {
-                    try await engine.disk.sync(partial)
-                    try await engine.disk.move(partial, to: folder.absolute(folder.body(publicId)))
-                    place = .file(folder.body(publicId))
-                }
-                return try await store.addBody(
-                    publicId, app: app, place: place, length: received.length,
-                    digest: (found[.sha256] ?? []).hexadecimal, mediaType: order.mediaType, isComplete: true,
-                    limit: limits.maximumStoredBytes, at: clock.now, recording: recording)
-            }
-            let file = folder.body(publicId)
-            if let bytes = received.bytes { try await engine.disk.write(bytes, to: partial) }
-            try await engine.disk.sync(partial)
-            try await engine.disk.move(partial, to: folder.absolute(file))
-            return try await store.addBody(
-                publicId, app: app, place: .file(file), length: received.length, digest: nil,
-                mediaType: order.mediaType, isComplete: false, expectedLength: order.expectedLength,
-                limit: limits.maximumStoredBytes, at: clock.now, recording: recording)
-        } catch {
-            try? await engine.disk.remove(partial)
-            throw error
+        let received = try await receive(into: path, order, digests, next)
+        let found = Dictionary(uniqueKeysWithValues: digests.map { ($0.algorithm, $0.finish()) })
+        try check(order, found)
+        var file: StagedFile?
+        let place: BodyLocation.Place
+        if order.isComplete, let bytes = received.bytes {
+            place = .bytes(bytes)
+        } else {
+            if let bytes = received.bytes { try await engine.disk.write(bytes, to: path) }
+            try await engine.disk.of(app.rawValue).sync(path)
+            file = try await partial.moved(to: folder.body(publicId))
+            place = .file(folder.body(publicId))
         }
+        let body = try await store.addBody(
+            publicId, app: app, place: place, length: received.length, digest: found[.sha256]?.hexadecimal,
+            mediaType: order.mediaType, isComplete: order.isComplete,
+            expectedLength: order.isComplete ? nil : order.expectedLength, limit: limits.maximumStoredBytes,
+            at: clock.now, recording: recording)
+        file.take()?.adopt()
+        return body
     }
 
     /// Appends to a draft, and completes it with its last bytes.
@@ -90,17 +81,32 @@ extension Service {
             throw ServiceError.uploadOffsetMismatch(offset: draft.length)
         }
         defer { _ = appending.withLock { $0.remove(publicId) } }
-        let limits = try await store.app(app).limits
         let file = try await engine.disk.open(folder.absolute(relative), O_WRONLY)
         // Bytes of an append that was never stored may follow.
         try await engine.disk.run { () throws(DiskError) in try file.truncate(to: offset) }
-        let (length, failure) = await append(to: file, at: offset, order, next)
+        do {
+            return try await append(to: draft, in: relative, file, order, next)
+        } catch {
+            // What no commit tells of counts for nobody.
+            let stored = (try? await store.body(publicId, app: app))?.length ?? offset
+            try? await engine.disk.run { () throws(DiskError) in try file.truncate(to: stored) }
+            throw error
+        }
+    }
+
+    private func append(
+        to draft: BodyRecord, in relative: String, _ file: OpenFile, _ order: BodyOrder,
+        _ next: () async throws -> [UInt8]?
+    ) async throws -> BodyRecord {
+        let (publicId, app) = (draft.publicId, draft.app)
+        let limits = try await store.app(app).limits
+        let (length, failure) = await append(to: file, at: draft.length, order, next)
         if let failure, failure as? ServiceError == .digestMismatch { throw failure }
         try await engine.disk.run { () throws(DiskError) in try file.sync() }
         var digest: String?
         if failure == nil, order.isComplete {
             let wanted = Array(Set([Digest.Algorithm.sha256] + order.digests.keys.map(\.engine)))
-            let found = try await engine.disk.digest(folder.absolute(relative), wanted).digests
+            let found = try await engine.disk.of(app.rawValue).digest(folder.absolute(relative), wanted).digests
             do {
                 try check(order, found)
             } catch {
@@ -124,7 +130,7 @@ extension Service {
         do {
             while let bytes = try await next() {
                 guard length + Int64(bytes.count) <= limit else { throw ServiceError.bodyTooLong(limit: limit) }
-                try await engine.disk.write(bytes, to: file, at: length)
+                try await write(bytes, to: file, at: length)
                 length += Int64(bytes.count)
             }
             return (length, nil)
@@ -135,6 +141,12 @@ extension Service {
 
     package func body(_ publicId: String, app: AppID) async throws -> BodyRecord {
         try await store.body(publicId, app: app)
+    }
+
+    package func bodies(
+        of app: AppID, isComplete: Bool?, isInUse: Bool?, after cursor: Int64, limit: Int
+    ) async throws -> [(cursor: Int64, body: BodyRecord)] {
+        try await store.bodies(of: app, isComplete: isComplete, isInUse: isInUse, after: cursor, limit: limit)
     }
 
     /// A stored body's bytes.
@@ -163,7 +175,10 @@ extension Service {
         into path: String, _ order: BodyOrder, _ digests: [Digest], _ next: () async throws -> [UInt8]?
     ) async throws -> (length: Int64, bytes: [UInt8]?) {
         let limit = settings.maximumBodyLength
-        if let expected = order.expectedLength, expected > limit { throw ServiceError.bodyTooLong(limit: limit) }
+        if let expected = order.expectedLength {
+            if expected > limit { throw ServiceError.bodyTooLong(limit: limit) }
+            if !room.fits(expected) { throw ServiceError.insufficientStorage }
+        }
         var memory: [UInt8] = []
         var file: OpenFile?
         var length: Int64 = 0
@@ -172,16 +187,24 @@ extension Service {
             for digest in digests { digest.update(bytes) }
             if file == nil, memory.count + bytes.count > Self.inlineLimit {
                 file = try await engine.disk.open(path, O_WRONLY | O_CREAT | O_TRUNC)
-                if let file, !memory.isEmpty { try await engine.disk.write(memory, to: file, at: 0) }
+                if let file, !memory.isEmpty { try await write(memory, to: file, at: 0) }
                 memory = []
             }
             if let file {
-                try await engine.disk.write(bytes, to: file, at: length)
+                try await write(bytes, to: file, at: length)
             } else {
                 memory += bytes
             }
             length += Int64(bytes.count)
         }
         return (length, file == nil ? memory : nil)
+    }
+
+    /// Writes what leaves the disk's floor free.
+    ///
+    /// - Throws: ``ServiceError/insufficientStorage``; nothing is written then.
+    private func write(_ bytes: [UInt8], to file: OpenFile, at offset: Int64) async throws {
+        guard room.take(bytes.count) else { throw ServiceError.insufficientStorage }
+        try await engine.disk.write(bytes, to: file, at: offset)
     }
 }

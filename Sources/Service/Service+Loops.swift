@@ -11,7 +11,7 @@ extension Service {
     func watchLaunchTimes() async throws {
         try await checkAllSessionsAfterStart()
         while !Task.isCancelled {
-            let (due, next) = relauncher.takeDue(at: clock.now, limit: 256)
+            let (due, next) = relauncher.takeDue(at: clock.now, limit: 64)
             if !due.isEmpty {
                 do {
                     outlet.handle(try await store.askLaunchRules(of: due, at: clock.now))
@@ -41,65 +41,85 @@ extension Service {
 
     // MARK: Keeping house
 
-    /// Removes files nobody needs and rows that are no longer kept, and watches the disk.
-    func sweep() async throws {
+    /// Rows that one piece of cleaning removes or changes, so that no other write waits for it longer than for a few
+    /// milliseconds.
+    private static let rowsAtOnce = 400
+    /// How often the janitor looks for what has become due, in milliseconds.
+    private static let roundInterval: Int64 = 5000
+
+    /// Removes files nobody needs and rows that are no longer kept.
+    ///
+    /// What is due is done to its end, in short pieces, of one chore after the other. Between them others write.
+    func keepHouse() async throws {
         try await removeOrphans()
-        var nextSweep = clock.monotonic()
+        var due: [Chore] = []
+        var share = WriterShare()
+        var nextRound = clock.monotonic()
         while !Task.isCancelled {
-            await removeFiles()
-            if clock.monotonic() >= nextSweep {
-                let hasMore = await sweepOnce()
-                nextSweep = clock.monotonic() + (hasMore ? 50 : 5000)
+            share.leaveOut(await removeFiles())
+            if clock.monotonic() >= nextRound {
+                lookAround()
+                due = Chore.allCases
+                nextRound = clock.monotonic() + Self.roundInterval
             }
-            _ = await janitorInbox.bell.wait(until: nextSweep)
+            guard !due.isEmpty else {
+                _ = await janitorInbox.bell.wait(until: nextRound)
+                continue
+            }
+            let chore = due.removeFirst()
+            guard let cleaning = await clean(chore) else { continue }
+            if cleaning.hasMore { due.append(chore) }
+            let rest = share.rest(
+                after: cleaning.duration, writes: store.performedWrites, at: clock.monotonic())
+            if rest > .zero { try? await Task.sleep(for: rest) }
         }
     }
 
-    private func sweepOnce() async -> Bool {
+    /// - Returns: Nil where it failed: it is tried again in the next round.
+    private func clean(_ chore: Chore) async -> Cleaning? {
         do {
-            let couldWrite = gauge.hasRoom
-            try await measureDisk()
-            if gauge.hasRoom && !couldWrite { inbox.tell(.queued) }
-            if conditions.note(load: settings.load()) { inbox.tell(.queued) }
-            let now = clock.now
-            let contents = try await store.expireContents(at: now, limit: 500)
-            if contents.unacknowledged > 0 {
-                meters.contentsDropped.add(Int64(contents.unacknowledged))
-                log.warning("contents expired unacknowledged", ("contents", contents.unacknowledged))
+            let cleaning = try await store.clean(chore, at: clock.now, rows: Self.rowsAtOnce)
+            outlet.handle(cleaning.aftermath)
+            if cleaning.aftermath.unreadContents > 0 {
+                log.warning("contents expired unacknowledged", ("contents", cleaning.aftermath.unreadContents))
             }
-            outlet.handle(contents.aftermath)
-            let swept = try await store.sweep(at: now, limit: 500)
-            outlet.handle(swept.aftermath)
-            attendance.prune(olderThan: .seconds(3600))
-            return swept.hasMore || contents.expired == 500
+            return cleaning
         } catch {
             log.warning("housekeeping failed", ("error", "\(error)"))
-            return false
+            return nil
         }
     }
 
-    private func removeFiles() async {
+    private func lookAround() {
+        if conditions.note(load: settings.load()) { inbox.tell(.queued) }
+        attendance.prune(olderThan: .seconds(3600))
+    }
+
+    /// - Returns: Writes that took.
+    private func removeFiles() async -> Int {
         let (files, tasks) = janitorInbox.take()
         do {
             for task in tasks where try await !store.isNeeded(file: folder.partial(task)) {
                 try? await engine.disk.remove(folder.absolute(folder.partial(task)))
             }
             for file in files { try? await engine.disk.remove(folder.absolute(file)) }
-            if !files.isEmpty { try await store.forgetDiscardedFiles(files) }
+            return try await store.forgetDiscardedFiles(files)
         } catch {
             log.warning("files could not be removed", ("error", "\(error)"))
+            return 0
         }
     }
 
     /// Removes files that a crash left between their making and the commit that tells of them.
     ///
-    /// Files of this run are about to be told of: only what is older is looked at.
-    private func removeOrphans() async throws {
-        for relative in DataFolder.folders {
+    /// What this run places is staged until a commit tells of it, or belongs to a task that is not completed. So it is
+    /// looked first whether it is staged.
+    func removeOrphans() async throws {
+        let folders = Set(DataFolder.folders)
+        for relative in folders {
             for name in (try? await engine.disk.list(folder.absolute(relative))) ?? [] {
                 let path = "\(relative)/\(name)"
-                guard !DataFolder.folders.contains(path), try await !store.isNeeded(file: path),
-                    let changedAt = try? await engine.disk.changedAt(folder.absolute(path)), changedAt < startedAt
+                guard !folders.contains(path), !staging.holds(path), try await !store.isNeeded(file: path)
                 else { continue }
                 try? await engine.disk.remove(folder.absolute(path))
             }

@@ -33,20 +33,28 @@ extension Service {
         if task.state == .running { _ = try await command(.suspend, task: task.id) }
         await waitUntilStopped(task.id)
         let stopped = try await store.task(task.id)
-        guard let point = stopped.progress?.resume, point.offset > 0 else {
+        // The file stays where it is: a kill before the commit leaves the task with its bytes.
+        guard let point = stopped.progress?.resume, point.offset > 0, let file = try await fileOfBytes(of: stopped)
+        else {
             _ = try await command(.cancel(reason: nil), task: task.id)
             return .notResumable(
                 reason:
                     "No bytes are on disk that could be continued: the origin gave no strong validator, or none came.")
         }
         let nonce = RandomBytes.make(16)
-        let file = "partial/resume-\(nonce.hexadecimal)"
-        try await engine.disk.move(folder.absolute(folder.partial(task.id)), to: folder.absolute(file))
         outlet.handle(try await store.cancel(task.id, keeping: file, nonce: nonce, at: clock.now))
         hub.tasks.signal(task.id)
         let token = ResumeToken(nonce: nonce, request: task.specification.request, point: point)
         let bytes = Array(try JSONEncoder().encode(token))
         return .data(sealer.seal(bytes, boundTo: Self.tokenContext + "/\(task.app.rawValue)").base64URL)
+    }
+
+    /// Where the bytes of a task are: in the file that it was made to go on with and has not taken over, or in its own.
+    private func fileOfBytes(of task: TaskRecord) async throws -> String? {
+        for file in [task.progress?.adoptedFile, folder.partial(task.id)] {
+            if let file, try await engine.disk.size(folder.absolute(file)) != nil { return file }
+        }
+        return nil
     }
 
     /// Waits until the engine has let go of the partial file and what it held is stored.

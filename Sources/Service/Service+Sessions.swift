@@ -49,7 +49,6 @@ extension Service {
         let (session, aftermath) = try await store.forgetSession(id, at: clock.now)
         outlet.handle(aftermath)
         hub.sessions.signal(id)
-        janitorInbox.bell.ring()
         return session
     }
 

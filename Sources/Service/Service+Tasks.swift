@@ -1,7 +1,21 @@
 import Base
 package import Core
+import Glibc
 import Store
 import TransferEngine
+
+/// A task whose body is at hand. The copy that was made for it goes with it, unless the task is created.
+package final class PreparedTask {
+    let task: NewTask
+    private var file: StagedFile?
+
+    fileprivate init(_ task: NewTask, _ file: consuming StagedFile?) {
+        self.task = task
+        self.file = file
+    }
+
+    fileprivate func adoptFile() { file.take()?.adopt() }
+}
 
 extension Service {
     /// Creates all tasks or none, in one commit; bodies that lie in files are copied before.
@@ -9,29 +23,39 @@ extension Service {
         _ orders: [TaskOrder], in session: SessionRecord, recording: Recording<[CreatedTask]>?
     ) async throws -> [CreatedTask] {
         try requireRoom()
-        let limits = try await store.app(session.app).limits
-        var tasks: [NewTask] = []
+        var tasks: [PreparedTask] = []
         tasks.reserveCapacity(orders.count)
         for (index, order) in orders.enumerated() {
-            var order = order
-            guard let resumeData = order.resumeData else {
-                tasks.append(try await prepare(order, index: index, in: session))
-                continue
-            }
-            let redeemed = try await redeem(resumeData, app: session.app, index: index)
-            order.specification.request = redeemed.request
-            var task = try await prepare(order, index: index, in: session)
-            task.progress = redeemed.progress
-            task.resumeNonce = redeemed.nonce
-            task.fingerprint += redeemed.nonce
-            tasks.append(task)
+            tasks.append(try await prepare(order, index: index, in: session))
         }
+        return try await createTasks(tasks, in: session, recording: recording)
+    }
+
+    /// Creates all tasks or none, in one commit. What is refused can be given again, without another copy of its body.
+    package func createTasks(
+        _ tasks: [PreparedTask], in session: SessionRecord, recording: Recording<[CreatedTask]>?
+    ) async throws -> [CreatedTask] {
+        try requireRoom()
+        let app = try await store.app(session.app)
         let (created, aftermath) = try await store.createTasks(
-            tasks, in: session.id, limit: limits.maximumUnfinishedTasks, storedLimit: limits.maximumStoredBytes,
-            at: clock.now, recording: recording)
+            tasks.map(\.task), in: session.id, limit: app.limits.maximumUnfinishedTasks,
+            storedLimit: app.limits.maximumStoredBytes, at: clock.now, recording: recording)
+        for (item, task) in zip(created, tasks) where !item.isExisting { task.adoptFile() }
         outlet.handle(aftermath)
-        publishCreation(of: created, in: session.id)
+        tell(of: created, in: session, of: app)
         return created
+    }
+
+    /// Tells the log and the streams of new tasks.
+    func tell(of created: [CreatedTask], in session: SessionRecord, of app: AppRecord) {
+        for item in created where !item.isExisting {
+            let specification = item.task.specification
+            log.created(
+                TaskName(
+                    app: app.identifier, session: session.identifier, number: item.task.number,
+                    clientTaskId: specification.clientTaskId), specification.kind)
+        }
+        publishCreation(of: created, in: session.id)
     }
 
     private func publishCreation(of created: [CreatedTask], in session: SessionID) {
@@ -46,8 +70,25 @@ extension Service {
         }
     }
 
-    /// Fetches what an order's body names, so that the task keeps its bytes whatever happens to their source.
-    private func prepare(_ order: TaskOrder, index: Int, in session: SessionRecord) async throws -> NewTask {
+    /// Makes a task of an order: redeems its resume data and fetches what its body names, so that the task keeps its
+    /// bytes whatever happens to their source.
+    package func prepare(_ order: TaskOrder, index: Int, in session: SessionRecord) async throws -> PreparedTask {
+        guard let resumeData = order.resumeData else {
+            return try await fetchBody(of: order, index: index, in: session)
+        }
+        let redeemed = try await redeem(resumeData, app: session.app, index: index)
+        var order = order
+        order.specification.request = redeemed.request
+        return try await fetchBody(of: order, index: index, in: session) { task in
+            task.progress = redeemed.progress
+            task.resumeNonce = redeemed.nonce
+            task.fingerprint += redeemed.nonce
+        }
+    }
+
+    private func fetchBody(
+        of order: TaskOrder, index: Int, in session: SessionRecord, change: (inout NewTask) -> Void = { _ in }
+    ) async throws -> PreparedTask {
         let url: ParsedURL
         do {
             url = try URLParts.parse(order.specification.request.url)
@@ -59,6 +100,7 @@ extension Service {
         }
         var task = NewTask(
             specification: order.specification, origin: url.origin, isSuspended: order.isSuspended)
+        var file: StagedFile?
         switch order.body {
         case nil: break
         case .stored(let publicId):
@@ -68,59 +110,67 @@ extension Service {
             task.body = .bytes(bytes, mediaType: mediaType, publicId: Identifier.make(prefix: "body_"))
             task.fingerprint = Digest.of(bytes)
         case .file(let root, let path):
-            (task.body, task.fingerprint) = try await copy(root: root, path: path, index: index)
+            file = try await copy(root: root, path: path, index: index, app: session.app, for: &task)
         case .content(let number):
-            (task.body, task.fingerprint) = try await copyContent(of: number, in: session, index: index)
+            file = try await copyContent(of: number, in: session, index: index, for: &task)
         }
-        return task
+        change(&task)
+        return PreparedTask(task, file)
     }
 
-    private func copy(root name: String, path: String, index: Int) async throws -> (NewTask.Body, [UInt8]) {
+    private func copy(
+        root name: String, path: String, index: Int, app: AppID, for task: inout NewTask
+    ) async throws -> StagedFile {
         guard let root = settings.filesRoots[name] else {
             throw ServiceError.fileUnavailable(index: index, detail: "There is no root named \(name).")
         }
         let publicId = Identifier.make(prefix: "body_")
-        let target = folder.body(publicId)
+        let file = staging.stage(folder.body(publicId))
+        let target = folder.absolute(file.path)
         do {
-            let length = try await snapshot(root: root, path: path, to: target)
-            let digest = try await engine.disk.digest(folder.absolute(target)).digests[.sha256] ?? []
-            return (
-                .file(target, length: length, digest: digest.hexadecimal, publicId: publicId),
-                Array("\(name)/\(path)/".utf8) + digest
-            )
-        } catch let error as DiskError {
+            let disk = engine.disk.of(app.rawValue)
+            let source = try await disk.openBeneath(root: root, path: path)
+            // As it is now; reflinked where the filesystem can.
+            try await disk.copy(source, to: target, within: room)
+            let (length, digests) = try await disk.digest(target)
+            let digest = digests[.sha256] ?? []
+            task.body = .file(file.path, length: length, digest: digest.hexadecimal, publicId: publicId)
+            task.fingerprint = Array("\(name)/\(path)/".utf8) + digest
+        } catch {
             if error.isFull { throw ServiceError.insufficientStorage }
             throw ServiceError.fileUnavailable(
                 index: index, detail: "The file cannot be read below its root: \(error.description).")
         }
+        return file
     }
 
-    /// Copies a file as it is now; reflinked where the filesystem can.
-    private func snapshot(root: String, path: String, to target: String) async throws -> Int64 {
-        let source = try await engine.disk.openBeneath(root: root, path: path)
-        try await engine.disk.copy(source, to: folder.absolute(target))
-        return try source.size()
-    }
-
+    /// - Returns: The copy, where the content is not in the database.
     private func copyContent(
-        of number: Int64, in session: SessionRecord, index: Int
-    ) async throws -> (NewTask.Body, [UInt8]) {
-        guard let task = try? await store.task(number, in: session.id), task.specification.kind == .download,
-            let content = try? await store.content(of: task.id), let place = content.place
+        of number: Int64, in session: SessionRecord, index: Int, for task: inout NewTask
+    ) async throws -> StagedFile? {
+        guard let source = try? await store.task(number, in: session.id), source.specification.kind == .download,
+            let content = try? await store.content(of: source.id), let place = content.place
         else { throw ServiceError.contentUnavailable(index: index) }
         let publicId = Identifier.make(prefix: "body_")
-        let fingerprint = Array("task/\(number)".utf8)
+        task.fingerprint = Array("task/\(number)".utf8)
         switch place {
         case .bytes(let bytes):
-            return (.bytes(bytes, mediaType: task.result?.response?.mimeType, publicId: publicId), fingerprint)
+            task.body = .bytes(bytes, mediaType: source.result?.response?.mimeType, publicId: publicId)
+            return nil
         case .file(let path):
-            let target = folder.body(publicId)
-            try await engine.disk.copy(folder.absolute(path), to: folder.absolute(target))
-            return (
-                .file(
-                    target, length: content.record.length, digest: content.record.digest.value, publicId: publicId),
-                fingerprint
-            )
+            let file = staging.stage(folder.body(publicId))
+            do {
+                try await engine.disk.of(session.app.rawValue).copy(
+                    folder.absolute(path), to: folder.absolute(file.path), within: room)
+            } catch {
+                if error.isFull { throw ServiceError.insufficientStorage }
+                // Claimed or expired meanwhile.
+                if error.errno == ENOENT { throw ServiceError.contentUnavailable(index: index) }
+                throw error
+            }
+            task.body = .file(
+                file.path, length: content.record.length, digest: content.record.digest.value, publicId: publicId)
+            return file
         }
     }
 
@@ -163,22 +213,63 @@ extension Service {
                     kind: .earliestBeginDate, detail: "The task begins at its earliestBeginDate.", until: task.dueAt)
             ]
         case .awaitingAnswer:
-            return [WaitingReason(kind: .answer, detail: "The app has a question to answer.", until: nil)]
+            return [
+                WaitingReason(
+                    kind: .answer, detail: "The app has a question to answer.", questionId: task.questionId)
+            ]
+        case .waitingForDisk:
+            return [WaitingReason(kind: .disk, detail: "The disk has too few free bytes for the rest of the content.")]
         case .retryWait:
-            return [WaitingReason(kind: .retry, detail: "The last attempt failed; another follows.", until: task.dueAt)]
+            let detail =
+                task.crashes > 1
+                ? "The service crashed twice while the task was under way; it will run alone."
+                : "The last attempt failed; another follows."
+            return [WaitingReason(kind: .retry, detail: detail, until: task.dueAt)]
         case .waitingForConnectivity:
             return [
                 WaitingReason(
                     kind: .connectivity, detail: "The network or the host's name could not be reached.",
                     until: task.dueAt)
             ]
-        case .queued:
-            if !gauge.hasRoom {
-                return [WaitingReason(kind: .diskSpace, detail: "The disk has too few free bytes for new content.")]
+        case .queued, .quarantined:
+            if room.left <= 0 {
+                return [WaitingReason(kind: .disk, detail: "The disk has too few free bytes for new content.")]
             }
             if case .wait(let reasons) = conditionVerdict(of: task, in: session) { return reasons }
-            return [WaitingReason(kind: .capacity, detail: "Other transfers come first.")]
+            return whoComesFirst(before: task, in: session).map { [$0] } ?? []
         }
+    }
+
+    /// What keeps a queued task from starting at once, nil where nothing does.
+    private func whoComesFirst(before task: TaskRecord, in session: SessionRecord) -> WaitingReason? {
+        let now = clock.now
+        if task.stage == .quarantined {
+            return WaitingReason(
+                kind: .capacity,
+                detail: "The service crashed twice while the task was under way; it runs when nothing else does.")
+        }
+        let solo = scheduler.solo.withLock { $0 }
+        if solo.isTaken {
+            return WaitingReason(
+                kind: .capacity, detail: "A task that may have crashed the service runs alone.", until: solo.next)
+        }
+        guard let origin = try? URLParts.parse(task.specification.request.url).origin else { return nil }
+        if let until = scheduler.pauses.withLock({ $0.until(Origin(lane: origin), app: task.app.rawValue, at: now) }) {
+            return WaitingReason(
+                kind: .originPause, detail: "The host answered 429 or 503 and is left alone for a while.", until: until)
+        }
+        let running = live.count(at: origin, of: session.id)
+        let others: String? =
+            if live.count >= settings.maximumTransfers {
+                "as many are under way as the service allows"
+            } else if running.all >= settings.maximumTransfersPerHost {
+                "as many to this host are under way as the service allows"
+            } else if running.session >= session.configuration.httpMaximumConnectionsPerHost {
+                "as many to this host are under way as the session allows"
+            } else {
+                nil
+            }
+        return others.map { WaitingReason(kind: .capacity, detail: "Other transfers come first: \($0).") }
     }
 
     /// Whether the declared conditions let the task run.
@@ -210,9 +301,6 @@ extension Service {
         return task
     }
 
-    /// Tasks commanded in one commit of a session-wide form, so that others get their turn between.
-    private static let commandGroup = 1000
-
     /// Commands all matching tasks of a session, some at a time.
     package func command(
         _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID
@@ -221,7 +309,7 @@ extension Service {
         var after: Int64 = 0
         while true {
             let step = try await store.command(
-                command, filter, in: session, after: after, limit: Self.commandGroup, at: clock.now)
+                command, filter, in: session, after: after, limit: Store.commandGroup, at: clock.now)
             outlet.handle(step.aftermath)
             matched += step.matched
             changed += step.changed
@@ -235,39 +323,9 @@ extension Service {
         _ task: TaskRecord, in session: SessionRecord, recording: Recording<[CreatedTask]>?
     ) async throws -> CreatedTask {
         guard task.state == .completed else { throw Refused(state: task.state.name, event: "retry") }
-        var specification = task.specification
-        specification.retryOf = task.number
-        specification.clientTaskId = nil
-        specification.earliestBeginDate = nil
-        let body = specification.body.map(TaskOrder.Body.stored)
-        specification.body = nil
-        let created = try await createTasks(
-            [TaskOrder(specification: specification, isSuspended: false, body: body)], in: session,
-            recording: recording)
+        let created = try await createTasks([TaskOrder(retrying: task)], in: session, recording: recording)
         guard let first = created.first else { throw DomainError.notFound }
         return first
-    }
-
-    /// Makes new tasks of all matching completed ones.
-    package func retryAll(
-        _ filter: TaskFilter, in session: SessionRecord
-    ) async throws -> (matched: Int, changed: Int) {
-        var filter = filter
-        filter.state = .completed
-        let last = session.lastTaskNumber
-        var (matched, changed) = (0, 0)
-        var after: Int64 = 0
-        while true {
-            let tasks = try await store.tasks(in: session.id, filter, after: after, limit: 500)
-                .filter { $0.number <= last }
-            matched += tasks.count
-            for task in tasks {
-                _ = try await retry(task, in: session, recording: nil)
-                changed += 1
-            }
-            guard tasks.count == 500, let end = tasks.last else { return (matched, changed) }
-            after = end.number
-        }
     }
 
     // MARK: Questions
@@ -289,16 +347,9 @@ extension Service {
         if question.question.protectionSpace?.authenticationMethod == .digest { answer.credential?.usesDigest = true }
         let origin = try answer.request.map { try URLParts.parse($0.url).origin }
         let (record, aftermath) = try await store.answer(
-            questionId, app: app, with: answer, origin: origin, at: clock.now)
-        if let credential = answer.credential, credential.persistence != .none,
-            let space = record.question.protectionSpace
-        {
-            try await store.keep(
-                credential, for: space, app: app,
-                session: credential.persistence == .forSession ? record.session : nil,
-                credentialId: Identifier.make(prefix: "cred_"), at: clock.now)
-            inbox.tell(.appChanged(app))
-        }
+            questionId, app: app, with: answer, origin: origin, credentialId: Identifier.make(prefix: "cred_"),
+            at: clock.now)
+        if answer.credential != nil { inbox.tell(.appChanged(app)) }
         outlet.handle(aftermath)
         hub.tasks.signal(record.task)
         return record

@@ -33,11 +33,12 @@ package final class Service: Sendable {
     let engine: TransferEngine
     let settings: ServiceSettings
     let folder: DataFolder
+    let staging: StagingArea
     let scheduler: Scheduler
     let inbox: SchedulerInbox
     let relauncher: RelaunchTimes
     let janitorInbox: JanitorInbox
-    let gauge: DiskGauge
+    let room: DiskRoom
     let cookies = CookieJars()
     let meters: TransferMeters
     let sealer: Sealer
@@ -48,9 +49,8 @@ package final class Service: Sendable {
     package let attendance: Attendance
     package let live: LiveTransfers
     package let conditions: CurrentConditions
+    private let probe = StoreProbe()
     let draining = Locked(false)
-    /// Files that changed later than that are of this run; by the machine's clock, less what file systems round off.
-    let startedAt = Clock.system.wall() - 100
     /// Drafts of bodies that are being appended to.
     let appending = Locked<Set<String>>([])
 
@@ -73,7 +73,12 @@ package final class Service: Sendable {
                 presence: { attendance.presence(of: $0) }),
             log: log, onFatalError: onFatalError)
         let inbox = SchedulerInbox(clock: clock)
-        engine = try TransferEngine(threads: transferThreads, log: log, clock: clock) { inbox.tell(.report($0)) }
+        let room = DiskRoom(floor: settings.freeDiskFloor, clock: clock)
+        engine = try TransferEngine(threads: transferThreads, log: log, clock: clock, room: room) {
+            inbox.tell(.report($0))
+        }
+        self.room = room
+        staging = StagingArea(disk: engine.disk, folder: folder)
         self.attendance = attendance
         self.inbox = inbox
         hub = EventHub(clock: clock)
@@ -81,11 +86,10 @@ package final class Service: Sendable {
         conditions = CurrentConditions(clock: clock)
         relauncher = RelaunchTimes(clock: clock)
         janitorInbox = JanitorInbox(clock: clock)
-        gauge = DiskGauge(floor: settings.freeDiskFloor)
         meters = TransferMeters(metrics)
         outlet = Outlet(
             inbox: inbox, hub: hub, attendance: attendance, relauncher: relauncher, janitor: janitorInbox, live: live,
-            disk: gauge, meters: meters, clock: clock)
+            room: room, meters: meters, clock: clock, log: log)
         scheduler = Scheduler(
             store: store, engine: engine, settings: settings, live: live, outlet: outlet, conditions: conditions,
             cookies: cookies, meters: meters, clock: clock, log: log)
@@ -95,36 +99,59 @@ package final class Service: Sendable {
         metrics.gauge("urlsessiond_load", "How long work on the machine waits, compared with how long it goes on.") {
             conditions.load ?? .nan
         }
-        let gauge = gauge
-        metrics.gauge("urlsessiond_free_bytes", "Free bytes of the data folder.") { Double(gauge.freeBytes) }
+        metrics.gauge("urlsessiond_free_bytes", "Free bytes of the data folder.") { Double(room.freeBytes) }
     }
 
     /// The store, for the parts that meet this one only there.
     package var outbox: Store { store }
 
     /// Repairs what a crash left and makes the folders. Before anything is served.
-    package func prepare() async throws {
+    ///
+    /// - Parameter acceptsNewMasterKey: Whether to go on where the store's secrets were sealed with another key: they are
+    ///   lost then.
+    /// - Throws: ``WrongMasterKey``.
+    package func prepare(acceptsNewMasterKey: Bool = false) async throws {
+        try await checkMasterKey(acceptsNew: acceptsNewMasterKey)
         try await engine.disk.prepare(folder)
         try await loadConditions()
+        let finisher = ContentFinisher(store: store, disk: engine.disk, folder: folder, settings: settings)
+        outlet.handle(try await finisher.finishInterruptedMoves(at: clock.now))
         let folder = folder
-        let recovered = try await store.recoverInterruptedTasks(at: clock.now) { task in
+        let mark = folder.absolute(DataFolder.crashMark)
+        let hasCrashed = try await engine.disk.size(mark) != nil
+        let (recovered, aftermath) = try await store.recoverInterruptedTasks(at: clock.now, afterCrash: hasCrashed) {
+            task in
             let partial = folder.absolute(folder.partial(task))
             // A whole file may be in its place already, and the kill came before the commit that tells of it.
             if access(partial, F_OK) != 0 { rename(folder.absolute(folder.content(task)), partial) }
             return try? OpenFile.open(partial, O_RDONLY).size()
         }
+        if hasCrashed {
+            // Counted, and durably: removed before anything can be under way that it does not tell of.
+            try await engine.disk.remove(mark)
+            try await engine.disk.syncFolder(folder.path)
+            log.error(
+                "the service crashed the last time", ("suspects", recovered.suspects), ("failed", recovered.failed))
+        }
+        outlet.handle(aftermath)
+        for file in recovered.useless { try await engine.disk.remove(folder.absolute(file)) }
         outlet.handle(try await store.cancelForbiddenTasks(at: clock.now))
-        try await measureDisk()
-        if recovered > 0 { log.info("interrupted transfers go back to the queue", ("tasks", recovered)) }
+        try await engine.disk.measure(room, settings.dataFolder)
+        if recovered.interrupted > 0 {
+            log.info("interrupted transfers go back to the queue", ("tasks", recovered.interrupted))
+        }
     }
 
-    /// Runs scheduler, relauncher and janitor until it is cancelled.
+    /// Runs scheduler, relauncher, janitor and the watch over the disk until it is cancelled.
     package func run() async throws {
-        try await withThrowingTaskGroup { group in
-            group.addTask { try await self.scheduler.run() }
-            group.addTask { try await self.watchLaunchTimes() }
-            group.addTask { try await self.sweep() }
-            try await group.waitForAll()
+        try await Store.loop {
+            try await withThrowingTaskGroup { group in
+                group.addTask { try await self.scheduler.run() }
+                group.addTask { try await self.watchLaunchTimes() }
+                group.addTask { try await self.keepHouse() }
+                group.addTask { await self.watchDisk() }
+                try await group.waitForAll()
+            }
         }
     }
 
@@ -150,23 +177,23 @@ package final class Service: Sendable {
     /// Why the service is not ready, or nil: the store must take writes, the disk have room, nothing be draining.
     package func unreadiness() async -> String? {
         if isDraining { return "The service is shutting down." }
-        if !gauge.hasRoom { return "There are fewer free bytes than the floor." }
-        do {
-            try await store.probe(at: clock.now)
-            return nil
-        } catch {
-            return "The database does not take writes."
+        if !room.isAboveFloor { return "There are fewer free bytes than the floor." }
+        let (store, now) = (store, clock.now)
+        return await probe.reason(at: clock.monotonic()) {
+            do {
+                try await store.probe(at: now)
+                return nil
+            } catch {
+                return Store.isOutOfSpace(error)
+                    ? "The database does not take writes: the disk is full." : "The database does not take writes."
+            }
         }
     }
 
     package func requireRoom() throws {
         if isDraining { throw ServiceError.shuttingDown }
-        if !gauge.hasRoom { throw ServiceError.insufficientStorage }
+        if !room.isAboveFloor { throw ServiceError.insufficientStorage }
     }
 
     package func backup(to path: String) async throws { try await store.backup(to: path) }
-
-    func measureDisk() async throws {
-        gauge.set(try await engine.disk.freeSpace(settings.dataFolder))
-    }
 }

@@ -33,9 +33,17 @@ package struct ServiceSettings: Sendable {
     }
 }
 
+extension ServiceSettings {
+    /// The file that a fault of the process leaves in a data folder before it kills, and that the next start counts.
+    package static func crashMark(in dataFolder: String) -> String { "\(dataFolder)/\(DataFolder.crashMark)" }
+}
+
 /// Files below the data folder, by what they are for.
 struct DataFolder: Sendable {
     let path: String
+
+    /// Left by a fault of the process.
+    static let crashMark = "crashed"
 
     func absolute(_ relative: String) -> String { "\(path)/\(relative)" }
 

@@ -14,6 +14,7 @@ struct Transfer {
     }
 
     var task: ClaimedTask
+    let name: TaskName
     let configuration: SessionConfiguration
     let lane: Int64
     var exchange: ExchangeID
@@ -34,6 +35,8 @@ struct Transfer {
     var stopReason: StopReason?
     /// Whether the task has another request by now, so that this one's answer does not count.
     var isOutdated = false
+    /// Whether a partial file may be there, of this exchange or one before.
+    var hasPartialFile: Bool
     /// Whether this attempt began at 0 although bytes were there.
     var restartCause: String?
     /// What is sent to, or shown or believed of, where the current request goes.
@@ -53,6 +56,11 @@ struct Transfer {
     var uploadMoves = 0
 
     var specification: TaskSpecification { task.specification }
+
+    /// What this attempt could choose from.
+    var credentialsKnown: Set<String> {
+        Set((storedCredentials + storedProxyCredentials).map(\.credentialId) + (progress.credentialsTried ?? []))
+    }
 
     /// Whether a protection space is where the current request goes.
     func isAt(_ space: ProtectionSpace) -> Bool {
@@ -82,8 +90,13 @@ struct Transfer {
         return (named ?? (unasked && realms.count == 1 ? forHTTP.first : nil))?.credential
     }
 
-    /// Whether a partial file may be there, whatever the last answer was.
-    var mayHaveFile: Bool { resuming != nil || progress.durableOffset > 0 }
+    /// Where to go on when nothing of what came is left.
+    var progressFromZero: TaskProgress {
+        var progress = progress
+        progress.resume = nil
+        progress.durableOffset = 0
+        return progress
+    }
 
     /// Where to go on when all bytes are in the partial file and could not be put in their place.
     func progressOfWhole(_ source: Judgement.ContentSource) -> TaskProgress {
@@ -100,7 +113,9 @@ extension Settlement {
     static func failed(_ task: TaskID, _ description: String) -> Settlement {
         var result = TaskResult(progress: TaskProgress())
         result.error = TaskError(.unknown, description)
-        return Settlement(task: task, .completed(.failed, result, nil))
+        var settlement = Settlement(task: task, .completed(.failed, result, nil))
+        settlement.leavesPartialFile = true
+        return settlement
     }
 }
 
@@ -116,12 +131,15 @@ extension Transfer {
     ///
     /// - Throws: `BadURL`.
     init(
-        _ task: ClaimedTask, lane: Int64, configuration: SessionConfiguration, exchange: ExchangeID, version: String,
+        _ task: ClaimedTask, in session: Scheduler.KnownSession, lane: Int64, exchange: ExchangeID, version: String,
         at now: Timestamp
     ) throws {
         let specification = task.specification
         self.task = task
-        self.configuration = configuration
+        name = TaskName(
+            app: session.app, session: session.identifier, number: task.number,
+            clientTaskId: specification.clientTaskId)
+        configuration = session.configuration
         self.lane = lane
         self.exchange = exchange
         progress = task.progress
@@ -132,6 +150,7 @@ extension Transfer {
         verdict = Locked(nil)
         attemptStartedAt = now
         progress.redirects = []
+        hasPartialFile = progress.resume != nil
         resuming = specification.kind == .download ? progress.resume.flatMap { $0.offset > 0 ? $0 : nil } : nil
         restartCause = resuming == nil ? progress.restartCause : nil
         headers = Self.headers(specification, configuration, body: task.body, version: version)

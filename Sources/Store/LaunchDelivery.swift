@@ -69,6 +69,8 @@ package struct LaunchAgenda: Sendable {
     package var hasDueLaunches: Bool
     /// Deadlines or leases have passed.
     package var hasExpired: Bool
+    /// Launches are being parked or released.
+    package var hasUnsettled: Bool
     /// The next moment, after now, at which there is something to do.
     package var next: Timestamp?
 }

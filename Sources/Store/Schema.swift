@@ -6,13 +6,13 @@ import SQLite
 /// milliseconds since 1970. What is finished lives in `task`; what is not has a row in `live` too, so that the scheduler
 /// and recovery read only what they need.
 enum Schema {
-    static let migrations = [Migration(version: 1, sql: version1), Migration(version: 2, sql: version2)]
-
-    /// Contents count as stored bytes of their app, as bodies do.
-    private static let version2: StaticString = """
-        UPDATE app SET stored_bytes = stored_bytes + (SELECT ifnull(sum(c.length), 0) FROM content c \
-        JOIN session s ON s.id = c.session WHERE s.app = app.id AND c.expired = 0);
-        """
+    static let migrations = [
+        Migration(version: 1, sql: version1), Migration(version: 2, sql: version2),
+        Migration(version: 3, sql: version3), Migration(version: 4, sql: version4),
+        Migration(version: 5, sql: version5), Migration(version: 6, sql: version6),
+        Migration(version: 7, sql: version7), Migration(version: 8, sql: version8),
+        Migration(version: 9, sql: version9),
+    ]
 
     private static let version1: StaticString = """
         CREATE TABLE app (

@@ -83,32 +83,6 @@ extension Store {
         return app
     }
 
-    /// Forgets an app: its keys at once, its sessions marked for the janitor.
-    ///
-    /// - Returns: Its transfers under way, to be stopped.
-    package func deleteApp(_ id: AppID) async throws -> [TaskID] {
-        try await database.write { db in
-            guard try self.readApp(id, db) != nil else { throw DomainError.notFound }
-            let active = try db.all("SELECT task FROM live WHERE app = ?1 AND stage = 3", id.rawValue) {
-                TaskID($0.integer(0))
-            }
-            try db.execute("DELETE FROM api_key WHERE app = ?1", id.rawValue)
-            try db.execute("DELETE FROM webhook_secret WHERE app = ?1", id.rawValue)
-            try db.execute("DELETE FROM webhook_health WHERE app = ?1", id.rawValue)
-            try db.execute("DELETE FROM refresh WHERE app = ?1", id.rawValue)
-            try db.execute("DELETE FROM credential WHERE app = ?1", id.rawValue)
-            try db.execute("DELETE FROM incarnation WHERE app = ?1", id.rawValue)
-            try db.execute(
-                "DELETE FROM launch_attempt WHERE launch IN (SELECT id FROM launch WHERE app = ?1)", id.rawValue)
-            try db.execute("DELETE FROM launch WHERE app = ?1", id.rawValue)
-            try db.execute("UPDATE lane SET queued = 0 WHERE app = ?1", id.rawValue)
-            try db.execute("UPDATE session SET forgotten = 1, state = 2 WHERE app = ?1", id.rawValue)
-            try db.execute("UPDATE body SET expires_at = 0, uses = 0 WHERE app = ?1", id.rawValue)
-            try db.execute("DELETE FROM app WHERE id = ?1", id.rawValue)
-            return active
-        }
-    }
-
     static func appID(_ identifier: String, _ db: Connection) throws -> AppID? {
         try db.first("SELECT id FROM app WHERE identifier = ?1", identifier) { AppID($0.integer(0)) }
     }

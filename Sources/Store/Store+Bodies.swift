@@ -40,6 +40,32 @@ extension Store {
         }
     }
 
+    /// Bodies and drafts of an app that use its room, in the order in which they were made, without their bytes.
+    ///
+    /// A body that was deleted is among them while a task needs it.
+    package func bodies(
+        of app: AppID, isComplete: Bool?, isInUse: Bool?, after cursor: Int64, limit: Int
+    ) async throws -> [(cursor: Int64, body: BodyRecord)] {
+        try await database.read { db in
+            try db.all(
+                """
+                SELECT id, public_id, complete, length, expected_length, digest, media_type, uses, created_at, \
+                expires_at FROM body WHERE app = ?1 AND id > ?2 AND (?3 IS NULL OR complete = ?3) \
+                AND (?4 IS NULL OR (uses > 0) = ?4) ORDER BY id LIMIT ?5
+                """, app.rawValue, cursor, isComplete, isInUse, limit
+            ) { row in
+                (
+                    row.integer(0),
+                    BodyRecord(
+                        publicId: row.text(1), app: app, isComplete: row.bool(2), length: row.integer(3),
+                        expectedLength: row.integerOrNil(4), digest: row.textOrNil(5), mediaType: row.textOrNil(6),
+                        uses: row.integer(7), createdAt: Timestamp(milliseconds: row.integer(8)),
+                        expiresAt: row.integerOrNil(9).map(Timestamp.init(milliseconds:)))
+                )
+            }
+        }
+    }
+
     /// Moves a draft forward, or completes it when a digest is given.
     package func advanceBody(
         _ publicId: String, app: AppID, length: Int64, digest: String?, limit: Int64, at now: Timestamp
@@ -166,7 +192,8 @@ extension Store {
             "UPDATE app SET stored_bytes = max(0, stored_bytes + ?2) WHERE id = ?1 RETURNING stored_bytes",
             app.rawValue, bytes
         ) { $0.integer(0) }
-        if let stored, bytes > 0, stored > limit { throw DomainError.storedBytesExceeded(index: nil) }
+        guard let stored else { throw DomainError.notFound }
+        if bytes > 0, stored > limit { throw DomainError.storedBytesExceeded(index: nil) }
     }
 
     /// Notes a file for removal, so that a crash before the removal leaves no orphan.
@@ -182,10 +209,21 @@ extension Store {
         }
     }
 
-    /// Forgets notes of files that are gone.
-    package func forgetDiscardedFiles(_ paths: [String]) async throws {
-        try await database.write { db in
-            for path in paths { try db.execute("DELETE FROM discarded_file WHERE path = ?1", path) }
+    /// Forgets notes of files that are gone, some in one commit.
+    ///
+    /// - Returns: How many commits that took.
+    @discardableResult
+    package func forgetDiscardedFiles(_ paths: [String]) async throws -> Int {
+        var rest = paths[...]
+        var commits = 0
+        while !rest.isEmpty {
+            let some = rest.prefix(500)
+            rest = rest.dropFirst(500)
+            try await database.write { db in
+                for path in some { try db.execute("DELETE FROM discarded_file WHERE path = ?1", path) }
+            }
+            commits += 1
         }
+        return commits
     }
 }

@@ -1,45 +1,6 @@
 package import Core
 import SQLite
 
-/// Tasks of one session for one origin that wait for their turn.
-package struct QueuedLane: Hashable, Sendable {
-    package var id: Int64
-    package var app: AppID
-    package var session: SessionID
-    /// `scheme://host:port`.
-    package var origin: String
-    package var queued: Int64
-    /// The session's `httpMaximumConnectionsPerHost`.
-    package var limitPerHost: Int
-    /// The session's `networkServiceType` is `background`.
-    package var isBackground: Bool
-    package var conditions: LaneConditions
-    /// How long the next task has waited, for lanes whose demands relax with it.
-    package var patience: Conditions.Patience?
-    /// The highest priority among the waiting tasks.
-    package var priority: Double
-}
-
-/// Which conditions the tasks of a lane wait for.
-package struct LaneConditions: OptionSet, Hashable, Sendable {
-    package let rawValue: Int
-    package init(rawValue: Int) { self.rawValue = rawValue }
-
-    package static let discretionary = LaneConditions(rawValue: 1)
-    package static let noCellular = LaneConditions(rawValue: 2)
-    package static let noExpensive = LaneConditions(rawValue: 4)
-    package static let noConstrained = LaneConditions(rawValue: 8)
-
-    package init(_ configuration: SessionConfiguration) {
-        var conditions: LaneConditions = []
-        if configuration.isDiscretionary { conditions.insert(.discretionary) }
-        if !configuration.allowsCellularAccess { conditions.insert(.noCellular) }
-        if !configuration.allowsExpensiveNetworkAccess { conditions.insert(.noExpensive) }
-        if !configuration.allowsConstrainedNetworkAccess { conditions.insert(.noConstrained) }
-        self = conditions
-    }
-}
-
 /// A task taken from the queue, with all that its transfer needs.
 package struct ClaimedTask: Sendable {
     package var id: TaskID
@@ -78,38 +39,45 @@ private struct TakenTask: Sendable {
     var bodyID: Int64?
     var body: BodyLocation?
     var resourceDeadline: Timestamp?
+
+    init(_ row: Row, of lane: QueuedLane) {
+        self.lane = lane
+        id = TaskID(row.integer(0))
+        number = row.integer(1)
+        bodyID = row.integerOrNil(2)
+        progress = row.blobOrNil(3)
+        resourceDeadline = row.integerOrNil(4).map(Timestamp.init(milliseconds:))
+        specification = row.blob(5)
+    }
 }
 
 extension Store {
-    /// Lanes read for one round of the scheduler: a bounded window of the queue, however long it is.
-    package static let laneWindow = 512
-
     /// Stores how attempts ended and takes the next tasks from the queue, in one commit.
     ///
-    /// Reads at most ``laneWindow`` lanes and one row for each task taken; the length of the queue does not matter.
+    /// Looks at no more than ``laneWindow`` lanes, and at one row for each task taken; the length of the queue does not
+    /// matter.
     ///
     /// - Parameters:
     ///   - cookies: Jars that changed, as lines of Netscape's cookie file. One row each.
-    ///   - cursor: The lane after which the window begins, so that many lanes take turns.
-    ///   - pick: How many tasks each lane may start. Pure.
-    /// - Returns: The tasks taken, those among them whose documents cannot be read (the master key is another one), and
-    ///   the last lane of a full window, 0 after the last one.
+    ///   - cursor: How far the queue has been looked at.
+    ///   - sieve: What may start at all.
+    ///   - pick: What starts. Pure.
+    /// - Returns: The tasks taken; those among them whose documents cannot be read (the master key is another one); how
+    ///   far the queue has been looked at now, and whether that was all of it.
     package func advance(
-        settling settlements: [Settlement], cookies: [SessionID: [String]] = [:], after cursor: Int64,
-        at now: Timestamp, pick: @escaping @Sendable ([QueuedLane]) -> [(lane: Int64, count: Int)]
-    ) async throws -> (claimed: [ClaimedTask], unreadable: [TaskID], cursor: Int64, aftermath: Aftermath) {
-        let (result, aftermath) = try await transact(at: now) { transaction -> ([TakenTask], Int64) in
+        settling settlements: [Settlement], cookies: [SessionID: [String]] = [:], after cursor: QueueCursor,
+        through sieve: QueueSieve, at now: Timestamp, pick: @escaping @Sendable (Queue) -> Claim
+    ) async throws -> (
+        claimed: [ClaimedTask], unreadable: [TaskID], cursor: QueueCursor, isWhole: Bool, aftermath: Aftermath
+    ) {
+        let (result, aftermath) = try await transact(at: now) { transaction -> ([TakenTask], QueueCursor, Bool) in
             try self.settle(settlements, transaction)
             for (session, lines) in cookies { try self.save(cookies: lines, of: session, transaction.db) }
             try self.promoteDueTasks(transaction)
             try transaction.flushCounters()
-            let lanes = try self.queuedLanes(after: cursor, transaction.db)
-            var claimed: [TakenTask] = []
-            for (lane, count) in pick(lanes) where count > 0 {
-                guard let lane = lanes.first(where: { $0.id == lane }) else { continue }
-                claimed += try self.claim(count, of: lane, transaction)
-            }
-            return (claimed, lanes.count < Self.laneWindow ? 0 : lanes.last?.id ?? 0)
+            var cursor = cursor
+            let (queue, isWhole) = try self.queue(after: &cursor, through: sieve, transaction.db)
+            return (try self.claim(pick(queue), of: queue, transaction), cursor, isWhole)
         }
         var (tasks, unreadable): ([ClaimedTask], [TaskID]) = ([], [])
         for taken in result.0 {
@@ -119,13 +87,24 @@ extension Store {
                 unreadable.append(taken.id)
             }
         }
-        return (tasks, unreadable, result.1, aftermath)
+        return (tasks, unreadable, result.1, result.2, aftermath)
     }
 
-    /// Moves tasks whose moment has come into the queue, up to 1,000 at a time.
+    /// Stores how attempts ended, and takes nothing.
+    package func settle(
+        _ settlements: [Settlement], cookies: [SessionID: [String]] = [:], at now: Timestamp
+    ) async throws -> Aftermath {
+        try await transact(at: now) { transaction in
+            try self.settle(settlements, transaction)
+            for (session, lines) in cookies { try self.save(cookies: lines, of: session, transaction.db) }
+            try self.promoteDueTasks(transaction)
+        }.1
+    }
+
+    /// Moves tasks whose moment has come into the queue, up to 500 at a time.
     private func promoteDueTasks(_ transaction: Transaction) throws {
         let due = try transaction.db.all(
-            "SELECT task FROM live WHERE due_at <= ?1 ORDER BY due_at, task LIMIT 1000", transaction.now.milliseconds
+            "SELECT task FROM live WHERE due_at <= ?1 ORDER BY due_at, task LIMIT 500", transaction.now.milliseconds
         ) { TaskID($0.integer(0)) }
         for id in due {
             guard let live = try transaction.live(id) else {
@@ -136,34 +115,26 @@ extension Store {
         }
     }
 
-    private func queuedLanes(after cursor: Int64, _ db: Connection) throws -> [QueuedLane] {
-        try db.all(
-            """
-            SELECT l.id, l.app, l.session, l.origin, l.queued, l.limit_per_host, l.background, l.conditions, \
-            (SELECT priority FROM live WHERE lane = l.id AND stage = 2 ORDER BY priority DESC, number LIMIT 1), \
-            CASE WHEN l.conditions & 1 THEN (SELECT resource_deadline FROM live WHERE lane = l.id AND stage = 2 \
-            ORDER BY priority DESC, number LIMIT 1) END, \
-            CASE WHEN l.conditions & 1 THEN (SELECT resource_timeout FROM session WHERE id = l.session) END \
-            FROM lane l WHERE l.queued > 0 AND l.id > ?1 ORDER BY l.id LIMIT ?2
-            """, cursor, Self.laneWindow
-        ) { row in
-            QueuedLane(
-                id: row.integer(0), app: AppID(row.integer(1)), session: SessionID(row.integer(2)),
-                origin: row.text(3), queued: row.integer(4), limitPerHost: row.int(5), isBackground: row.bool(6),
-                conditions: LaneConditions(rawValue: row.int(7)),
-                patience: Self.patience(row.integerOrNil(9), row.integerOrNil(10)), priority: row.realOrNil(8) ?? 0)
+    private func claim(_ claim: Claim, of queue: Queue, _ transaction: Transaction) throws -> [TakenTask] {
+        switch claim {
+        case .alone(let task, let lane): return try self.claim(alone: task, of: lane, transaction)
+        case .tasks(let grants):
+            let lanes = Dictionary(queue.lanes.map { ($0.id, $0) }) { first, _ in first }
+            return try grants.flatMap { lane, count in
+                try lanes[lane].map { try self.claim(count, of: $0, transaction) } ?? []
+            }
         }
     }
 
-    /// When a discretionary task's resource timeout began, and how long it is.
-    private static func patience(_ deadline: Int64?, _ timeout: Int64?) -> Conditions.Patience? {
-        guard let deadline, let timeout else { return nil }
-        return Conditions.Patience(
-            began: Timestamp(milliseconds: deadline - timeout), resourceTimeout: .milliseconds(timeout))
-    }
-
     private func claim(_ count: Int, of lane: QueuedLane, _ transaction: Transaction) throws -> [TakenTask] {
+        guard count > 0 else { return [] }
         let db = transaction.db
+        if try transaction.session(lane.session).isForgotten {
+            // The janitor has not come to it yet. Whoever waits behind it gets the turn.
+            _ = try emptyLanes(of: lane.session, Self.laneWindow, db)
+            transaction.aftermath.hasQueuedTasks = true
+            return []
+        }
         let taken = try db.all(
             """
             UPDATE live SET stage = 3 WHERE task IN (SELECT task FROM live WHERE lane = ?1 AND stage = 2 \
@@ -171,14 +142,27 @@ extension Store {
             RETURNING task, number, body, progress_document, resource_deadline, \
             (SELECT specification_document FROM task WHERE id = live.task)
             """, lane.id, count
-        ) { row in
-            TakenTask(
-                id: TaskID(row.integer(0)), number: row.integer(1), lane: lane, specification: row.blob(5),
-                progress: row.blobOrNil(3), bodyID: row.integerOrNil(2),
-                resourceDeadline: row.integerOrNil(4).map(Timestamp.init(milliseconds:)))
-        }
+        ) { TakenTask($0, of: lane) }
         transaction.addQueued(-Int64(taken.count), lane: lane.id)
-        return try taken.map { task in
+        try db.execute("UPDATE lane SET served_at = ?2 WHERE id = ?1", lane.id, transaction.now.milliseconds)
+        return try withBodies(taken, db)
+    }
+
+    private func claim(
+        alone task: TaskID, of lane: QueuedLane, _ transaction: Transaction
+    ) throws -> [TakenTask] {
+        let taken = try transaction.db.all(
+            """
+            UPDATE live SET stage = 3 WHERE task = ?1 AND stage = 7 \
+            RETURNING task, number, body, progress_document, resource_deadline, \
+            (SELECT specification_document FROM task WHERE id = live.task)
+            """, task.rawValue
+        ) { TakenTask($0, of: lane) }
+        return try withBodies(taken, transaction.db)
+    }
+
+    private func withBodies(_ taken: [TakenTask], _ db: Connection) throws -> [TakenTask] {
+        try taken.map { task in
             var task = task
             task.body = try task.bodyID.flatMap { try bodyLocation($0, db) }
             return task
@@ -196,7 +180,8 @@ extension Store {
             body: taken.body, resourceDeadline: taken.resourceDeadline)
     }
 
-    /// The next moment that something is due: a delayed task, a retry, a resource timeout or a question's deadline.
+    /// The next moment that something is due: a delayed task, a retry, a resource timeout, a question's deadline, or at
+    /// once where tasks still wait for a question that is over.
     package func nextDueTime() async throws -> Timestamp? {
         try await database.read { db in
             let times = [
@@ -205,6 +190,7 @@ extension Store {
                     $0.integerOrNil(0)
                 } ?? nil,
                 try db.first("SELECT min(deadline) FROM question WHERE state = 0") { $0.integerOrNil(0) } ?? nil,
+                try db.first("SELECT 0 FROM question WHERE releasing = 1 LIMIT 1") { $0.integer(0) },
             ]
             return times.compactMap { $0 }.min().map(Timestamp.init(milliseconds:))
         }
@@ -228,29 +214,5 @@ extension Store {
                 try self.complete(live, .failed, result, content: nil, transaction)
             }
         }.1
-    }
-
-    /// Puts back into the queue what was under way when the service ended. No attempt is charged.
-    ///
-    /// Called once at start, before the scheduler runs; costs one row for each transfer that was under way.
-    ///
-    /// - Parameter length: The length of a task's partial file; what came beyond its recorded offset comes once more.
-    package func recoverInterruptedTasks(
-        at now: Timestamp, partialFile length: @escaping @Sendable (TaskID) -> Int64? = { _ in nil }
-    ) async throws -> Int {
-        try await transact(at: now) { transaction in
-            let active = try transaction.db.all("SELECT task FROM live WHERE stage = 3") { TaskID($0.integer(0)) }
-            for id in active {
-                guard let live = try transaction.live(id) else { continue }
-                var progress: TaskProgress?
-                if live.kind == .download, let length = length(id) {
-                    var reached = try self.progress(of: live)
-                    reached.noteFetchedTwice(length - (reached.resume?.offset ?? 0))
-                    progress = reached
-                }
-                try self.move(live, .interrupted, progress: progress, transaction)
-            }
-            return active.count
-        }.0
     }
 }

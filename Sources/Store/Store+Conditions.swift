@@ -51,47 +51,54 @@ extension Store {
 
     /// Whether a session is discretionary and its app has no background refresh.
     func mayNotDefer(_ session: SessionEntry, _ db: Connection) throws -> Bool {
-        let isDiscretionary =
-            try db.first(
-                "SELECT 1 FROM lane WHERE session = ?1 AND conditions & 1 LIMIT 1", session.id.rawValue
-            ) { _ in true } ?? false
-        guard isDiscretionary, let app = try readApp(session.app, db) else { return false }
+        guard session.isDiscretionary, let app = try readApp(session.app, db) else { return false }
         return app.backgroundRefreshStatus.stricter(try readConditions(db).refreshStatus) != .available
     }
 
     /// Cancels the discretionary tasks that a crash spared, between a commit that denied background refresh and the one
-    /// that followed. Once at start; a few rows for each app.
+    /// that followed. Once at start.
     package func cancelForbiddenTasks(at now: Timestamp) async throws -> Aftermath {
-        let restricted = try await database.read { db -> [AppID] in
-            let common = try self.readConditions(db).refreshStatus
-            return try db.all("SELECT id FROM app ORDER BY id") { AppID($0.integer(0)) }.filter { id in
-                try self.readApp(id, db).map { $0.backgroundRefreshStatus.stricter(common) != .available } ?? false
-            }
-        }
         var all = Aftermath()
-        for app in restricted { all.merge(try await cancelDiscretionaryTasks(of: app, at: now)) }
-        return all
+        var last = AppID(0)
+        while true {
+            let page = try await apps(after: last.rawValue, limit: 100)
+            let common = try await conditions().refreshStatus
+            for app in page where app.backgroundRefreshStatus.stricter(common) != .available {
+                all.merge(try await cancelDiscretionaryTasks(of: app.id, at: now))
+            }
+            guard page.count == 100, let end = page.last else { return all }
+            last = end.id
+        }
     }
+
+    /// Tasks commanded or timed out in one commit, so that others get their turn between.
+    package static let commandGroup = 200
 
     /// Cancels the discretionary tasks of an app whose background refresh was switched off (Apple's reason 1).
     func cancelDiscretionaryTasks(of app: AppID, at now: Timestamp) async throws -> Aftermath {
         var all = Aftermath()
-        while true {
-            let (count, aftermath) = try await transact(at: now) { transaction -> Int in
-                let tasks = try transaction.db.all(
-                    """
-                    SELECT l.task FROM session s JOIN lane n ON n.session = s.id AND n.conditions & 1 \
-                    JOIN live l ON l.session = s.id AND l.lane = n.id WHERE s.app = ?1 AND s.forgotten = 0 LIMIT 1000
-                    """, app.rawValue
-                ) { TaskID($0.integer(0)) }
-                for id in tasks {
-                    guard let live = try LiveTask.read(id, transaction.db) else { continue }
-                    _ = try self.carryOut(.cancel(reason: 1), live, transaction)
-                }
-                return tasks.count
+        var last = SessionID(0)
+        while let session = try await discretionarySession(of: app, after: last) {
+            last = session
+            var number: Int64? = 0
+            while let after = number {
+                let step = try await command(
+                    .cancel(reason: 1), TaskFilter(), in: session, after: after, limit: Self.commandGroup, at: now)
+                all.merge(step.aftermath)
+                number = step.last
             }
-            all.merge(aftermath)
-            if count < 1000 { return all }
+        }
+        return all
+    }
+
+    private func discretionarySession(of app: AppID, after cursor: SessionID) async throws -> SessionID? {
+        try await database.read { db in
+            try db.first(
+                """
+                SELECT id FROM session WHERE app = ?1 AND discretionary = 1 AND forgotten = 0 AND id > ?2 \
+                ORDER BY id LIMIT 1
+                """, app.rawValue, cursor.rawValue
+            ) { SessionID($0.integer(0)) }
         }
     }
 }

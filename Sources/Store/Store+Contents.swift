@@ -8,8 +8,11 @@ extension Store {
     package func content(of task: TaskID) async throws -> ContentLocation {
         try await database.read { db in
             let found = try db.first(
-                "SELECT length, algorithm, digest, expires_at, expired, bytes, file FROM content WHERE task = ?1",
-                task.rawValue
+                """
+                SELECT length, algorithm, digest, ifnull((SELECT at + ?2 FROM acknowledgement \
+                WHERE session = content.session AND through >= content.seq ORDER BY through LIMIT 1), expires_at), \
+                expired, bytes, file FROM content WHERE task = ?1
+                """, task.rawValue, self.policies.contentRetention.milliseconds
             ) { row in
                 ContentLocation(
                     record: ContentRecord(
@@ -35,26 +38,28 @@ extension Store {
         }.1
     }
 
-    /// Expires contents whose time has come, up to `limit`.
-    ///
-    /// - Returns: How many, and how many of them nobody had acknowledged.
-    package func expireContents(
-        at now: Timestamp, limit: Int
-    ) async throws -> (expired: Int, unacknowledged: Int, aftermath: Aftermath) {
-        let (result, aftermath) = try await transact(at: now) { transaction -> (Int, Int) in
-            let due = try transaction.db.all(
-                """
-                SELECT c.task, c.seq > s.acknowledged_seq FROM content c JOIN session s ON s.id = c.session \
-                WHERE c.expired = 0 AND c.expires_at <= ?1 LIMIT ?2
-                """, now.milliseconds, limit
-            ) { ($0.integer(0), $0.bool(1)) }
-            for (task, _) in due { try self.expireContent(of: task, transaction) }
-            return (due.count, due.count(where: \.1))
+    /// Expires contents that nobody acknowledged in time. Those that somebody did wait for the acknowledgement's clock.
+    func expireUnacknowledgedContents(_ rows: Int, _ transaction: Transaction) throws -> Bool {
+        let db = transaction.db
+        let wanted = max(1, rows / 4)
+        let due = try db.all(
+            """
+            SELECT c.task, c.seq <= s.acknowledged_seq FROM content c JOIN session s ON s.id = c.session \
+            WHERE c.expired = 0 AND c.expires_at <= ?1 ORDER BY c.expires_at LIMIT ?2
+            """, transaction.now.milliseconds, wanted
+        ) { (task: $0.integer(0), isAcknowledged: $0.bool(1)) }
+        for content in due {
+            if content.isAcknowledged {
+                try db.execute("UPDATE content SET expires_at = NULL WHERE task = ?1", content.task)
+            } else {
+                try expireContent(of: content.task, transaction)
+                transaction.aftermath.unreadContents += 1
+            }
         }
-        return (result.0, result.1, aftermath)
+        return due.count == wanted
     }
 
-    private func expireContent(of task: Int64, _ transaction: Transaction) throws {
+    func expireContent(of task: Int64, _ transaction: Transaction) throws {
         let kept = try transaction.db.first(
             "SELECT file, length, session FROM content WHERE task = ?1 AND expired = 0", task
         ) { ($0.textOrNil(0), $0.integer(1), SessionID($0.integer(2))) }

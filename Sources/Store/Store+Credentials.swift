@@ -7,19 +7,39 @@ extension Store {
         _ credential: Credential, for space: ProtectionSpace, app: AppID, session: SessionID?, credentialId: String,
         at now: Timestamp
     ) async throws {
-        try await database.write { [documents] db in
-            let key = Self.key(space)
-            try db.execute(
-                "DELETE FROM credential WHERE app = ?1 AND ifnull(session, 0) = ?2 AND space = ?3", app.rawValue,
-                session?.rawValue ?? 0, key)
-            try db.execute(
-                """
-                INSERT INTO credential (public_id, app, session, space, space_document, secret, created_at) \
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-                """,
-                credentialId, app.rawValue, session?.rawValue, key, try documents.encode(space),
-                try documents.encode(credential, sealedAs: "credential/\(credentialId)", if: true), now.milliseconds)
+        try await database.write { db in
+            guard try self.readApp(app, db) != nil else { throw DomainError.notFound }
+            try self.keep(credential, for: space, app: app, session: session, credentialId, at: now, db)
         }
+    }
+
+    func keep(
+        _ credential: Credential, for space: ProtectionSpace, app: AppID, session: SessionID?, _ credentialId: String,
+        at now: Timestamp, _ db: Connection
+    ) throws {
+        let key = Self.key(space)
+        try db.execute(
+            "DELETE FROM credential WHERE app = ?1 AND ifnull(session, 0) = ?2 AND space = ?3", app.rawValue,
+            session?.rawValue ?? 0, key)
+        try db.execute(
+            """
+            INSERT INTO credential (public_id, app, session, space, space_document, secret, created_at) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            """,
+            credentialId, app.rawValue, session?.rawValue, key, try documents.encode(space),
+            try documents.encode(credential, sealedAs: "credential/\(credentialId)", if: true), now.milliseconds)
+    }
+
+    /// Whether a credential was stored for whom a question is about, since the attempt that asks looked.
+    func isAnswered(
+        _ question: Question, for session: SessionEntry, known: Set<String>, _ db: Connection
+    ) throws -> Bool {
+        guard let space = question.protectionSpace else { return false }
+        return try db.all(
+            """
+            SELECT public_id FROM credential WHERE app = ?1 AND ifnull(session, 0) IN (0, ?2) AND space = ?3
+            """, session.app.rawValue, session.id.rawValue, Self.key(space)
+        ) { $0.text(0) }.contains { !known.contains($0) }
     }
 
     /// The credentials for a host's port that may be sent without asking: the session's before the app's, then the
@@ -97,7 +117,7 @@ extension Store {
     private static func place(_ host: String, _ port: Int) -> String { "\(host.asciiLowercased):\(port)" }
 
     /// By what one protection space is told from another.
-    private static func key(_ space: ProtectionSpace) -> String {
+    static func key(_ space: ProtectionSpace) -> String {
         let kind = "\(space.scheme)/\(space.isProxy ? "proxy/" : "")\(space.authenticationMethod.rawValue)"
         return "\(place(space.host, space.port))/\(kind)/\(space.realm ?? "")"
     }

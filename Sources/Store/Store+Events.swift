@@ -7,21 +7,33 @@ extension Store {
 
     /// Up to `limit` events after a number, by default after what is acknowledged.
     ///
-    /// - Throws: ``DomainError/eventsExpired(oldestSeq:)`` when an event behind `after` has been dropped.
-    package func events(of id: SessionID, after: Int64?, limit: Int) async throws -> EventPage {
-        try await database.read { db in try self.readEvents(of: id, after: after, limit: limit, db) }
+    /// - Parameter maximumBytes: Of what they tell, as it is stored; one event is always read.
+    /// - Throws: ``DomainError/eventsExpired(oldestSeq:)`` when an event behind `after` has been dropped;
+    ///   ``DomainError/cursorInvalid(incarnation:lastSeq:)`` when the session never had an event of that number.
+    package func events(
+        of id: SessionID, after: Int64?, limit: Int, maximumBytes: Int = EventPage.maximumBytes
+    ) async throws -> EventPage {
+        try await database.read { db in
+            try self.readEvents(of: id, after: after, limit: limit, maximumBytes: maximumBytes, db)
+        }
     }
 
-    func readEvents(of id: SessionID, after: Int64?, limit: Int, _ db: Connection) throws -> EventPage {
+    func readEvents(
+        of id: SessionID, after: Int64?, limit: Int, maximumBytes: Int, _ db: Connection
+    ) throws -> EventPage {
         let session = try db.first(
             """
-            SELECT last_seq, acknowledged_seq, dropped_seq, running, identifier FROM session \
-            WHERE id = ?1 AND forgotten = 0
+            SELECT last_seq, acknowledged_seq, dropped_seq, running, identifier, incarnation FROM session \
+            WHERE id = ?1 AND forgotten = 0 AND EXISTS (SELECT 1 FROM app WHERE id = session.app)
             """, id.rawValue
-        ) { ($0.integer(0), $0.integer(1), $0.integer(2), $0.integer(3), $0.text(4)) }
-        guard let (lastSeq, acknowledged, dropped, running, identifier) = session else { throw DomainError.notFound }
+        ) { ($0.integer(0), $0.integer(1), $0.integer(2), $0.integer(3), $0.text(4), $0.integer(5)) }
+        guard let (lastSeq, acknowledged, dropped, running, identifier, incarnation) = session else {
+            throw DomainError.notFound
+        }
         let start = after ?? acknowledged
         if start < dropped { throw DomainError.eventsExpired(oldestSeq: dropped + 1) }
+        guard start <= lastSeq else { throw DomainError.cursorInvalid(incarnation: incarnation, lastSeq: lastSeq) }
+        var room = maximumBytes
         let events = try db.all(
             """
             SELECT e.seq, e.kind, e.task, e.occurred_at, e.data, t.number, t.client_task_id, t.group_name, t.outcome, \
@@ -29,18 +41,31 @@ extension Store {
             c.length, c.algorithm, c.digest, c.expired \
             FROM event e LEFT JOIN task t ON t.id = e.task LEFT JOIN content c ON e.kind = 4 AND c.task = e.task \
             WHERE e.session = ?1 AND e.seq > ?2 ORDER BY e.seq LIMIT ?3
-            """, id.rawValue, start, limit
-        ) { row in
-            EventRecord(
-                seq: row.integer(0), kind: EventKind(rawValue: row.int(1)) ?? .didComplete,
-                occurredAt: Timestamp(milliseconds: row.integer(3)), taskIdentifier: row.integerOrNil(5),
-                clientTaskId: row.textOrNil(6), group: row.textOrNil(7),
-                payload: try self.payload(row, session: id, identifier: identifier, db))
-        }
+            """, id.rawValue, start, limit,
+            while: { row in
+                let isFirst = room == maximumBytes
+                room -= self.cost(row)
+                return room >= 0 || isFirst
+            },
+            read: { row in
+                EventRecord(
+                    seq: row.integer(0), kind: EventKind(rawValue: row.int(1)) ?? .didComplete,
+                    occurredAt: Timestamp(milliseconds: row.integer(3)), taskIdentifier: row.integerOrNil(5),
+                    clientTaskId: row.textOrNil(6), group: row.textOrNil(7),
+                    payload: try self.payload(row, session: id, identifier: identifier, db))
+            })
         let end = events.last?.seq ?? start
         return EventPage(
             events: events, lastSeq: lastSeq, acknowledgedSeq: acknowledged,
             isFinished: end >= lastSeq && running == 0)
+    }
+
+    /// Bytes that have to be read for an event. A question's are not in the row, and seldom.
+    private func cost(_ row: Row) -> Int {
+        switch EventKind(rawValue: row.int(1)) {
+        case .didReceiveChallenge, .willBeginDelayedRequest: 64 * 1024
+        default: 256 + row.withBlob(4, \.count) + row.withBlob(9, \.count)
+        }
     }
 
     /// What an event tells. The three last events of a task are told from its row, which never changes after.
@@ -97,17 +122,12 @@ extension Store {
         return (try await session(id), aftermath)
     }
 
-    /// Moves the acknowledgement forward and starts the clocks of what it covers.
+    /// Moves the acknowledgement forward and starts the clocks of what it covers, which is not touched: two rows.
     func acknowledge(through seq: Int64, _ session: SessionEntry, _ transaction: Transaction) throws {
-        let acknowledgedBefore = session.acknowledgedSeq
         guard session.book.acknowledge(through: seq) else { return }
-        let now = transaction.now
-        try transaction.db.execute(
-            "UPDATE content SET expires_at = ?4 WHERE session = ?1 AND seq > ?2 AND seq <= ?3 AND expired = 0",
-            session.id.rawValue, acknowledgedBefore, seq, (now + policies.contentRetention).milliseconds)
         try transaction.db.execute(
             "INSERT OR IGNORE INTO acknowledgement (session, through, at) VALUES (?1, ?2, ?3)",
-            session.id.rawValue, seq, now.milliseconds)
+            session.id.rawValue, seq, transaction.now.milliseconds)
         session.revision += 1
         session.isChanged = true
     }

@@ -5,6 +5,7 @@ import SQLite
 extension Store {
     package func addKey(_ key: KeyRecord, recording: Recording<KeyRecord>? = nil) async throws {
         try await database.write { [documents] db in
+            guard try self.readApp(key.app, db) != nil else { throw DomainError.notFound }
             try Self.insert(key, db)
             try recording?.record(key, documents, key.createdAt, db)
         }
@@ -26,7 +27,7 @@ extension Store {
             try db.first(
                 """
                 SELECT app, key_identifier, hash, scopes, created_at, expires_at FROM api_key \
-                WHERE key_identifier = ?1
+                WHERE key_identifier = ?1 AND EXISTS (SELECT 1 FROM app WHERE id = api_key.app)
                 """, keyIdentifier, read: Self.readKey)
         }
     }

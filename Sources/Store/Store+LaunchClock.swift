@@ -22,7 +22,10 @@ extension Store {
                 )
             }
             for launch in due {
-                guard let app = try self.readApp(launch.app, transaction.db) else { continue }
+                guard let app = try self.readApp(launch.app, transaction.db) else {
+                    try self.remove(launch: launch.id, transaction.db)
+                    continue
+                }
                 if launch.state == 1 {
                     try transaction.move(launch: launch.id, .leaseExpired)
                     continue
@@ -44,11 +47,11 @@ extension Store {
 
     /// Puts launches in order after a start: what was under way goes out again with the same id, and nobody is charged.
     ///
-    /// What has been overdue for a while is spread. A fetch that was sent runs into its deadline. Parked launches whose webhook works are released.
+    /// What has been overdue for a while is spread. A fetch that was sent runs into its deadline. What was being parked
+    /// or released when the service ended is parked or released.
     package func recoverLaunches(at now: Timestamp) async throws -> Aftermath {
-        try await transact(at: now) { transaction in
-            let db = transaction.db
-            let interrupted = try db.all(
+        var aftermath = try await transact(at: now) { transaction in
+            let interrupted = try transaction.db.all(
                 "SELECT id, kind, expires_at FROM launch WHERE state = 1 AND due_at IS NOT NULL"
             ) {
                 ($0.integer(0), $0.int(1), Timestamp(milliseconds: $0.integer(2)))
@@ -60,55 +63,34 @@ extension Store {
                     try transaction.move(launch: id, .interrupted)
                 }
             }
-            try self.spreadOverdueLaunches(transaction)
-            let parked = try db.all("SELECT DISTINCT app FROM launch WHERE state = 3") { AppID($0.integer(0)) }
-            for id in parked {
-                guard let app = try self.readApp(id, db), app.parkReason == nil else { continue }
-                try self.releaseLaunches(of: app, transaction)
-            }
         }.1
+        while try await noteLongStop(at: now) {}
+        var hasMore = true
+        while hasMore {
+            let (more, left) = try await settleLaunches(at: now)
+            hasMore = more
+            aftermath.merge(left)
+        }
+        return aftermath
     }
 
     /// A stop longer than this is felt by receivers: what fell due meanwhile comes gently.
     static let longStop = Duration.seconds(60)
 
-    /// Puts what a long stop has left overdue one after the other, for each webhook, first attempts before retries.
-    private func spreadOverdueLaunches(_ transaction: Transaction) throws {
-        let overdue = try transaction.db.all(
-            """
-            SELECT id, app FROM launch WHERE state = 0 AND due_at <= ?1 AND kind = ?2 ORDER BY attempts > 0, due_at, id
-            """, (transaction.now - Self.longStop).milliseconds, LaunchKind.handleEvents.rawValue
-        ) { (id: $0.integer(0), app: $0.integer(1)) }
-        var places: [Int64: Int] = [:]
-        for launch in overdue {
-            let place = places[launch.app, default: 0]
-            places[launch.app] = place + 1
-            try transaction.db.execute(
-                "UPDATE launch SET due_at = ?2 WHERE id = ?1", launch.id,
-                (transaction.now + Self.releaseInterval * place).milliseconds)
+    /// Has the launches of apps put in order whose turn a long stop has left overdue.
+    ///
+    /// - Returns: Whether there may be more such apps.
+    private func noteLongStop(at now: Timestamp) async throws -> Bool {
+        try await database.write { db in
+            try db.execute(
+                """
+                UPDATE app SET settled_launch = 0, next_release_at = ?2, next_launch_at = NULL WHERE id IN \
+                (SELECT id FROM app WHERE next_launch_at <= ?1 LIMIT ?3)
+                """, (now - Self.longStop).milliseconds, now.milliseconds, Self.settledAtOnce)
+            return db.changes == Self.settledAtOnce
         }
-        if !overdue.isEmpty { transaction.aftermath.hasDueLaunches = true }
     }
 
     /// Finished launches are kept for this long.
     package static let launchRetention = Duration.seconds(30 * 86_400)
-
-    /// Drops finished launches with their attempts, up to `limit`.
-    ///
-    /// - Returns: Whether there may be more.
-    package func sweepLaunches(at now: Timestamp, limit: Int) async throws -> Bool {
-        try await database.write { db in
-            let old = try db.all(
-                """
-                SELECT id FROM launch WHERE completed_at IS NOT NULL AND completed_at <= ?1 AND state >= 4 \
-                ORDER BY completed_at LIMIT ?2
-                """, (now - Self.launchRetention).milliseconds, limit
-            ) { $0.integer(0) }
-            for id in old {
-                try db.execute("DELETE FROM launch_attempt WHERE launch = ?1", id)
-                try db.execute("DELETE FROM launch WHERE id = ?1", id)
-            }
-            return old.count == limit
-        }
-    }
 }

@@ -92,7 +92,8 @@ extension Store {
         return try db.first(
             """
             SELECT public_id, app, session, session_identifier, kind, state_document, reasons, last_seq, traceparent, \
-            created_at, expires_at, completed_at, result, due_at FROM launch WHERE id = ?1
+            created_at, expires_at, completed_at, result, max(due_at, ifnull((SELECT open_until FROM webhook_health \
+            WHERE webhook_health.app = launch.app), 0)) FROM launch WHERE id = ?1
             """, id
         ) { row in
             var state = try documents.decode(LaunchState.self, row.blob(5))

@@ -13,7 +13,8 @@ extension Transaction {
         case .launch(let reasons): try launch(session, reasons)
         case .join(let reasons):
             try db.execute(
-                "UPDATE launch SET reasons = reasons | ?2 WHERE id = ?1", session.book.openLaunch, reasons.rawValue)
+                "UPDATE launch SET reasons = reasons | ?2 WHERE id = ?1 AND reasons | ?2 <> reasons",
+                session.book.openLaunch, reasons.rawValue)
         case .notNow(let until?): aftermath.launchChecks[session.id] = until
         case .notNow(nil), .no: break
         }
@@ -70,7 +71,7 @@ extension Transaction {
             traceparent ?? nil, now.milliseconds, (now + LaunchSchedule.lifetime).milliseconds, session.identifier)
         session.book.openLaunch = db.lastInsertRowID
         session.revision += 1
-        if state.dueAt != nil { aftermath.hasDueLaunches = true }
+        if let due = state.dueAt { try launchBecomesDue(of: session.app, at: due) }
     }
 
     func webhook(of app: AppID) throws -> WebhookSettings {
@@ -82,17 +83,23 @@ extension Transaction {
     /// Feeds an event to a launch and stores its new state.
     @discardableResult
     func move(launch id: Int64, _ event: LaunchState.Event) throws -> [LaunchState.Effect] {
-        let document = try db.first("SELECT state_document FROM launch WHERE id = ?1", id) { $0.blob(0) }
-        guard let document else { throw DomainError.notFound }
+        let row = try db.first("SELECT app, state_document FROM launch WHERE id = ?1", id) {
+            (AppID($0.integer(0)), $0.blob(1))
+        }
+        guard let (app, document) = row else { throw DomainError.notFound }
         var state = try documents.decode(LaunchState.self, document)
         let effects = try state.handle(event, at: now)
         try db.execute(
             """
             UPDATE launch SET state = ?2, state_document = ?3, due_at = ?4, attempts = ifnull(?6, attempts), \
-            completed_at = CASE WHEN ?2 >= 4 THEN ifnull(completed_at, ?5) END WHERE id = ?1
+            redelivered = ?7, completed_at = CASE WHEN ?2 >= 4 THEN ifnull(completed_at, ?5) END WHERE id = ?1
             """, id, state.code, try documents.encode(state), state.dueAt?.milliseconds, now.milliseconds,
-            state.attempts)
-        if state.dueAt != nil { aftermath.hasDueLaunches = true }
+            state.attempts, event == .redeliver)
+        switch state {
+        case .pending(_, let due): try launchBecomesDue(of: app, at: due)
+        case .delivering, .launched: aftermath.hasDueLaunches = true
+        case .parked, .completed, .superseded, .exhausted: break
+        }
         return effects
     }
 }
@@ -142,8 +149,9 @@ extension Store {
         try await transact(at: now) { transaction in
             for id in sessions {
                 guard let session = try? transaction.session(id) else { continue }
+                let revision = session.revision
                 try transaction.askLaunchRule(session)
-                try session.write(transaction.db)
+                if session.revision != revision { try session.write(transaction.db) }
             }
         }.1
     }

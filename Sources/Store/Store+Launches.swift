@@ -2,99 +2,51 @@ package import Core
 import SQLite
 
 extension Store {
-    /// What the launch sender has to do. Three look-ups in an index.
+    /// What the launch sender has to do. A few look-ups in indexes.
     package func launchAgenda(at now: Timestamp) async throws -> LaunchAgenda {
-        try await database.read { db in
-            let due =
-                try db.first(
-                    "SELECT 1 FROM launch WHERE state = 0 AND due_at <= ?1 LIMIT 1", now.milliseconds
-                ) { _ in true } ?? false
-            let expired =
-                try db.first(
-                    "SELECT 1 FROM launch WHERE state IN (1, 2) AND due_at <= ?1 LIMIT 1", now.milliseconds
-                ) { _ in true } ?? false
-            let next = try db.first(
-                """
-                SELECT min(at) FROM (SELECT min(due_at) AS at FROM launch WHERE state = 0 AND due_at > ?1 \
-                UNION ALL SELECT min(due_at) FROM launch WHERE state = 1 AND due_at > ?1 \
-                UNION ALL SELECT min(due_at) FROM launch WHERE state = 2 AND due_at > ?1)
-                """, now.milliseconds
-            ) { $0.integerOrNil(0).map(Timestamp.init(milliseconds:)) }
-            return LaunchAgenda(hasDueLaunches: due, hasExpired: expired, next: next ?? nil)
-        }
+        try await database.read { db in try self.launchAgenda(at: now, db) }
     }
 
-    /// Takes due launches: of each app in turn, first attempts before retries.
-    ///
-    /// Reads the due rows of the index once and changes the rows it takes. Launches of webhooks that cannot be sent to
-    /// are parked on the way, those of open breakers put off.
-    ///
-    /// - Parameters:
-    ///   - perWebhook: How many of one app may be under way, and `inFlight` how many are.
-    ///   - cursor: The app that was served last, so that each gets its turn.
-    /// - Returns: What was taken, and the app that was served last.
-    package func claimDueLaunches(
-        limit: Int, perWebhook: Int, inFlight: [AppID: Int], after cursor: AppID, leaseUntil: Timestamp,
-        at now: Timestamp
-    ) async throws -> (claimed: [ClaimedLaunch], cursor: AppID, aftermath: Aftermath) {
-        let (result, aftermath) = try await transact(at: now) { transaction -> ([ClaimedLaunch], AppID) in
-            let due = try transaction.db.all(
-                "SELECT DISTINCT app FROM launch WHERE state = 0 AND due_at <= ?1 ORDER BY app", now.milliseconds
-            ) { AppID($0.integer(0)) }
-            let turns = due.filter { $0.rawValue > cursor.rawValue } + due.filter { $0.rawValue <= cursor.rawValue }
-            let status = try self.readConditions(transaction.db).refreshStatus
-            var (claimed, last): ([ClaimedLaunch], AppID) = ([], cursor)
-            for id in turns {
-                let room = limit - claimed.count
-                guard room > 0 else { break }
-                guard let app = try self.readApp(id, transaction.db) else { continue }
-                if let reason = app.parkReason {
-                    try self.parkLaunches(of: app, reason, transaction)
-                    continue
-                }
-                let health = try self.health(of: id, transaction.db)
-                let places = health.places(of: perWebhook, at: now) - (inFlight[id] ?? 0)
-                if let openUntil = health.openUntil, openUntil > now {
-                    try self.putOffLaunches(of: id, until: openUntil, transaction)
-                }
-                guard places > 0 else { continue }
-                let taken = try self.claim(
-                    min(room, places), of: app, status: status, leaseUntil: leaseUntil, transaction)
-                if !taken.isEmpty { last = id }
-                claimed += taken
-            }
-            return (claimed, last)
-        }
-        return (result.0, result.1, aftermath)
+    func launchAgenda(at now: Timestamp, _ db: Connection) throws -> LaunchAgenda {
+        let due =
+            try db.first("SELECT 1 FROM app WHERE next_launch_at <= ?1 LIMIT 1", now.milliseconds) { _ in true }
+            ?? false
+        let isUnsettled =
+            try db.first("SELECT 1 FROM app WHERE settled_launch IS NOT NULL LIMIT 1") { _ in true } ?? false
+        let expired =
+            try db.first(
+                "SELECT 1 FROM launch WHERE state IN (1, 2) AND due_at <= ?1 LIMIT 1", now.milliseconds
+            ) { _ in true } ?? false
+        let next = try db.first(
+            """
+            SELECT min(at) FROM (SELECT min(next_launch_at) AS at FROM app WHERE next_launch_at > ?1 \
+            UNION ALL SELECT min(due_at) FROM launch WHERE state = 1 AND due_at > ?1 \
+            UNION ALL SELECT min(due_at) FROM launch WHERE state = 2 AND due_at > ?1)
+            """, now.milliseconds
+        ) { $0.integerOrNil(0).map(Timestamp.init(milliseconds:)) }
+        return LaunchAgenda(
+            hasDueLaunches: due, hasExpired: expired, hasUnsettled: isUnsettled, next: next ?? nil)
     }
 
-    private func claim(
-        _ count: Int, of app: AppRecord, status: BackgroundRefreshStatus, leaseUntil: Timestamp,
+    /// Takes a launch for its next attempt.
+    ///
+    /// - Returns: Nil where it is not to be sent: a fetch beyond its deadline ends here.
+    func claim(
+        _ id: Int64, of app: AppRecord, status: BackgroundRefreshStatus, leaseUntil: Timestamp,
         _ transaction: Transaction
-    ) throws -> [ClaimedLaunch] {
-        var ids: [Int64] = []
-        for isRetry in [false, true] where ids.count < count {
-            ids += try transaction.db.all(
-                """
-                SELECT id FROM launch WHERE state = 0 AND app = ?1 AND (attempts > 0) = ?2 AND due_at <= ?3 \
-                ORDER BY due_at LIMIT ?4
-                """, app.id.rawValue, isRetry, transaction.now.milliseconds, count - ids.count
-            ) { $0.integer(0) }
+    ) throws -> ClaimedLaunch? {
+        try transaction.move(launch: id, .claim(leaseUntil: leaseUntil))
+        // Until the body is written the launch tells of everything there is.
+        try transaction.db.execute(
+            """
+            UPDATE launch SET last_seq = (SELECT last_seq FROM session WHERE session.id = launch.session) \
+            WHERE id = ?1 AND body IS NULL AND session IN (SELECT id FROM session)
+            """, id)
+        guard var launch = try readClaimed(id, app, status, transaction.db) else { return nil }
+        if launch.kind == .performFetch {
+            guard try noteFetchSent(&launch, app, transaction) else { return nil }
         }
-        return try ids.compactMap { id in
-            try transaction.move(launch: id, .claim(leaseUntil: leaseUntil))
-            // Until the body is written the launch tells of everything there is.
-            try transaction.db.execute(
-                """
-                UPDATE launch SET last_seq = (SELECT last_seq FROM session WHERE session.id = launch.session) \
-                WHERE id = ?1 AND body IS NULL AND session IN (SELECT id FROM session)
-                """, id)
-            guard var launch = try self.readClaimed(id, app, status, transaction.db) else { return nil }
-            if launch.kind == .performFetch {
-                guard try self.noteFetchSent(&launch, app, transaction) else { return nil }
-            }
-            return launch
-        }
+        return launch
     }
 
     private func readClaimed(
@@ -119,7 +71,10 @@ extension Store {
         }
     }
 
-    /// What a session's launch tells. Reads as many rows as there are pending events.
+    /// Of the events in one webhook: receivers take only so much.
+    private static let maximumLaunchBytes = 1 << 20
+
+    /// What a session's launch tells. The same work however many events are pending.
     ///
     /// - Parameter limit: How many of the events themselves.
     package func launchContents(
@@ -130,22 +85,39 @@ extension Store {
                 "SELECT acknowledged_seq FROM session WHERE id = ?1", session.rawValue
             ) { $0.integer(0) }
             guard let acknowledged else { throw DomainError.notFound }
-            var counts = TaskCounts()
-            let outcomes = try db.all(
-                """
-                SELECT t.outcome, count(*) FROM event e JOIN task t ON t.id = e.task \
-                WHERE e.session = ?1 AND e.seq > ?2 AND e.seq <= ?3 AND e.kind = 6 GROUP BY t.outcome
-                """, session.rawValue, acknowledged, lastSeq
-            ) { ($0.int(0), $0.integer(1)) }
-            for (code, count) in outcomes {
-                if let outcome = Outcome(rawValue: code) { counts[outcome] += count }
-            }
             let events =
-                limit > 0 ? try self.readEvents(of: session, after: acknowledged, limit: limit, db).events : []
+                limit > 0
+                ? try self.readEvents(
+                    of: session, after: acknowledged, limit: limit, maximumBytes: Self.maximumLaunchBytes, db
+                ).events : []
             return LaunchContents(
-                pendingEvents: max(0, lastSeq - acknowledged), taskCounts: counts,
+                pendingEvents: max(0, lastSeq - acknowledged),
+                taskCounts: try self.completions(of: session, after: acknowledged, through: lastSeq, db),
                 events: events.filter { $0.seq <= lastSeq })
         }
+    }
+
+    /// Counts completions by what the first and the last of them tell: how many there were of each outcome up to it.
+    func completions(
+        of session: SessionID, after: Int64, through lastSeq: Int64, _ db: Connection
+    ) throws -> TaskCounts {
+        let first = try db.first(
+            """
+            SELECT e.data, t.outcome FROM task t JOIN event e ON e.session = t.session AND e.seq = t.completed_seq \
+            WHERE t.session = ?1 AND t.completed_seq > ?2 AND t.completed_seq <= ?3 ORDER BY t.completed_seq LIMIT 1
+            """, session.rawValue, after, lastSeq
+        ) { (TaskCounts(completions: $0.blob(0)), Outcome(rawValue: $0.int(1))) }
+        let last = try db.first(
+            """
+            SELECT e.data FROM task t JOIN event e ON e.session = t.session AND e.seq = t.completed_seq \
+            WHERE t.session = ?1 AND t.completed_seq > ?2 AND t.completed_seq <= ?3 \
+            ORDER BY t.completed_seq DESC LIMIT 1
+            """, session.rawValue, after, lastSeq
+        ) { TaskCounts(completions: $0.blob(0)) }
+        guard let (before, outcome) = first, var counts = last else { return TaskCounts() }
+        for outcome in Outcome.allCases { counts[outcome] -= before[outcome] }
+        if let outcome { counts[outcome] += 1 }
+        return counts
     }
 
     /// Keeps the bytes that every attempt sends. The first that are kept stay.
@@ -178,7 +150,7 @@ extension Store {
             try self.insert(report.attempt, launch: id, db)
             switch report.verdict {
             case .launched, .completed, .fetched:
-                try self.noteSuccess(of: app.id, db)
+                try self.noteSuccess(of: app.id, transaction)
                 try self.succeed(report, app, isUnderWay: isUnderWay, transaction)
             case .failed(let retryAfter, let wasAnswered):
                 if isUnderWay {

@@ -1,167 +1,261 @@
+import Base
 package import Core
 import SQLite
 
+/// What the janitor removes, one kind at a time. What is due of each is found by an index.
+package enum Chore: CaseIterable, Sendable {
+    /// Contents whose acknowledgement is older than they are kept.
+    case acknowledgedContents
+    /// Contents that nobody acknowledged in time.
+    case unacknowledgedContents
+    /// Events, an hour after they were acknowledged.
+    case events
+    /// Completed tasks, a week after they were acknowledged.
+    case tasks
+    /// Bodies that no task needs, a day later.
+    case bodies
+    case resumeData
+    /// Answers kept for an `Idempotency-Key`.
+    case answers
+    /// Launches that ended a month ago.
+    case launches
+    /// API keys that ended a month ago.
+    case keys
+    /// What deleted apps have left; their sessions are forgotten here, and removed as ``forgottenSessions``.
+    case deletedApps
+    /// Sessions that have been invalid for a week.
+    case invalidSessions
+    case forgottenSessions
+    /// How often identifiers were used, a month after the last session that had them.
+    case incarnations
+    /// Lanes without a task.
+    case lanes
+    /// Pages of the database's file that nothing uses.
+    case freePages
+}
+
+/// What one piece of cleaning came to.
+package struct Cleaning: Sendable {
+    /// Whether more is due already.
+    package var hasMore = false
+    /// How long the writer was busy with it, the commit left out.
+    package var duration = Duration.zero
+    package var aftermath = Aftermath()
+}
+
 extension Store {
-    /// Removes what is no longer kept, in small steps: one call is one short transaction.
+    /// Does a piece of a chore in one short transaction.
     ///
-    /// - Returns: Whether there may be more to remove at once.
-    package func sweep(at now: Timestamp, limit: Int) async throws -> (hasMore: Bool, aftermath: Aftermath) {
-        try await transact(at: now) { transaction in
-            let db = transaction.db
-            var removed = 0
-            removed += try self.sweepBodies(limit, transaction)
-            removed += try self.sweepEvents(limit, transaction)
-            removed += try self.sweepTasks(limit, transaction)
-            removed += try self.sweepForgottenSessions(limit, transaction)
-            removed += try self.sweepInvalidSessions(limit, transaction)
-            try db.execute(
-                """
-                DELETE FROM idempotency WHERE (principal, idempotency_key) IN \
-                (SELECT principal, idempotency_key FROM idempotency WHERE created_at <= ?1 LIMIT ?2)
-                """, (now - Self.idempotencyPeriod).milliseconds, limit)
-            removed += db.changes
-            try self.sweepResumeData(transaction)
-            return removed >= limit
+    /// - Parameter rows: How many rows it may remove or change, roughly.
+    package func clean(_ chore: Chore, at now: Timestamp, rows: Int) async throws -> Cleaning {
+        try await database.write { db in
+            let began = ContinuousClock.now
+            let transaction = Transaction(db, self, now: now)
+            var cleaning = Cleaning()
+            cleaning.hasMore = try self.clean(chore, rows, transaction)
+            cleaning.aftermath = try transaction.finish()
+            cleaning.duration = began.duration(to: .now)
+            return cleaning
+        }
+    }
+
+    /// Writes that others and the janitor have asked for and were carried out.
+    package var performedWrites: Int { database.performedWrites }
+
+    /// - Returns: Whether more is due.
+    private func clean(_ chore: Chore, _ rows: Int, _ transaction: Transaction) throws -> Bool {
+        switch chore {
+        case .acknowledgedContents: try expireAcknowledgedContents(rows, transaction)
+        case .unacknowledgedContents: try expireUnacknowledgedContents(rows, transaction)
+        case .events: try dropEvents(rows, transaction)
+        case .tasks: try dropTasks(rows, transaction)
+        case .bodies: try dropBodies(rows, transaction)
+        case .resumeData: try dropResumeData(rows, transaction)
+        case .answers: try dropAnswers(rows, transaction)
+        case .launches: try dropLaunches(rows, transaction)
+        case .keys: try dropKeys(rows, transaction)
+        case .deletedApps: try removeDeletedApps(rows, transaction)
+        case .invalidSessions: try forgetInvalidSessions(rows, transaction)
+        case .forgottenSessions: try removeForgottenSessions(rows, transaction)
+        case .incarnations: try dropIncarnations(rows, transaction)
+        case .lanes: try dropIdleLanes(rows, transaction)
+        case .freePages: try returnFreePages(transaction)
         }
     }
 
     /// Completed tasks are kept for this long after their last event was acknowledged.
     package static let completedRetention = Duration.seconds(7 * 24 * 3600)
-    /// An invalid session stays readable for this long.
-    package static let invalidRetention = Duration.seconds(7 * 24 * 3600)
+    /// API keys are kept for this long after they ended.
+    package static let expiredKeyRetention = Duration.seconds(30 * 24 * 3600)
 
-    private func sweepBodies(_ limit: Int, _ transaction: Transaction) throws -> Int {
-        let due = try transaction.db.all(
-            "SELECT id FROM body WHERE expires_at <= ?1 AND uses = 0 LIMIT ?2", transaction.now.milliseconds, limit
-        ) { $0.integer(0) }
-        for id in due { try remove(body: id, transaction) }
-        return due.count
+    /// A completed task comes with its content, events of its own, question, body and file.
+    static let rowsOfTask = 8
+    private static let rowsOfContent = 4
+
+    // MARK: What acknowledgements began
+
+    private func expireAcknowledgedContents(_ rows: Int, _ transaction: Transaction) throws -> Bool {
+        let db = transaction.db
+        var left = rows
+        while left > 0 {
+            let due = try db.first(
+                """
+                SELECT session, through FROM acknowledgement WHERE contents_expired = 0 AND at <= ?1 ORDER BY at LIMIT 1
+                """, (transaction.now - policies.contentRetention).milliseconds
+            ) { ($0.integer(0), $0.integer(1)) }
+            guard let (session, through) = due else { return false }
+            let wanted = max(1, left / Self.rowsOfContent)
+            let contents = try db.all(
+                "SELECT task FROM content WHERE session = ?1 AND seq <= ?2 AND expired = 0 ORDER BY seq LIMIT ?3",
+                session, through, wanted
+            ) { $0.integer(0) }
+            for task in contents { try expireContent(of: task, transaction) }
+            left -= contents.count * Self.rowsOfContent + 1
+            if contents.count == wanted { return true }
+            try db.execute(
+                "UPDATE acknowledgement SET contents_expired = 1 WHERE session = ?1 AND through = ?2", session, through)
+        }
+        return true
     }
 
-    /// Drops events an hour after they were acknowledged.
-    private func sweepEvents(_ limit: Int, _ transaction: Transaction) throws -> Int {
+    private func dropEvents(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let db = transaction.db
-        let due = try db.all(
-            "SELECT session, through FROM acknowledgement WHERE at <= ?1 AND at > 0 ORDER BY at LIMIT 16",
-            (transaction.now - Self.acknowledgedRetention).milliseconds
-        ) { ($0.integer(0), $0.integer(1)) }
-        var removed = 0
-        for (session, through) in due {
+        var left = rows
+        while left > 0 {
+            let due = try db.first(
+                """
+                SELECT session, through FROM acknowledgement WHERE events_dropped = 0 AND at <= ?1 ORDER BY at LIMIT 1
+                """, (transaction.now - Self.acknowledgedRetention).milliseconds
+            ) { ($0.integer(0), $0.integer(1)) }
+            guard let (session, through) = due else { return false }
             try db.execute(
                 """
                 DELETE FROM event WHERE session = ?1 AND seq IN \
                 (SELECT seq FROM event WHERE session = ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3)
-                """, session, through, limit)
-            removed += db.changes
-            if db.changes < limit {
-                try db.execute(
-                    "UPDATE session SET dropped_seq = max(dropped_seq, ?2) WHERE id = ?1", session, through)
-                // Kept with a negative time for the tasks, which live longer than their events.
-                try db.execute(
-                    "UPDATE acknowledgement SET at = -at WHERE session = ?1 AND through = ?2", session, through)
-            } else {
+                """, session, through, left)
+            let dropped = db.changes
+            if dropped == left {
                 try db.execute(
                     """
                     UPDATE session SET dropped_seq = ifnull((SELECT min(seq) - 1 FROM event WHERE session = ?1), \
-                    dropped_seq) WHERE id = ?1
+                    last_seq) WHERE id = ?1
                     """, session)
+                return true
             }
-        }
-        return removed
-    }
-
-    /// Drops completed tasks a week after their last event was acknowledged.
-    private func sweepTasks(_ limit: Int, _ transaction: Transaction) throws -> Int {
-        let db = transaction.db
-        let before = -(transaction.now - Self.completedRetention).milliseconds
-        let due = try db.all(
-            "SELECT session, through FROM acknowledgement WHERE at < 0 AND at >= ?1 ORDER BY at DESC LIMIT 16", before
-        ) { ($0.integer(0), $0.integer(1)) }
-        var removed = 0
-        for (session, through) in due {
-            let tasks = try db.all(
-                """
-                SELECT t.id FROM task t LEFT JOIN content c ON c.task = t.id WHERE t.session = ?1 AND t.state = 3 \
-                AND ifnull(c.expired, 1) = 1 AND t.completed_seq <= ?2 LIMIT ?3
-                """, session, through, limit
-            ) { $0.integer(0) }
-            for task in tasks { try delete(task: task, transaction) }
-            removed += tasks.count
-            if tasks.count == limit { continue }
-            try db.execute("DELETE FROM acknowledgement WHERE session = ?1 AND through = ?2", session, through)
-            // Contents may be kept for longer than their tasks: then it is looked at again in an hour.
+            left -= dropped + 2
+            try db.execute("UPDATE session SET dropped_seq = max(dropped_seq, ?2) WHERE id = ?1", session, through)
             try db.execute(
+                "UPDATE acknowledgement SET events_dropped = 1 WHERE session = ?1 AND through = ?2", session, through)
+        }
+        return true
+    }
+
+    /// Where contents are kept for longer than a week, tasks wait for those acknowledged together with them.
+    private func dropTasks(_ rows: Int, _ transaction: Transaction) throws -> Bool {
+        let db = transaction.db
+        var left = rows
+        while left > 0 {
+            let due = try db.first(
                 """
-                INSERT INTO acknowledgement (session, through, at) SELECT ?1, ?2, ?3 WHERE EXISTS \
-                (SELECT 1 FROM task WHERE session = ?1 AND completed_seq <= ?2)
-                """, session, through, before - 3_600_000)
+                SELECT session, through FROM acknowledgement WHERE contents_expired = 1 AND events_dropped = 1 \
+                AND at <= ?1 ORDER BY at LIMIT 1
+                """, (transaction.now - Self.completedRetention).milliseconds
+            ) { ($0.integer(0), $0.integer(1)) }
+            guard let (session, through) = due else { return false }
+            let wanted = max(1, left / Self.rowsOfTask)
+            let tasks = try db.all(
+                "SELECT id FROM task WHERE session = ?1 AND completed_seq <= ?2 ORDER BY completed_seq LIMIT ?3",
+                session, through, wanted
+            ) { $0.integer(0) }
+            for task in tasks { try remove(task: task, transaction) }
+            left -= tasks.count * Self.rowsOfTask + 1
+            if tasks.count == wanted { return true }
+            try db.execute("DELETE FROM acknowledgement WHERE session = ?1 AND through = ?2", session, through)
         }
-        return removed
+        return true
     }
 
-    private func sweepInvalidSessions(_ limit: Int, _ transaction: Transaction) throws -> Int {
+    // MARK: What has its own time
+
+    private func dropBodies(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let due = try transaction.db.all(
-            "SELECT id FROM session WHERE state = 2 AND forgotten = 0 AND invalid_at <= ?1 LIMIT ?2",
-            (transaction.now - Self.invalidRetention).milliseconds, limit
-        ) { SessionID($0.integer(0)) }
-        for session in due { try forget(session, transaction) }
-        return due.count
+            "SELECT id FROM body WHERE expires_at <= ?1 AND uses = 0 LIMIT ?2", transaction.now.milliseconds,
+            max(1, rows / Self.rowsOfContent)
+        ) { $0.integer(0) }
+        for id in due { try remove(body: id, transaction) }
+        return due.count == max(1, rows / Self.rowsOfContent)
     }
 
-    /// Removes forgotten sessions, a few tasks at a time.
-    private func sweepForgottenSessions(_ limit: Int, _ transaction: Transaction) throws -> Int {
+    private func dropAnswers(_ rows: Int, _ transaction: Transaction) throws -> Bool {
+        try transaction.db.execute(
+            """
+            DELETE FROM idempotency WHERE (principal, idempotency_key) IN \
+            (SELECT principal, idempotency_key FROM idempotency WHERE created_at <= ?1 LIMIT ?2)
+            """, (transaction.now - Self.idempotencyPeriod).milliseconds, rows)
+        return transaction.db.changes == rows
+    }
+
+    private func dropKeys(_ rows: Int, _ transaction: Transaction) throws -> Bool {
+        try transaction.db.execute(
+            """
+            DELETE FROM api_key WHERE key_identifier IN \
+            (SELECT key_identifier FROM api_key WHERE expires_at <= ?1 LIMIT ?2)
+            """, (transaction.now - Self.expiredKeyRetention).milliseconds, rows)
+        return transaction.db.changes == rows
+    }
+
+    /// Looks at some lanes and drops those without a task; the next call goes on behind them.
+    private func dropIdleLanes(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let db = transaction.db
-        guard
-            let session = try db.first(
-                "SELECT id FROM session WHERE forgotten = 1 ORDER BY id LIMIT 1", read: { $0.integer(0) })
-        else { return 0 }
-        let tasks = try db.all("SELECT id FROM task WHERE session = ?1 LIMIT ?2", session, limit) { $0.integer(0) }
-        for task in tasks { try delete(task: task, transaction) }
-        if tasks.count == limit { return limit }
-        try db.execute(
-            "DELETE FROM event WHERE session = ?1 AND seq IN (SELECT seq FROM event WHERE session = ?1 LIMIT ?2)",
-            session, limit)
-        if db.changes == limit { return limit }
-        try db.execute("DELETE FROM lane WHERE session = ?1", session)
-        try db.execute("DELETE FROM acknowledgement WHERE session = ?1", session)
-        try db.execute("DELETE FROM question WHERE session = ?1", session)
-        try db.execute("DELETE FROM credential WHERE session = ?1", session)
-        try db.execute("DELETE FROM cookie_jar WHERE session = ?1", session)
-        try db.execute("DELETE FROM session WHERE id = ?1", session)
-        return tasks.count + 1
+        let cursor = idleLaneCursor.withLock { $0 }
+        let lanes = try db.all(
+            """
+            SELECT id, queued > 0 OR EXISTS (SELECT 1 FROM live WHERE lane = lane.id) FROM lane WHERE id > ?1 \
+            ORDER BY id LIMIT ?2
+            """, cursor, rows
+        ) { (id: $0.integer(0), isUsed: $0.bool(1)) }
+        let idle = lanes.filter { !$0.isUsed }
+        for lane in idle { try db.execute("DELETE FROM lane WHERE id = ?1", lane.id) }
+        idleLaneCursor.withLock { $0 = lanes.count < rows ? 0 : lanes.last?.id ?? 0 }
+        return lanes.count == rows && !idle.isEmpty
     }
 
-    private func delete(task id: Int64, _ transaction: Transaction) throws {
+    // MARK: The file
+
+    /// Free pages that are left for what comes next, at least; a quarter of the file where that is more.
+    private static let spareFreePages: Int64 = 1024
+    /// As `PRAGMA auto_vacuum` says it.
+    private static let isIncremental: Int64 = 2
+
+    /// Gives free pages back to the file system, 128 at a time; the file is cut with the next checkpoint.
+    ///
+    /// A database that was made without `auto_vacuum` keeps its size: its free pages are used again.
+    private func returnFreePages(_ transaction: Transaction) throws -> Bool {
         let db = transaction.db
-        if let live = try LiveTask.read(TaskID(id), db) {
-            if let body = live.body { try release(body: body, transaction) }
-            try db.execute("DELETE FROM live WHERE task = ?1", id)
-            try discard(Self.partialFile(live.id), transaction)
-            if let file = try progress(of: live).adoptedFile { try discard(file, transaction) }
-        }
-        let content = try db.first(
-            "DELETE FROM content WHERE task = ?1 RETURNING file, iif(expired, 0, length), session", id
-        ) { ($0.textOrNil(0), $0.integer(1), SessionID($0.integer(2))) }
-        if let (file, length, session) = content {
-            if length > 0 { transaction.addStored(-length, app: try transaction.session(session).app) }
-            if let file { try discard(file, transaction) }
-        }
-        try db.execute("DELETE FROM question WHERE task = ?1", id)
-        try db.execute("DELETE FROM task WHERE id = ?1", id)
+        guard try db.first("PRAGMA auto_vacuum", read: { $0.integer(0) }) == Self.isIncremental,
+            let free = try db.first("PRAGMA freelist_count", read: { $0.integer(0) }),
+            let all = try db.first("PRAGMA page_count", read: { $0.integer(0) }),
+            free > max(Self.spareFreePages, all / 4)
+        else { return false }
+        try db.execute("PRAGMA incremental_vacuum(128)")
+        return true
     }
+}
 
+extension Store {
     /// Whether a file below the data folder belongs to something.
     package func isNeeded(file path: String) async throws -> Bool {
         try await database.read { db in
-            if path.hasPrefix("partial/"), let task = Int64(path.dropFirst("partial/".count)) {
-                return try db.first("SELECT 1 FROM live WHERE task = ?1", task) { _ in true } ?? false
-            }
+            // Partial files and contents have the number of their task, which may be about to tell of them.
+            let isOfTask = path.hasPrefix("partial/") || path.hasPrefix("contents/")
+            let task = isOfTask ? path.split(separator: "/").last.flatMap { Int64($0) } : nil
             return try db.first(
                 """
-                SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE file = ?1) \
+                SELECT 1 WHERE EXISTS (SELECT 1 FROM live WHERE task = ?2) \
+                OR EXISTS (SELECT 1 FROM content WHERE file = ?1) \
                 OR EXISTS (SELECT 1 FROM body WHERE file = ?1) \
                 OR EXISTS (SELECT 1 FROM resume_data WHERE file = ?1)
-                """, path
+                """, path, task
             ) { _ in true } ?? false
         }
     }

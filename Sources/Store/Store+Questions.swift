@@ -1,3 +1,4 @@
+import Base
 package import Core
 import SQLite
 
@@ -17,28 +18,51 @@ extension Store {
         of app: AppID, session: SessionID?, state: QuestionRecord.State?, after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, question: QuestionRecord)] {
         try await database.read { db in
-            let found = try db.all(
+            try Self.questionIDs(of: app, session, state, after: cursor, limit: limit, db)
+                .compactMap { id, publicId in try self.readQuestion(publicId, db).map { (id, $0) } }
+        }
+    }
+
+    /// By the index that the filter allows. Of a session's questions the state is looked at one by one.
+    private static func questionIDs(
+        of app: AppID, _ session: SessionID?, _ state: QuestionRecord.State?, after cursor: Int64, limit: Int,
+        _ db: Connection
+    ) throws -> [(Int64, String)] {
+        func read(_ row: Row) -> (Int64, String) { (row.integer(0), row.text(1)) }
+        if let session {
+            return try db.all(
                 """
                 SELECT q.id, q.public_id FROM question q JOIN session s ON s.id = q.session \
-                WHERE q.app = ?1 AND q.id > ?2 AND s.forgotten = 0 AND (?3 IS NULL OR q.session = ?3) \
-                AND (?4 IS NULL OR q.state = ?4) ORDER BY q.id LIMIT ?5
-                """, app.rawValue, cursor, session?.rawValue, state?.rawValue, limit
-            ) { ($0.integer(0), $0.text(1)) }
-            return try found.compactMap { id, publicId in try self.readQuestion(publicId, db).map { (id, $0) } }
+                WHERE q.session = ?1 AND q.id > ?2 AND q.app = ?3 AND s.forgotten = 0 AND (?4 IS NULL OR q.state = ?4) \
+                ORDER BY q.id LIMIT ?5
+                """, session.rawValue, cursor, app.rawValue, state?.rawValue, limit, read: read)
         }
+        if let state {
+            return try db.all(
+                """
+                SELECT q.id, q.public_id FROM question q JOIN session s ON s.id = q.session \
+                WHERE q.app = ?1 AND q.state = ?2 AND q.id > ?3 AND s.forgotten = 0 ORDER BY q.id LIMIT ?4
+                """, app.rawValue, state.rawValue, cursor, limit, read: read)
+        }
+        return try db.all(
+            """
+            SELECT q.id, q.public_id FROM question q JOIN session s ON s.id = q.session \
+            WHERE q.app = ?1 AND q.id > ?2 AND s.forgotten = 0 ORDER BY q.id LIMIT ?3
+            """, app.rawValue, cursor, limit, read: read)
     }
 
     func readQuestion(_ questionId: String, _ db: Connection) throws -> QuestionRecord? {
         try db.first(
             """
             SELECT q.task, t.number, q.session, s.identifier, q.state, q.question_document, q.disposition, \
-            q.created_at, q.deadline, q.answered_at \
+            q.created_at, q.deadline, q.answered_at, \
+            iif(q.state = 0, (SELECT count(*) FROM live WHERE live.question = q.id), q.task_count) \
             FROM question q JOIN session s ON s.id = q.session JOIN task t ON t.id = q.task WHERE q.public_id = ?1
             """, questionId
         ) { row in
             QuestionRecord(
                 questionId: questionId, task: TaskID(row.integer(0)), taskIdentifier: row.integer(1),
-                session: SessionID(row.integer(2)), sessionIdentifier: row.text(3),
+                taskCount: row.integer(10), session: SessionID(row.integer(2)), sessionIdentifier: row.text(3),
                 state: QuestionRecord.State(rawValue: row.int(4)) ?? .expired,
                 question: try documents.decode(
                     Question.self, row.blob(5), sealedAs: "question/\(questionId)"),
@@ -48,78 +72,156 @@ extension Store {
         }
     }
 
-    /// Puts a question to the app, with its event.
+    /// Has a task wait for the app: for the open question of its session about the same protection space, else for one of
+    /// its own, with its event.
     func ask(
         _ question: Question, _ questionId: String, _ deadline: Timestamp, _ live: LiveTask, _ session: SessionEntry,
         _ transaction: Transaction
     ) throws {
+        let space = question.protectionSpace.map(Self.spaceKey)
+        let id = try join(question, space, session, transaction.db)
+        let own = try id ?? open(question, questionId, space, deadline, live, session, transaction)
+        try transaction.db.execute("UPDATE live SET question = ?2 WHERE task = ?1", live.id.rawValue, own)
+    }
+
+    /// By what open questions are told apart: two keys that servers show are two questions.
+    private static func spaceKey(_ space: ProtectionSpace) -> String {
+        Digest.of(Array("\(key(space))\n\(space.serverPublicKey ?? "")".utf8)).hexadecimal
+    }
+
+    /// The open question that a task waits for as well; nil where there is none to join.
+    private func join(
+        _ question: Question, _ space: String?, _ session: SessionEntry, _ db: Connection
+    ) throws -> Int64? {
+        let found = try space.flatMap { space in
+            try db.first(
+                """
+                SELECT id, public_id FROM question WHERE session = ?1 AND space = ?2 AND state = 0
+                """, session.id.rawValue, space
+            ) { ($0.integer(0), $0.text(1)) }
+        }
+        guard let (id, questionId) = found else { return nil }
+        // The app learns that what it gave was refused, whoever was refused first.
+        if question.previousFailureCount > 0, var open = try readQuestion(questionId, db)?.question,
+            open.previousFailureCount < question.previousFailureCount
+        {
+            open.previousFailureCount = question.previousFailureCount
+            try db.execute("UPDATE question SET question_document = ?2 WHERE id = ?1", id, try documents.encode(open))
+        }
+        return id
+    }
+
+    private func open(
+        _ question: Question, _ questionId: String, _ space: String?, _ deadline: Timestamp, _ live: LiveTask,
+        _ session: SessionEntry, _ transaction: Transaction
+    ) throws -> Int64 {
         let kind: EventKind = question.kind == .challenge ? .didReceiveChallenge : .willBeginDelayedRequest
         let seq = try transaction.append(kind, to: session, task: live.id, data: Array(questionId.utf8))
-        try transaction.db.execute(
+        let id = try transaction.db.first(
             """
-            INSERT INTO question (public_id, app, session, task, seq, state, question_document, created_at, deadline) \
-            VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8)
+            INSERT INTO question \
+            (public_id, app, session, task, seq, state, question_document, created_at, deadline, space) \
+            VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9) RETURNING id
             """,
             questionId, session.app.rawValue, session.id.rawValue, live.id.rawValue, seq,
             try documents.encode(
                 question, sealedAs: "question/\(questionId)", if: question.request?.holdsSecrets ?? false),
-            transaction.now.milliseconds, deadline.milliseconds)
+            transaction.now.milliseconds, deadline.milliseconds, space
+        ) { $0.integer(0) }
         transaction.wake(at: deadline)
+        return id ?? 0
     }
 
-    /// Stores an answer and lets the task go on with it.
+    /// Stores an answer, with its credential where that is to be kept, and lets the tasks that wait go on with it: the
+    /// first at once, the rest with the clock (``expireQuestions(at:limit:)``).
     ///
-    /// - Throws: ``DomainError/questionAnswered`` for a second answer, ``DomainError/notFound``.
+    /// - Parameter credentialId: Of the credential, if it is kept.
+    /// - Throws: ``DomainError/questionAnswered`` for a second answer and for one after the deadline,
+    ///   ``DomainError/notFound``.
     package func answer(
-        _ questionId: String, app: AppID, with answer: Answer, origin: String?, at now: Timestamp
+        _ questionId: String, app: AppID, with answer: Answer, origin: String?, credentialId: String = "",
+        at now: Timestamp
     ) async throws -> (QuestionRecord, Aftermath) {
         let (_, aftermath) = try await transact(at: now) { [documents] transaction in
             let db = transaction.db
             guard let record = try self.readQuestion(questionId, db),
                 try transaction.session(record.session).app == app
             else { throw DomainError.notFound }
-            guard record.state == .open else { throw DomainError.questionAnswered }
+            var life = record.life
+            do throws(Refused) { _ = try life.handle(.answer, at: now) } catch { throw DomainError.questionAnswered }
             try db.execute(
                 """
-                UPDATE question SET state = 1, disposition = ?2, answer_document = ?3, answered_at = ?4 \
-                WHERE public_id = ?1
+                UPDATE question SET state = 1, releasing = 1, disposition = ?2, answer_document = ?3, \
+                answered_at = ?4, task_count = ?5 WHERE public_id = ?1
                 """,
                 questionId, answer.disposition.rawValue,
-                try documents.encode(answer, sealedAs: "answer/\(questionId)", if: true), now.milliseconds)
-            try self.apply(answer, to: record, origin: origin, transaction)
+                try documents.encode(answer, sealedAs: "answer/\(questionId)", if: true), now.milliseconds,
+                record.taskCount)
+            if let credential = answer.credential, credential.persistence != .none,
+                let space = record.question.protectionSpace
+            {
+                try self.keep(
+                    credential, for: space, app: app,
+                    session: credential.persistence == .forSession ? record.session : nil, credentialId, at: now, db)
+            }
+            if let request = answer.request, answer.disposition == .useNewRequest,
+                let live = try transaction.live(record.task)
+            {
+                try self.replaceRequest(request, origin: origin, of: live, transaction)
+            }
+            try self.release(questionId, limit: Self.releasedAtOnce, transaction)
         }
         return (try await question(questionId, app: app), aftermath)
     }
 
-    private func apply(
-        _ answer: Answer, to record: QuestionRecord, origin: String?, _ transaction: Transaction
-    ) throws {
-        guard var live = try transaction.live(record.task) else { return }
-        switch answer.disposition {
-        case .cancel, .cancelAuthenticationChallenge:
-            var result = TaskResult(progress: try progress(of: live))
-            result.error = TaskError(.cancelled)
-            result.response = record.question.failureResponse
-            return try complete(live, .cancelled, result, content: nil, transaction)
-        case .useNewRequest:
-            if let request = answer.request { try replaceRequest(request, origin: origin, of: live, transaction) }
-            live = try LiveTask.read(record.task, transaction.db) ?? live
-        case .continueLoading, .useCredential, .performDefaultHandling, .rejectProtectionSpace:
-            break
+    /// Tasks that one transaction lets go on, at most: each may complete, at eight rows.
+    private static let releasedAtOnce = 200
+
+    /// Lets up to `limit` of the tasks that waited for a question that is over go on.
+    private func release(_ questionId: String, limit: Int, _ transaction: Transaction) throws {
+        let db = transaction.db
+        guard let record = try readQuestion(questionId, db) else {
+            return try db.execute("UPDATE question SET releasing = 0 WHERE public_id = ?1", questionId)
         }
+        let waiting = try db.all(
+            """
+            SELECT l.task FROM question q JOIN live l ON l.question = q.id WHERE q.public_id = ?1 \
+            ORDER BY l.number LIMIT ?2
+            """, questionId, limit
+        ) { TaskID($0.integer(0)) }
+        for id in waiting {
+            try db.execute("UPDATE live SET question = NULL WHERE task = ?1", id.rawValue)
+            if let live = try transaction.live(id) { try letGoOn(live, after: record, transaction) }
+        }
+        if waiting.count < limit {
+            try db.execute("UPDATE question SET releasing = 0 WHERE public_id = ?1", questionId)
+        } else {
+            transaction.wake(at: transaction.now)
+        }
+    }
+
+    /// Lets a task go on as the answer says, or, where there was none in time, ask anew.
+    private func letGoOn(_ live: LiveTask, after record: QuestionRecord, _ transaction: Transaction) throws {
+        var live = live
         var progress = try progress(of: live)
-        switch record.question.kind {
-        case .delayedRequest: progress.isConfirmed = true
-        case .challenge:
-            progress.authentication.append(
-                AuthenticationStep(
-                    questionId: record.questionId, disposition: answer.disposition,
-                    space: record.question.protectionSpace))
+        if let disposition = record.disposition {
+            switch (disposition, record.question.kind) {
+            case (.cancel, _), (.cancelAuthenticationChallenge, _):
+                var result = TaskResult(progress: progress)
+                result.error = TaskError(.cancelled)
+                if live.id == record.task { result.response = record.question.failureResponse }
+                return try complete(live, .cancelled, result, content: nil, transaction)
+            case (_, .delayedRequest): progress.isConfirmed = true
+            case (_, .challenge):
+                progress.authentication.append(
+                    AuthenticationStep(
+                        questionId: record.questionId, disposition: disposition,
+                        space: record.question.protectionSpace))
+            }
+            live.progress = try documents.encode(progress)
+            try transaction.db.execute(
+                "UPDATE live SET progress_document = ?2 WHERE task = ?1", live.id.rawValue, live.progress)
         }
-        try transaction.db.execute(
-            "UPDATE live SET progress_document = ?2 WHERE task = ?1", live.id.rawValue,
-            try documents.encode(progress))
-        live.progress = try documents.encode(progress)
         if live.stage == .awaitingAnswer { try move(live, .answered, transaction) }
     }
 
@@ -154,27 +256,47 @@ extension Store {
         }
     }
 
-    /// Fails the tasks whose questions nobody answered in time, up to `limit`.
+    /// Ends the questions that nobody answered in time, up to `limit`, and lets tasks go on that wait for one that is over,
+    /// a few hundred.
+    ///
+    /// The task whose question it is fails, it alone. Others that wait for it ask anew.
     package func expireQuestions(at now: Timestamp, limit: Int) async throws -> Aftermath {
         try await transact(at: now) { transaction in
-            let due = try transaction.db.all(
-                "SELECT task FROM question WHERE state = 0 AND deadline <= ?1 LIMIT ?2", now.milliseconds, limit
-            ) { TaskID($0.integer(0)) }
-            for id in due {
-                guard let live = try transaction.live(id) else {
-                    try self.expireQuestions(of: id, transaction)
-                    continue
-                }
+            let db = transaction.db
+            let due = try db.all(
+                """
+                SELECT id, task, (SELECT count(*) FROM live WHERE live.question = question.id) FROM question \
+                WHERE state = 0 AND deadline <= ?1 LIMIT ?2
+                """, now.milliseconds, limit
+            ) { (id: $0.integer(0), task: TaskID($0.integer(1)), count: $0.integer(2)) }
+            for (question, id, count) in due {
+                try db.execute(
+                    "UPDATE question SET state = 2, task_count = ?2, releasing = ?3 WHERE id = ?1", question,
+                    max(1, count), count > 1)
+                try db.execute("UPDATE live SET question = NULL WHERE task = ?1", id.rawValue)
+                guard let live = try transaction.live(id) else { continue }
                 var result = TaskResult(progress: try self.progress(of: live))
                 result.error = TaskError(.userAuthenticationRequired)
-                if live.stage == .active { transaction.aftermath.transfersToStop.append(id) }
                 try self.complete(live, .failed, result, content: nil, transaction)
+            }
+            let over = try db.all("SELECT public_id FROM question WHERE releasing = 1 LIMIT 20") { $0.text(0) }
+            // Each gets on, however many wait for another.
+            for questionId in over {
+                try self.release(questionId, limit: Self.releasedAtOnce / over.count, transaction)
             }
         }.1
     }
 
-    /// Closes the open questions of a task that ends.
-    func expireQuestions(of task: TaskID, _ transaction: Transaction) throws {
-        try transaction.db.execute("UPDATE question SET state = 2 WHERE task = ?1 AND state = 0", task.rawValue)
+    /// A task that ends waits no longer. Its question is the next one's that waits for it, or ends with it.
+    func leaveQuestion(_ live: LiveTask, _ transaction: Transaction) throws {
+        guard let question = live.question else { return }
+        let next = try transaction.db.first(
+            "SELECT task FROM live WHERE question = ?1 ORDER BY number LIMIT 1", question
+        ) { $0.integer(0) }
+        guard let next else {
+            return try transaction.db.execute("UPDATE question SET state = 2 WHERE id = ?1 AND state = 0", question)
+        }
+        try transaction.db.execute(
+            "UPDATE question SET task = ?3 WHERE id = ?1 AND task = ?2 AND state = 0", question, live.id.rawValue, next)
     }
 }

@@ -58,28 +58,56 @@ extension Store {
 
     /// Leaves out the fetches that fell due while the service was down, and gives up those that were never sent.
     ///
-    /// - Parameter start: When the service started: what began later is of this run.
-    package func recoverRefresh(startedAt start: Timestamp, at now: Timestamp) async throws -> Aftermath {
-        try await transact(at: now) { transaction in
-            let db = transaction.db
-            let unsent = try db.all(
-                "SELECT id, app FROM launch WHERE kind = 1 AND state = 0 AND attempts = 0 AND created_at < ?1",
-                start.milliseconds
-            ) { ($0.integer(0), AppID($0.integer(1))) }
-            for (id, owner) in unsent {
-                guard let app = try self.readApp(owner, db) else { continue }
-                try self.abandonFetch(id: id, app, transaction)
+    /// - Parameters:
+    ///   - start: When the service started: what began later is of this run.
+    ///   - limit: Apps looked at in one commit.
+    package func recoverRefresh(
+        startedAt start: Timestamp, limit: Int = 100, at now: Timestamp
+    ) async throws -> Aftermath {
+        var all = Aftermath()
+        while true {
+            let (hasMore, aftermath) = try await transact(at: now) { transaction in
+                let unsent = try self.giveUpUnsentFetches(before: start, limit, transaction)
+                return unsent == limit ? true : try self.skipMissedFetches(limit, transaction) == limit
             }
-            let overdue = try db.all("SELECT app FROM refresh WHERE next_at < ?1", now.milliseconds) {
-                AppID($0.integer(0))
+            all.merge(aftermath)
+            if !hasMore { return all }
+        }
+    }
+
+    /// - Returns: How many were looked at. They are pending no more.
+    private func giveUpUnsentFetches(before start: Timestamp, _ limit: Int, _ transaction: Transaction) throws -> Int {
+        let unsent = try transaction.db.all(
+            """
+            SELECT id, app FROM launch WHERE kind = 1 AND state = 0 AND attempts = 0 AND created_at < ?1 \
+            ORDER BY created_at LIMIT ?2
+            """, start.milliseconds, limit
+        ) { ($0.integer(0), AppID($0.integer(1))) }
+        for (id, owner) in unsent {
+            guard let app = try readApp(owner, transaction.db) else {
+                try remove(launch: id, transaction.db)
+                continue
             }
-            for id in overdue {
-                guard let app = try self.readApp(id, db) else { continue }
-                var refresh = try self.readRefresh(of: id, db)
-                try refresh.handle(.becameAvailable, identifier: app.identifier, at: now)
-                try self.save(refresh, of: app, transaction)
+            try abandonFetch(id: id, app, transaction)
+        }
+        return unsent.count
+    }
+
+    /// - Returns: How many were looked at. The next fetch of none of them is overdue any more.
+    private func skipMissedFetches(_ limit: Int, _ transaction: Transaction) throws -> Int {
+        let overdue = try transaction.db.all(
+            "SELECT app FROM refresh WHERE next_at < ?1 ORDER BY next_at LIMIT ?2", transaction.now.milliseconds, limit
+        ) { AppID($0.integer(0)) }
+        for id in overdue {
+            guard let app = try readApp(id, transaction.db) else {
+                try transaction.db.execute("DELETE FROM refresh WHERE app = ?1", id.rawValue)
+                continue
             }
-        }.1
+            var refresh = try readRefresh(of: id, transaction.db)
+            try refresh.handle(.becameAvailable, identifier: app.identifier, at: transaction.now)
+            try save(refresh, of: app, transaction)
+        }
+        return overdue.count
     }
 
     /// Makes the launches of fetches that are due, up to `limit`. The caller asks for good conditions first.
@@ -230,7 +258,7 @@ extension Store {
             """,
             launchId, app.id.rawValue, kind.rawValue, state.code, try documents.encode(state),
             state.dueAt?.milliseconds, now.milliseconds, (now + LaunchSchedule.lifetime).milliseconds)
-        if state.dueAt != nil { transaction.aftermath.hasDueLaunches = true }
+        if let due = state.dueAt { try transaction.launchBecomesDue(of: app.id, at: due) }
     }
 
     /// A fetch is about to be sent: its deadline begins with the first attempt.

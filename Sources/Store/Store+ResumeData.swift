@@ -5,7 +5,7 @@ extension Store {
     /// What a cancelled download left can be continued for this long.
     package static let resumeDataPeriod = Duration.seconds(24 * 3600)
 
-    /// Cancels a task whose partial file was moved to `file`, so that a new task can go on with it.
+    /// Cancels a task and keeps `file`, its partial one, so that a new task can go on with it.
     ///
     /// - Throws: ``DomainError/taskCompleted``.
     package func cancel(
@@ -19,6 +19,13 @@ extension Store {
                 file, (now + Self.resumeDataPeriod).milliseconds)
             _ = try self.carryOut(.cancel(reason: nil), live, transaction)
         }.1
+    }
+
+    /// Whether a file is kept for resume data.
+    ///
+    /// - Parameter unspent: Count only what no task goes on with yet.
+    func isKept(_ file: String, unspent: Bool = false, _ db: Connection) throws -> Bool {
+        try db.first("SELECT 1 FROM resume_data WHERE file = ?1 AND spent <= ?2", file, !unspent) { _ in true } ?? false
     }
 
     /// The file that resume data goes on with, nil where it is gone: the download begins anew then.
@@ -43,14 +50,16 @@ extension Store {
     }
 
     /// Drops resume data that nobody used in time. What was spent is remembered as long.
-    func sweepResumeData(_ transaction: Transaction) throws {
+    func dropResumeData(_ rows: Int, _ transaction: Transaction) throws -> Bool {
+        let wanted = max(1, rows / 2)
         let due = try transaction.db.all(
-            "SELECT nonce, file, spent FROM resume_data WHERE expires_at <= ?1 LIMIT 100",
-            transaction.now.milliseconds
+            "SELECT nonce, file, spent FROM resume_data WHERE expires_at <= ?1 LIMIT ?2",
+            transaction.now.milliseconds, wanted
         ) { ($0.blob(0), $0.text(1), $0.bool(2)) }
         for (nonce, file, isSpent) in due {
             if !isSpent { try discard(file, transaction) }
             try transaction.db.execute("DELETE FROM resume_data WHERE nonce = ?1", nonce)
         }
+        return due.count == wanted
     }
 }

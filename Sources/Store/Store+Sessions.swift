@@ -30,6 +30,8 @@ extension Store {
                 case .invalid:
                     try self.forget(existing.id, transaction)
                 }
+            } else if try self.readApp(app, db) == nil {
+                throw DomainError.notFound
             }
             let session = try self.insertSession(
                 identifier, app: app, configuration: configuration ?? SessionConfiguration(),
@@ -112,23 +114,6 @@ extension Store {
         }
     }
 
-    /// Ends a session for everybody but the janitor.
-    func forget(_ id: SessionID, _ transaction: Transaction) throws {
-        let db = transaction.db
-        transaction.aftermath.transfersToStop += try db.all(
-            "SELECT task FROM live WHERE session = ?1 AND stage = 3", id.rawValue
-        ) { TaskID($0.integer(0)) }
-        try db.execute("UPDATE lane SET queued = 0 WHERE session = ?1", id.rawValue)
-        let entry = try transaction.session(id)
-        try supersedeLaunch(of: entry, transaction)
-        guard !entry.isForgotten else { return }
-        transaction.addUnfinished(-(entry.suspended + entry.running), app: entry.app)
-        entry.state = .invalid
-        entry.isForgotten = true
-        // At once: the identifier may be given to a new session in this transaction.
-        try entry.write(db)
-    }
-
     private func insertSession(
         _ identifier: String, app: AppID, configuration: SessionConfiguration, description: String?, _ now: Timestamp,
         _ db: Connection
@@ -137,19 +122,20 @@ extension Store {
             try db.first(
                 """
                 INSERT INTO incarnation (app, identifier, last) VALUES (?1, ?2, 1) \
-                ON CONFLICT (app, identifier) DO UPDATE SET last = last + 1 RETURNING last
+                ON CONFLICT (app, identifier) DO UPDATE SET last = last + 1, forgotten_at = NULL RETURNING last
                 """, app.rawValue, identifier
             ) { $0.integer(0) } ?? 1
         try db.execute(
             """
             INSERT INTO session (app, identifier, incarnation, state, configuration_document, sends_launches, \
-            resource_timeout, description, created_at) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8)
+            resource_timeout, description, created_at, discretionary) \
+            VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9)
             """,
             app.rawValue, identifier, incarnation,
             try documents.encode(
                 configuration, sealedAs: Self.context(app, identifier), if: configuration.holdsSecrets),
             configuration.sessionSendsLaunchEvents, Int64(configuration.timeoutIntervalForResource * 1000),
-            description, now.milliseconds)
+            description, now.milliseconds, configuration.isDiscretionary)
         guard let session = try readSession(SessionID(db.lastInsertRowID), db) else { throw DomainError.notFound }
         return session
     }
@@ -170,7 +156,8 @@ extension Store {
             s.running, s.succeeded, s.http_error, s.failed, s.cancelled, s.not_modified, s.bytes_received, \
             s.bytes_sent, s.last_seq, s.acknowledged_seq, s.dropped_seq, s.attachment_document, l.public_id, \
             s.created_at, s.revision, s.next_task - 1 \
-            FROM session s LEFT JOIN launch l ON l.id = s.open_launch WHERE s.id = ?1 AND s.forgotten = 0
+            FROM session s JOIN app a ON a.id = s.app LEFT JOIN launch l ON l.id = s.open_launch \
+            WHERE s.id = ?1 AND s.forgotten = 0
             """, id.rawValue
         ) { row in
             var counts = TaskCounts()
@@ -201,9 +188,10 @@ extension Store {
 extension Store {
     /// Empties the session's cookies and credentials.
     package func resetSession(_ id: SessionID) async throws {
-        try await database.write { db in
+        let limit = 500
+        while try await database.write({ db in
             try db.execute("DELETE FROM cookie_jar WHERE session = ?1", id.rawValue)
-            try db.execute("DELETE FROM credential WHERE session = ?1", id.rawValue)
-        }
+            return try self.removeCredentials(of: id, limit, db) == limit
+        }) {}
     }
 }

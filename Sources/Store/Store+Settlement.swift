@@ -29,6 +29,8 @@ package struct Settlement: Sendable {
         case completed(Outcome, TaskResult, NewContent?)
         case retry(at: Timestamp, waitsForConnectivity: Bool, TaskProgress)
         case asked(Question, questionId: String, deadline: Timestamp, TaskProgress)
+        /// The disk has no room for the `needed` bytes that are still to come. No attempt is charged.
+        case waitsForDisk(needed: Int64, notBefore: Timestamp, TaskProgress)
         /// Back to the queue; no attempt is charged.
         case interrupted(TaskProgress)
         /// Bytes were synced while the transfer goes on.
@@ -43,6 +45,10 @@ package struct Settlement: Sendable {
     package var bytesSent: Int64 = 0
     /// Whether a partial file is left that is not the content of a completed task.
     package var leavesPartialFile = false
+    /// The stored credentials that an attempt could choose from before it asked. One stored since is tried first.
+    package var credentialsKnown: Set<String> = []
+    /// Whether the task has run alone long enough not to be suspected of crashes any more.
+    package var endsSuspicion = false
 
     package init(task: TaskID, _ verdict: Verdict, resumption: Resumption? = nil) {
         self.task = task
@@ -61,13 +67,19 @@ extension Store {
         for settlement in settlements {
             guard let live = try transaction.live(settlement.task) else {
                 transaction.aftermath.filesToRemove += settlement.files
-                if settlement.isLast { transaction.aftermath.filesToRemove.append(Self.partialFile(settlement.task)) }
+                let partial = Self.partialFile(settlement.task)
+                if settlement.isLast, try !isKept(partial, transaction.db) {
+                    transaction.aftermath.filesToRemove.append(partial)
+                }
                 continue
             }
             let session = try transaction.session(live.session)
             session.bytesReceived += settlement.bytesReceived
             session.bytesSent += settlement.bytesSent
             session.isChanged = true
+            if settlement.endsSuspicion {
+                try transaction.db.execute("UPDATE live SET crashes = 0 WHERE task = ?1", live.id.rawValue)
+            }
             if live.stage != .active, !(live.stage == .suspended && settlement.isCompletion) {
                 try keepProgress(of: settlement, live, transaction)
                 continue
@@ -86,8 +98,14 @@ extension Store {
                     live, .retry(waitsForConnectivity: waitsForConnectivity), dueAt: at, progress: progress,
                     transaction)
             case .asked(let question, let questionId, let deadline, let progress):
-                try ask(question, questionId, deadline, live, session, transaction)
-                try move(live, .ask, progress: progress, transaction)
+                if try isAnswered(question, for: session, known: settlement.credentialsKnown, transaction.db) {
+                    try move(live, .interrupted, progress: progress, transaction)
+                } else {
+                    try ask(question, questionId, deadline, live, session, transaction)
+                    try move(live, .ask, progress: progress, transaction)
+                }
+            case .waitsForDisk(let needed, let notBefore, let progress):
+                try waitForDisk(live, needed: needed, notBefore: notBefore, progress, transaction)
             case .interrupted(let progress):
                 try move(live, .interrupted, progress: progress, transaction)
             case .advanced(let progress):
@@ -101,7 +119,7 @@ extension Store {
         case .completed:
             transaction.aftermath.filesToRemove += settlement.files
         case .retry(_, _, let progress), .asked(_, _, _, let progress), .interrupted(let progress),
-            .advanced(let progress):
+            .waitsForDisk(_, _, let progress), .advanced(let progress):
             try saveProgress(progress, live, transaction)
         }
     }
@@ -135,31 +153,41 @@ extension Store {
                 .didFinishDownloading, to: session, task: live.id, data: try documents.encode(expiresAt))
         }
         try transaction.append(.didFinishCollectingMetrics, to: session, task: live.id)
-        let seq = try transaction.append(.didComplete, to: session, task: live.id)
+        session.counts[outcome] += 1
+        let seq = try transaction.append(.didComplete, to: session, task: live.id, data: session.counts.completions)
         session.book.lastCompletionSeq = seq
-        try db.execute(
+        let clientTaskId = try db.first(
             """
             UPDATE task SET state = 3, outcome = ?2, result_document = ?3, completed_at = ?4, \
-            completed_seq = ?5, revision = revision + 1 WHERE id = ?1
+            completed_seq = ?5, revision = revision + 1 WHERE id = ?1 RETURNING client_task_id
             """,
-            live.id.rawValue, outcome.rawValue, try documents.encode(result), now.milliseconds, seq)
+            live.id.rawValue, outcome.rawValue, try documents.encode(result), now.milliseconds, seq
+        ) { $0.textOrNil(0) }
         if let content { try insert(content, of: live, seq: seq, transaction) }
         // While the task is active the transfer may still write; its last settlement discards the file then.
         if leavesPartialFile || (live.stage != .active && live.progress != nil && content == nil) {
-            try discard(Self.partialFile(live.id), transaction)
+            let partial = Self.partialFile(live.id)
+            if try !isKept(partial, db) { try discard(partial, transaction) }
         }
-        if let file = result.progress.adoptedFile { try discard(file, transaction) }
+        if let file = result.progress.adoptedFile, try !isKept(file, unspent: true, db) {
+            try discard(file, transaction)
+        }
         try db.execute("DELETE FROM live WHERE task = ?1", live.id.rawValue)
-        try expireQuestions(of: live.id, transaction)
+        try leaveQuestion(live, transaction)
         if live.stage == .queued { transaction.addQueued(-1, lane: live.lane) }
         if live.stage == .suspended { session.suspended -= 1 } else { session.running -= 1 }
-        session.counts[outcome] += 1
         transaction.addUnfinished(-1, app: session.app)
         if let body = live.body { try release(body: body, transaction) }
         if outcome == .cancelled, result.progress.uploadURL != nil {
             transaction.aftermath.abandonedUploads.append(live.id)
         }
-        transaction.aftermath.completedTasks.append((live.id, live.session, outcome))
+        transaction.aftermath.completedTasks.append(
+            CompletedTask(
+                id: live.id, session: live.session,
+                name: TaskName(
+                    app: session.appIdentifier, session: session.identifier, number: live.number,
+                    clientTaskId: clientTaskId ?? nil),
+                outcome: outcome, statusCode: result.response?.statusCode, error: result.error))
     }
 
     /// Where the bytes of a transfer under way are, relative to the data folder.
@@ -197,8 +225,8 @@ extension Settlement {
         return true
     }
 
-    /// Files that belong to nobody when the settlement comes too late.
-    var files: [String] {
+    /// Files that belong to nobody when the settlement comes too late, or cannot be stored.
+    package var files: [String] {
         guard case .completed(_, _, let content?) = verdict, case .file(let path) = content.place else { return [] }
         return [path]
     }

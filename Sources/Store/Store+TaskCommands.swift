@@ -14,12 +14,18 @@ struct LiveTask {
     var remaining: Duration?
     var body: Int64?
     var progress: [UInt8]?
+    /// The question that it waits for.
+    var question: Int64?
+    /// Crashes of the service in a row that found it under way.
+    var crashes = 0
+
+    var isSuspect: Bool { Quarantine.verdict(after: crashes) == .runAlone }
 
     static func read(_ id: TaskID, _ db: Connection) throws -> LiveTask? {
         try db.first(
             """
             SELECT session, number, lane, stage, begins_at, resource_deadline, resource_remaining, body, \
-            progress_document, kind FROM live WHERE task = ?1
+            progress_document, kind, question, crashes FROM live WHERE task = ?1
             """, id.rawValue
         ) { row in
             LiveTask(
@@ -29,7 +35,7 @@ struct LiveTask {
                 beginsAt: row.integerOrNil(4).map(Timestamp.init(milliseconds:)),
                 deadline: row.integerOrNil(5).map(Timestamp.init(milliseconds:)),
                 remaining: row.integerOrNil(6).map { .milliseconds($0) }, body: row.integerOrNil(7),
-                progress: row.blobOrNil(8))
+                progress: row.blobOrNil(8), question: row.integerOrNil(10), crashes: row.int(11))
         }
     }
 }
@@ -51,21 +57,24 @@ extension Store {
         return (try await task(id), aftermath)
     }
 
-    /// Commands up to `limit` tasks of a session that match, beginning after a number.
+    /// Looks at up to `limit` tasks of a session that are not completed, beginning after a number, and commands those
+    /// that match.
     ///
     /// - Returns: How many matched and changed, and the last number looked at, nil at the end.
     package func command(
         _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID, after number: Int64, limit: Int,
         at now: Timestamp
     ) async throws -> (matched: Int, changed: Int, last: Int64?, aftermath: Aftermath) {
+        guard filter.outcome == nil, filter.state != .completed else { return (0, 0, nil, Aftermath()) }
         let (result, aftermath) = try await transact(at: now) { transaction -> (Int, Int, Int64?) in
-            let found = try Self.unfinishedIDs(session, filter, after: number, limit: limit, transaction.db)
-            var changed = 0
-            for (id, _) in found {
-                guard let live = try transaction.live(id) else { continue }
+            let found = try Self.unfinished(session, after: number, limit: limit, transaction.db)
+            var (matched, changed) = (0, 0)
+            for task in found where filter.matches(state: task.state, group: task.group) {
+                matched += 1
+                guard let live = try transaction.live(task.id) else { continue }
                 if try self.carryOut(command, live, transaction) { changed += 1 }
             }
-            return (found.count, changed, found.count < limit ? nil : found.last?.1)
+            return (matched, changed, found.count < limit ? nil : found.last?.number)
         }
         return (result.0, result.1, result.2, aftermath)
     }
@@ -77,12 +86,8 @@ extension Store {
             return try move(live, .suspend, transaction)
         case .resume:
             let beginsLater = live.beginsAt.map { $0 > transaction.now } ?? false
-            let hasOpenQuestion =
-                try transaction.db.first(
-                    "SELECT 1 FROM question WHERE task = ?1 AND state = 0", live.id.rawValue
-                ) { _ in true } ?? false
             return try move(
-                live, .resume(beginsLater: beginsLater, hasOpenQuestion: hasOpenQuestion), transaction)
+                live, .resume(beginsLater: beginsLater, hasOpenQuestion: live.question != nil), transaction)
         case .cancel(let reason):
             var result = TaskResult(progress: try progress(of: live))
             let error = TaskError(.cancelled, backgroundTaskCancelledReason: reason)
@@ -99,14 +104,19 @@ extension Store {
 
     /// Takes a task to its next stage and keeps clocks, lanes and counters in step.
     ///
+    /// - Parameter crashes: How many count against it from now on; an attempt that ended by itself counts for it.
     /// - Returns: Whether the stage changed.
     @discardableResult
     func move(
         _ live: LiveTask, _ event: TaskStage.Event, dueAt: Timestamp? = nil, progress: TaskProgress? = nil,
-        _ transaction: Transaction
+        crashes: Int? = nil, _ transaction: Transaction
     ) throws -> Bool {
+        var live = live
+        live.crashes = crashes ?? (event.endsAttempt ? 0 : live.crashes)
         var stage = live.stage
-        if try stage.handle(event) == .stopTransfer { transaction.aftermath.transfersToStop.append(live.id) }
+        if try stage.handle(event, isSuspect: live.isSuspect) == .stopTransfer {
+            transaction.aftermath.transfersToStop.append(live.id)
+        }
         guard stage != live.stage else { return false }
         let session = try transaction.session(live.session)
         let now = transaction.now
@@ -124,12 +134,13 @@ extension Store {
         try transaction.db.execute(
             """
             UPDATE live SET stage = ?2, due_at = ?3, resource_deadline = ?4, resource_remaining = ?5, \
-            progress_document = ifnull(?6, progress_document) WHERE task = ?1
+            progress_document = ifnull(?6, progress_document), crashes = ?7 WHERE task = ?1
             """,
             live.id.rawValue, stage.rawValue, due?.milliseconds, deadline?.milliseconds, remaining?.milliseconds,
-            try progress.map { try documents.encode($0) })
+            try progress.map { try documents.encode($0) }, live.crashes)
         if live.stage == .queued { transaction.addQueued(-1, lane: live.lane) }
         if stage == .queued { transaction.addQueued(1, lane: live.lane) }
+        if stage == .quarantined { transaction.aftermath.hasQueuedTasks = true }
         if let due { transaction.wake(at: due) }
         if let deadline, deadline != live.deadline { transaction.wake(at: deadline) }
         if stage.state != live.stage.state {
@@ -208,6 +219,7 @@ extension Store {
             if live.stage == .active {
                 transaction.aftermath.transfersToStop.append(live.id)
                 try move(live, .interrupted, transaction)
+                live = try transaction.live(live.id) ?? live
             }
         }
         if let begin = changes.earliestBeginDate {
@@ -223,8 +235,8 @@ extension Store {
         let now = transaction.now
         let begin = live.beginsAt ?? now
         let session = try transaction.session(live.session)
-        guard live.stage == .delayed || live.stage == .queued else { return }
-        let stage: TaskStage = begin > now ? .delayed : .queued
+        guard [.delayed, .queued, .quarantined].contains(live.stage) else { return }
+        let stage: TaskStage = begin > now ? .delayed : live.isSuspect ? .quarantined : .queued
         let remaining = live.deadline.map { $0 - max(now, oldBegin ?? now) } ?? session.resourceTimeout
         let deadline = begin > now ? begin + session.resourceTimeout : now + min(remaining, session.resourceTimeout)
         try transaction.db.execute(
@@ -232,20 +244,29 @@ extension Store {
             stage.rawValue, stage == .delayed ? begin.milliseconds : nil, deadline.milliseconds)
         if live.stage == .queued { transaction.addQueued(-1, lane: live.lane) }
         if stage == .queued { transaction.addQueued(1, lane: live.lane) }
+        if stage == .quarantined { transaction.aftermath.hasQueuedTasks = true }
         if stage == .delayed { transaction.wake(at: begin) }
         transaction.wake(at: deadline)
     }
 
-    /// Identifiers of matching tasks that are not completed.
-    static func unfinishedIDs(
-        _ session: SessionID, _ filter: TaskFilter, after number: Int64, limit: Int, _ db: Connection
-    ) throws -> [(TaskID, Int64)] {
-        guard filter.outcome == nil, filter.state != .completed else { return [] }
-        return try db.all(
+    /// Tasks that are not completed, in the order of their numbers. Filters are for the caller: who asks for few of many
+    /// must not have all of them looked at in one transaction.
+    private static func unfinished(
+        _ session: SessionID, after number: Int64, limit: Int, _ db: Connection
+    ) throws -> [(id: TaskID, number: Int64, state: TaskState?, group: String?)] {
+        try db.all(
             """
-            SELECT l.task, l.number FROM live l JOIN task t ON t.id = l.task WHERE l.session = ?1 AND l.number > ?2 \
-            AND (?3 IS NULL OR t.state = ?3) AND (?4 IS NULL OR t.group_name = ?4) ORDER BY l.number LIMIT ?5
-            """, session.rawValue, number, filter.state?.rawValue, filter.group, limit
-        ) { (TaskID($0.integer(0)), $0.integer(1)) }
+            SELECT l.task, l.number, t.state, t.group_name FROM live l JOIN task t ON t.id = l.task \
+            WHERE l.session = ?1 AND l.number > ?2 ORDER BY l.number LIMIT ?3
+            """, session.rawValue, number, limit
+        ) { (TaskID($0.integer(0)), $0.integer(1), TaskState(rawValue: $0.int(2)), $0.textOrNil(3)) }
+    }
+}
+
+extension TaskFilter {
+    fileprivate func matches(state: TaskState?, group: String?) -> Bool {
+        if let wanted = self.state, wanted != state { return false }
+        guard let wanted = self.group else { return true }
+        return group.map { $0.utf8.elementsEqual(wanted.utf8) } ?? false
     }
 }

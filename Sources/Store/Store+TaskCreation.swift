@@ -38,20 +38,26 @@ extension Store {
                 let wanted = task.specification.bringsContent ? stored + 1 : stored
                 if wanted > storedLimit { throw DomainError.storedBytesExceeded(index: index) }
             }
-            if try self.mayNotDefer(session, transaction.db) {
-                created = try created.map { item in
-                    guard !item.isExisting, let live = try transaction.live(item.task.id) else { return item }
-                    _ = try self.carryOut(.cancel(reason: 1), live, transaction)
-                    return CreatedTask(
-                        task: try self.readTask(item.task.id, transaction.db) ?? item.task, isExisting: false)
-                }
-            }
+            created = try self.withoutForbidden(created, in: session, transaction)
             try recording?.record(created, documents, now, transaction.db)
             return created
         }
     }
 
-    private func create(
+    /// The new tasks, those cancelled that nobody may ever run.
+    func withoutForbidden(
+        _ created: [CreatedTask], in session: SessionEntry, _ transaction: Transaction
+    ) throws -> [CreatedTask] {
+        guard try mayNotDefer(session, transaction.db) else { return created }
+        return try created.map { item in
+            guard !item.isExisting, let live = try transaction.live(item.task.id) else { return item }
+            _ = try carryOut(.cancel(reason: 1), live, transaction)
+            return CreatedTask(task: try readTask(item.task.id, transaction.db) ?? item.task, isExisting: false)
+        }
+    }
+
+    /// Creates one task. When its body is gone nothing has changed.
+    func create(
         _ new: NewTask, index: Int, in session: SessionEntry, lanes: inout [String: Int64], _ transaction: Transaction
     ) throws -> CreatedTask {
         let db = transaction.db
@@ -92,6 +98,10 @@ extension Store {
                 specification, sealedAs: Self.context(session.id, number), if: specification.request.holdsSecrets),
             now.milliseconds, new.isSuspended ? nil : now.milliseconds)
         let id = TaskID(db.lastInsertRowID)
+        if let original = specification.retryOf {
+            try db.execute(
+                "UPDATE task SET retried = 1 WHERE session = ?1 AND number = ?2", session.id.rawValue, original)
+        }
         let lane = try lanes[new.origin] ?? self.lane(new.origin, session, db)
         lanes[new.origin] = lane
         try db.execute(

@@ -66,6 +66,13 @@ extension Store {
                 AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR outcome = ?5) ORDER BY number LIMIT ?6
                 """, session.rawValue, group, number, state, outcome, limit, read: readID)
         }
+        if let outcome, outcome != Outcome.succeeded.rawValue {
+            return try db.all(
+                """
+                SELECT id, number FROM task WHERE session = ?1 AND outcome = ?2 AND outcome <> 0 AND number > ?3 \
+                AND (?4 IS NULL OR state = ?4) ORDER BY number LIMIT ?5
+                """, session.rawValue, outcome, number, state, limit, read: readID)
+        }
         if let state, state != TaskState.completed.rawValue {
             return try db.all(
                 """
@@ -88,14 +95,17 @@ extension Store {
             """
             SELECT t.session, t.number, t.state, t.outcome, t.specification_document, t.result_document, \
             t.created_at, t.started_at, t.completed_at, t.revision, l.stage, l.due_at, l.resource_deadline, \
-            l.progress_document, c.length, c.algorithm, c.digest, c.expires_at, c.expired, s.app \
-            FROM task t JOIN session s ON s.id = t.session LEFT JOIN live l ON l.task = t.id \
-            LEFT JOIN content c ON c.task = t.id WHERE t.id = ?1 AND s.forgotten = 0
-            """, id.rawValue
+            l.progress_document, c.length, c.algorithm, c.digest, \
+            ifnull((SELECT at + ?2 FROM acknowledgement WHERE session = c.session AND through >= c.seq \
+            ORDER BY through LIMIT 1), c.expires_at), c.expired, s.app, q.public_id, l.crashes \
+            FROM task t JOIN session s ON s.id = t.session JOIN app a ON a.id = s.app LEFT JOIN live l ON l.task = t.id \
+            LEFT JOIN question q ON q.id = l.question LEFT JOIN content c ON c.task = t.id \
+            WHERE t.id = ?1 AND s.forgotten = 0
+            """, id.rawValue, policies.contentRetention.milliseconds
         ) { row in
             let session = SessionID(row.integer(0))
             let number = row.integer(1)
-            return TaskRecord(
+            var task = TaskRecord(
                 id: id, session: session, app: AppID(row.integer(19)), number: number,
                 state: TaskState(rawValue: row.int(2)) ?? .completed,
                 stage: row.integerOrNil(10).flatMap { TaskStage(rawValue: Int($0)) },
@@ -116,6 +126,9 @@ extension Store {
                 createdAt: Timestamp(milliseconds: row.integer(6)),
                 startedAt: row.integerOrNil(7).map(Timestamp.init(milliseconds:)),
                 completedAt: row.integerOrNil(8).map(Timestamp.init(milliseconds:)), revision: row.integer(9))
+            task.questionId = row.textOrNil(20)
+            task.crashes = Int(row.integerOrNil(21) ?? 0)
+            return task
         }
     }
 }

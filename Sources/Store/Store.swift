@@ -9,6 +9,8 @@ package final class Store: Sendable {
     let database: Database
     let documents: Documents
     let policies: Policies
+    /// The last lane that was looked at for being idle.
+    let idleLaneCursor = Locked<Int64>(0)
 
     /// What the store must know to keep its promises.
     package struct Policies: Sendable {
@@ -40,6 +42,13 @@ package final class Store: Sendable {
             path: path, readers: 2, migrations: Schema.migrations, log: log, onFatalError: { onFatalError($0) })
         documents = Documents(sealer: sealer)
         self.policies = policies
+    }
+
+    /// Runs a loop of the service, whose reads do not wait behind those of requests.
+    package static func loop<Result>(
+        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+    ) async rethrows -> Result {
+        try await Database.$readingParty.withValue(.loops, operation: body, isolation: isolation)
     }
 
     /// Whether the last write found the disk full.

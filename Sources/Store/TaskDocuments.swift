@@ -89,6 +89,7 @@ extension TaskResponse: Document {
         try text.object { text in
             text.member("statusCode", statusCode)
             try text.member("headers", headers)
+            text.member("droppedHeaders", droppedHeaders)
             text.member("mimeType", mimeType)
             text.member("expectedContentLength", expectedContentLength)
             text.member("suggestedFilename", suggestedFilename)
@@ -113,6 +114,8 @@ extension TaskProgress: Document {
             text.member("isConfirmed", isConfirmed)
             text.member("restartCause", restartCause)
             text.member("adoptedFile", adoptedFile)
+            text.member("diskPauses", diskPauses)
+            text.member("diskLosses", diskLosses)
             text.member("uploadURL", uploadURL)
             text.member("uploadVersion", uploadVersion)
             text.member("uploadOffset", uploadOffset)
@@ -133,6 +136,7 @@ extension AttemptLedger: Document {
             text.member("nameAttempts", nameAttempts)
             text.member("restarts", restarts)
             text.member("digestMismatches", digestMismatches)
+            text.member("localFaults", localFaults)
         }
     }
 }

@@ -1,6 +1,16 @@
 package import Core
 import SQLite
 
+/// A task that a commit completed.
+package struct CompletedTask: Sendable {
+    package let id: TaskID
+    package let session: SessionID
+    package let name: TaskName
+    package let outcome: Outcome
+    package let statusCode: Int?
+    package let error: TaskError?
+}
+
 /// What a commit leaves for others to do: whom to wake, what to stop, what to remove.
 package struct Aftermath: Sendable {
     /// Sessions with new events, and their last `seq`.
@@ -14,9 +24,11 @@ package struct Aftermath: Sendable {
     package var transfersToStop: [TaskID] = []
     /// Cancelled uploads of which a server has a part that it may forget.
     package var abandonedUploads: [TaskID] = []
-    package var completedTasks: [(task: TaskID, session: SessionID, outcome: Outcome)] = []
+    package var completedTasks: [CompletedTask] = []
     /// Files that nothing refers to any more, relative to the data folder.
     package var filesToRemove: [String] = []
+    /// Contents that expired before anybody acknowledged them.
+    package var unreadContents = 0
 
     package init() {}
 
@@ -30,6 +42,7 @@ package struct Aftermath: Sendable {
         abandonedUploads += other.abandonedUploads
         completedTasks += other.completedTasks
         filesToRemove += other.filesToRemove
+        unreadContents += other.unreadContents
     }
 }
 
@@ -153,9 +166,12 @@ final class SessionEntry {
     let id: SessionID
     let app: AppID
     let identifier: String
+    let appIdentifier: String
     let sendsLaunches: Bool
     let resourceTimeout: Duration
+    let isDiscretionary: Bool
     var state: SessionState
+    /// Its own doing, or because its app was deleted.
     var isForgotten: Bool
     var nextTask: Int64
     /// What the launch rule goes by.
@@ -176,10 +192,12 @@ final class SessionEntry {
     static func read(_ id: SessionID, _ db: Connection) throws -> SessionEntry? {
         try db.first(
             """
-            SELECT app, identifier, sends_launches, resource_timeout, state, forgotten, next_task, last_seq, \
+            SELECT s.app, s.identifier, sends_launches, resource_timeout, state, \
+            forgotten OR a.id IS NULL, next_task, last_seq, \
             acknowledged_seq, last_completion_seq, exhausted_seq, open_launch, idle_completions, launch_not_before, \
             attachment_document, suspended, running, succeeded, http_error, failed, cancelled, not_modified, \
-            bytes_received, bytes_sent, invalid_at, revision FROM session WHERE id = ?1
+            bytes_received, bytes_sent, invalid_at, s.revision, a.identifier, discretionary \
+            FROM session s LEFT JOIN app a ON a.id = s.app WHERE s.id = ?1
             """, id.rawValue
         ) { SessionEntry(id, $0) }
     }
@@ -213,6 +231,8 @@ final class SessionEntry {
         bytesSent = row.integer(23)
         invalidAt = row.integerOrNil(24).map(Timestamp.init(milliseconds:))
         revision = row.integer(25)
+        appIdentifier = row.text(26)
+        isDiscretionary = row.bool(27)
     }
 
     func write(_ db: Connection) throws {

@@ -8,14 +8,16 @@ final class DraftConnection {
     private let socket: Socket
     private let reader: HTTPReader
     private let state: Locked<DraftState>
+    private let deletions: Gate
     private var isReset = false
     // Of the current request.
     private var turn = DraftServer.Turn()
     private var answerLeft = Int.max
 
-    init(_ socket: Socket, _ state: Locked<DraftState>) {
+    init(_ socket: Socket, _ state: Locked<DraftState>, _ deletions: Gate) {
         self.socket = socket
         self.state = state
+        self.deletions = deletions
         reader = HTTPReader(socket)
     }
 
@@ -119,6 +121,7 @@ final class DraftConnection {
     }
 
     private func delete(_ path: String) throws -> Bool {
+        guard deletions.wait(socket) else { return false }
         let isKnown = state.withLock { state -> Bool in
             state.deleted.append(path)
             return state.uploads.removeValue(forKey: path) != nil

@@ -55,14 +55,18 @@ package final class DraftServer: Sendable {
     }
 
     package let port: UInt16
+    /// What holds back the answers to deletions. Open unless a test closes it.
+    package let deletions: Gate
     private let server: SocketServer
     private let state: Locked<DraftState>
 
     /// - Parameter versions: The interop versions it speaks.
     package init(versions: Set<Int> = [8, 6, 3]) throws {
-        let state = Locked(DraftState(versions: versions))
+        let (state, deletions) = (Locked(DraftState(versions: versions)), Gate())
+        deletions.open()
         self.state = state
-        server = try SocketServer(port: 0) { DraftConnection($0, state).serve() }
+        self.deletions = deletions
+        server = try SocketServer(port: 0) { DraftConnection($0, state, deletions).serve() }
         port = server.port
     }
 

@@ -77,7 +77,8 @@ package final class ServiceProcess: Sendable {
     package func start(within limit: Duration = .seconds(60)) async throws {
         let run = try await Run.start(command, environment, keeping: data)
         current.withLock { $0 = run }
-        let prefix = "urlsessiond listening on http://"
+        // Or https.
+        let prefix = "urlsessiond listening on http"
         try await eventually("the service listens", within: limit) {
             if run.output.text.hasPrefix(prefix), run.output.text.contains("\n") { return true }
             return run.status.withLock { $0 } != nil
@@ -155,11 +156,15 @@ private final class Run: Sendable {
 
     var port: UInt16 { portNumber.withLock { $0 } }
 
+    /// Where the sanitizers find their options, for a service that was built with one.
+    private static let sanitizers = ["TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS"]
+
     /// Starts a process; `folder` stays until the process is gone.
     static func start(
         _ arguments: [String], _ changes: [String: String], keeping folder: TemporaryFolder?
     ) async throws -> Run {
         var environment = ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"]
+        for name in Self.sanitizers { environment[name] = getenv(name).map { String(cString: $0) } }
         environment.merge(changes) { _, new in new }
         let child = try await Spawner.start(arguments, environment: environment.map { "\($0)=\($1)" })
         return Run(child.pid, Collected(child.output), Collected(child.errors), keeping: folder)

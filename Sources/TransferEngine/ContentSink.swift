@@ -92,6 +92,8 @@ final class ContentSink {
         return .taken
     }
 
+    var bytesInMemory: Int { memory.count }
+
     /// Bytes that no sync has been asked for.
     var unsynced: Int64 { file == nil ? 0 : length - syncRequested }
 
@@ -115,7 +117,7 @@ final class ContentSink {
 @available(*, unavailable)
 extension ContentSink: Sendable {}
 
-/// A partial file as a disk thread opened it, on its way to the loop.
+/// A partial file as disk threads opened it, on its way to the loop.
 struct PartialFile: Sendable {
     enum Failure: Error {
         case prefixMissing
@@ -126,42 +128,62 @@ struct PartialFile: Sendable {
     let file: OpenFile
     /// Bytes in it, all of them digested.
     let length: Int64
-    private let digests: Locked<[Digest]?>
+    fileprivate let reading: RunningDigest?
 
     /// Digests that know the file's bytes; nil when the file was empty and the sink's own are right.
-    func takeDigests() -> [Digest]? {
-        digests.withLock { digests in
-            let taken = digests
-            digests = nil
-            return taken
+    func takeDigests() -> [Digest]? { reading?.take() }
+}
+
+/// A partial file that is being opened: made where it is missing, cut to what is kept, which is read and digested in
+/// steps.
+final class PartialFileOpening: Sendable {
+    private let path: String
+    private let prefix: Int64
+    private let sha256: [UInt8]?
+    private let algorithms: [Digest.Algorithm]
+    private let isWanted: @Sendable () -> Bool
+    private let reading = Locked<RunningDigest?>(nil)
+
+    /// - Parameter sha256: What the bytes must have; else they are not those that were received.
+    init(
+        _ path: String, prefix: Int64, sha256: [UInt8]?, _ algorithms: [Digest.Algorithm],
+        while isWanted: @escaping @Sendable () -> Bool
+    ) {
+        self.path = path
+        self.prefix = prefix
+        self.sha256 = sha256
+        self.algorithms = algorithms
+        self.isWanted = isWanted
+    }
+
+    /// Only what is kept takes long to read.
+    var length: DiskWorkLength { prefix > 0 ? .long : .short }
+
+    /// The next step, which blocks. Nil where another has to follow.
+    func step() -> Result<PartialFile, PartialFile.Failure>? {
+        do throws(DiskError) {
+            guard let reading = reading.withLock({ $0 }) else { return try begin() }
+            guard isWanted() else { return .failure(.cancelled) }
+            if try reading.step() { return nil }
+            return finish(reading)
+        } catch {
+            return .failure(.disk(error))
         }
     }
 
-    /// Opens or makes the file, cuts it to `prefix` bytes and digests them. Blocks.
-    ///
-    /// - Parameter sha256: What the bytes must have; else they are not those that were received.
-    static func open(
-        _ path: String, prefix: Int64, sha256: [UInt8]? = nil, _ algorithms: [Digest.Algorithm],
-        while isWanted: @Sendable () -> Bool
-    ) throws(Failure) -> PartialFile {
-        do throws(DiskError) {
-            let file = try OpenFile.open(path, O_RDWR | O_CREAT)
-            guard try file.size() >= prefix else { throw DiskError("prefix", errno: ENODATA) }
-            try file.truncate(to: prefix)
-            guard prefix > 0 else { return PartialFile(file: file, length: 0, digests: Locked(nil)) }
-            let digests = algorithms.map { Digest($0) }
-            let length = try file.digest(first: prefix, into: digests, while: isWanted)
-            guard length == prefix else { throw DiskError("prefix", errno: ECANCELED) }
-            if let sha256, let found = digests.first(where: { $0.algorithm == .sha256 }), found.soFar() != sha256 {
-                throw DiskError("prefix", errno: ENODATA)
-            }
-            return PartialFile(file: file, length: length, digests: Locked(digests))
-        } catch {
-            switch (error.operation, error.errno) {
-            case ("prefix", ENODATA): throw .prefixMissing
-            case ("prefix", _): throw .cancelled
-            default: throw .disk(error)
-            }
-        }
+    private func begin() throws(DiskError) -> Result<PartialFile, PartialFile.Failure>? {
+        let file = try OpenFile.open(path, O_RDWR | O_CREAT)
+        guard try file.size() >= prefix else { return .failure(.prefixMissing) }
+        try file.truncate(to: prefix)
+        guard prefix > 0 else { return .success(PartialFile(file: file, length: 0, reading: nil)) }
+        let first = RunningDigest(file, algorithms, first: prefix)
+        reading.withLock { $0 = first }
+        return nil
+    }
+
+    private func finish(_ reading: RunningDigest) -> Result<PartialFile, PartialFile.Failure> {
+        guard reading.length == prefix else { return .failure(.prefixMissing) }
+        if let sha256, let found = reading.sha256, found != sha256 { return .failure(.prefixMissing) }
+        return .success(PartialFile(file: reading.file, length: prefix, reading: reading))
     }
 }

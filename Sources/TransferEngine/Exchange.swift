@@ -32,7 +32,11 @@ final class Exchange {
     }
 
     /// Whose name was looked up.
-    enum Name: Sendable { case target, proxy }
+    enum Name: Sendable {
+        case target, proxy
+
+        var preparation: Preparations { self == .proxy ? .proxy : .target }
+    }
 
     /// How it ended, as far as it is known before the disk is done.
     struct Ending {
@@ -47,11 +51,16 @@ final class Exchange {
     let meter: ExchangeMeter
     let sink: ContentSink
     let state: LoopState
+    let room: DiskRoom
     /// Where heads go as they come.
     let report: @Sendable (ExchangeReport) -> Void
 
     var stage = Stage.preparing
     var preparations: Preparations = []
+    /// Names whose look-up has not begun, since others come first.
+    var waitsForTurn: Preparations = []
+    /// When the last of its look-ups began, or the wait for a turn (monotonic ms).
+    var namesSince: Int64
     var body: BodySource?
     var easy: Easy?
     var pool: ConnectionPool?
@@ -131,12 +140,13 @@ final class Exchange {
 
     init(
         _ request: ExchangeRequest, _ url: ParsedURL, _ meter: ExchangeMeter, _ state: LoopState,
-        report: @escaping @Sendable (ExchangeReport) -> Void
+        _ room: DiskRoom, report: @escaping @Sendable (ExchangeReport) -> Void
     ) {
         self.request = request
         self.url = url
         self.meter = meter
         self.state = state
+        self.room = room
         self.report = report
         sink = ContentSink(request.sink)
         recorded = sink.length
@@ -144,6 +154,7 @@ final class Exchange {
         receiving = Throttle(request.bandwidthLimit, at: state.now)
         sending = Throttle(request.bandwidthLimit, at: state.now)
         started = state.now
+        namesSince = state.now
         lastActivity = state.now
         lastSync = state.now
         meter.length.store(sink.length, ordering: .relaxed)
@@ -181,7 +192,8 @@ final class Exchange {
         if let total = request.totalTimeout, state.now >= started + total.milliseconds { return .totalTimeout }
         switch stage {
         case .preparing where !preparations.isDisjoint(with: .names):
-            return state.now >= started + request.connectTimeout.milliseconds ? .couldNotResolve : nil
+            guard state.now >= namesSince + request.connectTimeout.milliseconds else { return nil }
+            return waitsForTurn.isEmpty ? .couldNotResolve : .nameNotAsked
         case .running where isRequestSent && !isPaused:
             return state.now >= lastActivity + request.idleTimeout.milliseconds ? .idleTimeout : nil
         default: return nil
@@ -194,7 +206,7 @@ final class Exchange {
         if let total = request.totalTimeout { deadline = started.addingSaturated(total.milliseconds) }
         switch stage {
         case .preparing where !preparations.isDisjoint(with: .names):
-            deadline = min(deadline, started.addingSaturated(request.connectTimeout.milliseconds))
+            deadline = min(deadline, namesSince.addingSaturated(request.connectTimeout.milliseconds))
         case .running:
             deadline = min(deadline, receivesAgain ?? .max, sendsAgain ?? .max)
             if isRequestSent && !isPaused {

@@ -148,6 +148,7 @@ extension Exchange {
                 return false
             }
         }
+        let missing = length.map { $0 - sink.length } ?? 0
         if offset != sink.length {
             wantedPrefix = offset
             forgetRecord(beyond: offset)
@@ -157,6 +158,11 @@ extension Exchange {
         }
         if wantedPrefix != nil { callForAttention() }
         meter.length.store(offset, ordering: .relaxed)
+        // What is too much for the disk is left where it is, rather than fetched as far as it goes.
+        if request.method != "HEAD", length.map(sink.isLarge) ?? false, !room.fits(missing) {
+            fault = .disk(errno: ENOSPC)
+            return false
+        }
         return true
     }
 
@@ -198,6 +204,10 @@ extension Exchange {
             callForAttention()
             return .pause
         }
+        if sink.file != nil, !room.take(bytes.count) {
+            fault = .disk(errno: ENOSPC)
+            return .end
+        }
         let wasSynced = sink.unsynced == 0
         switch sink.write(bytes) {
         case .taken:
@@ -205,6 +215,11 @@ extension Exchange {
             if sink.unsynced > 0, wasSynced || wantsSync { callForAttention() }
             return .all
         case .needsFile:
+            // The bytes in memory go into the file first.
+            guard room.take(sink.bytesInMemory) else {
+                fault = .disk(errno: ENOSPC)
+                return .end
+            }
             wantedPrefix = 0
             return pauseForFile()
         case .full:

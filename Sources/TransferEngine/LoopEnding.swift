@@ -114,6 +114,7 @@ extension TransferLoop {
 
     /// Waits for the disk, syncs what is new, then tells.
     func conclude(_ exchange: Exchange, _ ending: Exchange.Ending) {
+        leaveTurns(of: exchange)
         exchange.stage = .concluding(ending)
         if exchange.isOpening { return exchange.meter.isAbandoned.store(true, ordering: .relaxed) }
         // What begins anew must not leave the old bytes behind, even where no new one came.
@@ -122,7 +123,7 @@ extension TransferLoop {
             return deliver(exchange, ending)
         }
         let (id, mailbox) = (exchange.id, mailbox)
-        let isTaken = surroundings.disk.post {
+        let isTaken = disk(of: exchange).post {
             do throws(DiskError) {
                 try file.sync()
                 mailbox.post(.closed(id, nil))

@@ -5,18 +5,21 @@ import Synchronization
 
 /// The partial files of a loop's exchanges, opened and synced on the disk threads.
 extension TransferLoop {
+    /// The disk threads, for work of an exchange's app.
+    func disk(of exchange: Exchange) -> DiskQueue { surroundings.disk.of(exchange.request.pool) }
+
     func openFile(_ exchange: Exchange, prefix: Int64) {
         guard case .content(let path, let offset, let digest, _, let algorithms) = exchange.request.sink else { return }
         let expected = prefix == offset ? digest : nil
         exchange.isOpening = true
         let (id, mailbox, meter) = (exchange.id, mailbox, exchange.meter)
-        let isTaken = surroundings.disk.post {
-            let result = Result { () throws(PartialFile.Failure) in
-                try PartialFile.open(
-                    path, prefix: prefix, sha256: expected, algorithms,
-                    while: { !meter.isAbandoned.load(ordering: .relaxed) })
-            }
+        let opening = PartialFileOpening(
+            path, prefix: prefix, sha256: expected, algorithms,
+            while: { !meter.isAbandoned.load(ordering: .relaxed) })
+        let isTaken = disk(of: exchange).postSteps(opening.length) {
+            guard let result = opening.step() else { return true }
             mailbox.post(.fileOpened(id, result))
+            return false
         }
         if !isTaken { mailbox.post(.fileOpened(id, .failure(.disk(DiskError("open", errno: ESHUTDOWN))))) }
     }
@@ -59,7 +62,7 @@ extension TransferLoop {
         let offset = exchange.sink.length
         exchange.sink.syncRequested = offset
         let (id, mailbox, sha256) = (exchange.id, mailbox, exchange.sink.sha256)
-        let isTaken = surroundings.disk.post {
+        let isTaken = disk(of: exchange).post {
             do throws(DiskError) {
                 try file.sync()
                 mailbox.post(.synced(id, offset: offset, sha256: sha256, nil))

@@ -33,14 +33,36 @@ extension TransferLoop {
 
     /// False where the exchange failed already.
     func lookUp(_ exchange: Exchange, _ name: Exchange.Name, _ host: String) -> Bool {
-        exchange.preparations.insert(name == .proxy ? .proxy : .target)
+        exchange.preparations.insert(name.preparation)
         if name == .target { exchange.metrics.domainLookupStart = surroundings.clock.wall() }
         let (id, mailbox) = (exchange.id, mailbox)
-        if let known = surroundings.resolver.lookUp(host, { mailbox.post(.resolved(id, name, $0)) }) {
-            return settle(exchange, name, known)
+        let answer = surroundings.resolver.lookUp(host, for: id, pool: exchange.request.pool) {
+            mailbox.post(.named(id, name, $0))
+        }
+        switch answer {
+        case .known(let resolution): return settle(exchange, name, resolution)
+        case .underWay: break
+        case .waits: exchange.waitsForTurn.insert(name.preparation)
         }
         noteDeadline(of: exchange)
         return true
+    }
+
+    /// A name that waited for its turn is looked up now: from here on the time counts.
+    func turnCame(_ exchange: Exchange, _ name: Exchange.Name) {
+        guard case .preparing = exchange.stage, exchange.waitsForTurn.remove(name.preparation) != nil else { return }
+        exchange.namesSince = state.now
+        if name == .target { exchange.metrics.domainLookupStart = surroundings.clock.wall() }
+        noteDeadline(of: exchange)
+    }
+
+    /// Gives up the turns of an exchange that ends before they came.
+    func leaveTurns(of exchange: Exchange) {
+        if exchange.waitsForTurn.contains(.target) { surroundings.resolver.leave(exchange.url.host, exchange.id) }
+        if exchange.waitsForTurn.contains(.proxy), let proxy = exchange.request.proxy {
+            surroundings.resolver.leave(proxy.host, exchange.id)
+        }
+        exchange.waitsForTurn = []
     }
 
     func resolved(_ exchange: Exchange, _ name: Exchange.Name, _ resolution: Resolution) {
@@ -50,7 +72,8 @@ extension TransferLoop {
 
     /// Judges all answers of the resolver: one that is forbidden refuses the attempt.
     func settle(_ exchange: Exchange, _ name: Exchange.Name, _ resolution: Resolution) -> Bool {
-        exchange.preparations.remove(name == .proxy ? .proxy : .target)
+        exchange.preparations.remove(name.preparation)
+        exchange.waitsForTurn.remove(name.preparation)
         if name == .target { exchange.metrics.domainLookupEnd = surroundings.clock.wall() }
         guard case .addresses(let addresses) = resolution else {
             let fault: TransferFault = resolution == .doesNotExist ? .nameDoesNotExist : .couldNotResolve
@@ -75,7 +98,7 @@ extension TransferLoop {
     func openBody(_ exchange: Exchange, _ path: String) {
         exchange.preparations.insert(.body)
         let (id, mailbox) = (exchange.id, mailbox)
-        let isTaken = surroundings.disk.post {
+        let isTaken = disk(of: exchange).post {
             let result = Result { () throws(DiskError) in try OpenFile.open(path, O_RDONLY) }
             mailbox.post(.bodyOpened(id, result))
         }

@@ -8,7 +8,7 @@ enum LoopCommand: Sendable {
     case stop(ExchangeID)
     case limit(ExchangeID, Int64?)
     case recorded(ExchangeID, Int64)
-    case resolved(ExchangeID, Exchange.Name, Resolution)
+    case named(ExchangeID, Exchange.Name, Resolver.News)
     case bodyOpened(ExchangeID, Result<OpenFile, DiskError>)
     case fileOpened(ExchangeID, Result<PartialFile, PartialFile.Failure>)
     case synced(ExchangeID, offset: Int64, sha256: [UInt8]?, DiskError?)

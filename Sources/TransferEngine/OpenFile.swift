@@ -1,4 +1,4 @@
-package import Base
+import Base
 import CLinux
 import Glibc
 
@@ -36,6 +36,8 @@ package final class OpenFile: Sendable {
     }
 
     package func size() throws(DiskError) -> Int64 { Int64(try status().st_size) }
+
+    package func inode() throws(DiskError) -> UInt64 { UInt64(try status().st_ino) }
 
     func status() throws(DiskError) -> stat {
         var status = stat()
@@ -75,22 +77,69 @@ package final class OpenFile: Sendable {
         }
     }
 
-    /// Feeds `length` bytes from the start to digests, or all with nil. Returns how many there were, or how far it came
-    /// when `isWanted` said no.
-    package func digest(
-        first length: Int64? = nil, into digests: [Digest], while isWanted: @Sendable () -> Bool = { true }
-    ) throws(DiskError) -> Int64 {
+    /// Feeds up to `count` bytes from `offset` on to digests. Returns how many there were; fewer at the end of the file.
+    func digest(from offset: Int64, count: Int64, into digests: [Digest]) throws(DiskError) -> Int64 {
         let size = 256 * 1024
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
         defer { buffer.deallocate() }
-        var offset: Int64 = 0
-        while isWanted(), offset < length ?? .max {
-            let wanted = min(Int64(size), (length ?? .max) - offset)
-            let count = try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(wanted)]), at: offset)
+        var done: Int64 = 0
+        while done < count {
+            let wanted = Int(min(Int64(size), count - done))
+            let count = try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: offset + done)
             guard count > 0 else { break }
             for digest in digests { digest.update(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
-            offset += Int64(count)
+            done += Int64(count)
         }
-        return offset
+        return done
+    }
+}
+
+/// Digests of a file's start that are computed step by step, each on whatever disk thread has the turn.
+final class RunningDigest: Sendable {
+    private struct State {
+        var digests: [Digest]
+        var length: Int64 = 0
+    }
+
+    let file: OpenFile
+    /// Where it ends, or the end of the file where that comes first.
+    private let end: Int64
+    /// Held for the whole of a step: one follows the other, so nobody waits for it.
+    private let state: Locked<State>
+
+    init(_ file: OpenFile, _ algorithms: [Digest.Algorithm], first end: Int64 = .max) {
+        self.file = file
+        self.end = end
+        state = Locked(State(digests: algorithms.map { Digest($0) }))
+    }
+
+    /// Reads the next bytes. False when there are no more.
+    @Sendable func step() throws(DiskError) -> Bool {
+        let (file, end) = (file, end)
+        return try state.withLock { state throws(DiskError) in
+            let wanted = min(Int64(DiskQueue.stepLength), end - state.length)
+            let count = try file.digest(from: state.length, count: wanted, into: state.digests)
+            state.length += count
+            return count == wanted && state.length < end
+        }
+    }
+
+    /// Bytes read so far.
+    var length: Int64 { state.withLock { $0.length } }
+
+    /// SHA-256 of the bytes read so far, where it is computed.
+    var sha256: [UInt8]? { state.withLock { $0.digests.first { $0.algorithm == .sha256 }?.soFar() } }
+
+    /// Digests that know the bytes that were read. Once.
+    func take() -> [Digest] {
+        state.withLock { state in
+            let taken = state.digests
+            state.digests = []
+            return taken
+        }
+    }
+
+    func finish() -> (length: Int64, digests: [Digest.Algorithm: [UInt8]]) {
+        (length, Dictionary(take().map { ($0.algorithm, $0.finish()) }) { first, _ in first })
     }
 }

@@ -12,74 +12,153 @@ package enum Resolution: Hashable, Sendable {
     case failed
 }
 
-/// Looks names up on threads of its own.
+/// Looks names up, each on a thread of its own, with the system's `getaddrinfo`.
 ///
 /// libcurl's threaded resolver blocks its loop for seconds when a look-up is abandoned, and would connect to answers
-/// that nobody judged. Concurrent look-ups of one name are one; answers are kept for 30 s.
+/// that nobody judged. Threads rather than c-ares: `getaddrinfo` answers as all else on the machine does
+/// (`nsswitch.conf` with its modules, `gai.conf`, a changed `resolv.conf`). They live only while there are names.
+///
+/// Concurrent look-ups of one name are one, whoever asks; answers are kept for 30 s. Who looks up next:
+/// ``LookUpTurns``.
 final class Resolver: Sendable {
-    typealias Answer = @Sendable (Resolution) -> Void
+    /// Where a name stands when it was asked for.
+    enum Answer: Hashable, Sendable {
+        case known(Resolution)
+        /// It is being looked up.
+        case underWay
+        /// Others come first.
+        case waits
+    }
+
+    /// What is told later to those whose name was not known.
+    enum News: Hashable, Sendable {
+        /// The name's turn has come.
+        case asked
+        case answered(Resolution)
+    }
+
+    private struct Waiter {
+        let exchange: ExchangeID
+        let pool: Int64
+        let tell: @Sendable (News) -> Void
+    }
 
     private struct Names {
         var known: [String: (resolution: Resolution, until: Int64)] = [:]
-        var waiting: [String: [Answer]] = [:]
+        var waiting: [String: [Waiter]] = [:]
+        var underWay: Set<String> = []
+        var turns: LookUpTurns
+        var isClosed = false
     }
 
     private static let keep: Int64 = 30_000
     private static let maximumKnown = 10_000
+    /// `getaddrinfo` and the modules it loads need far less.
+    private static let stackSize = 512 << 10
 
-    private let names = Locked(Names())
-    private let queue = WorkQueue()
+    private let names: Locked<Names>
     private let monotonic: @Sendable () -> Int64
     private let resolve: @Sendable (String) -> Resolution
 
-    init(
-        threads: Int, clock: Clock, resolve: @escaping @Sendable (String) -> Resolution
-    ) throws(EngineError) {
+    init(_ limits: LookUpLimits, clock: Clock, resolve: @escaping @Sendable (String) -> Resolution) {
+        names = Locked(Names(turns: LookUpTurns(limits)))
         monotonic = clock.monotonic
         self.resolve = resolve
-        for index in 0..<max(1, threads) {
-            let queue = queue
-            try EngineThread.start("resolver-\(index)") { queue.run() }
+    }
+
+    /// Lets the threads end with what they look up now.
+    func close() {
+        names.withLock { names in
+            names.isClosed = true
+            names.turns.removeAll()
         }
     }
 
-    deinit { queue.close() }
-
-    func close() { queue.close() }
-
-    /// The answer where it is known, else nil, and `answer` is called later on a resolver thread.
-    func lookUp(_ name: String, _ answer: @escaping Answer) -> Resolution? {
+    /// The answer where it is known, else `tell` is called later, on a resolver thread.
+    ///
+    /// - Parameter pool: For whom: pools take turns.
+    func lookUp(
+        _ name: String, for exchange: ExchangeID, pool: Int64, _ tell: @escaping @Sendable (News) -> Void
+    ) -> Answer {
         let now = monotonic()
-        let (known, isFirst): (Resolution?, Bool) = names.withLock { names in
+        let (answer, next) = names.withLock { names -> (Answer, Next?) in
             if let entry = names.known[name] {
-                if entry.until > now { return (entry.resolution, false) }
+                if entry.until > now { return (.known(entry.resolution), nil) }
                 names.known[name] = nil
             }
-            names.waiting[name, default: []].append(answer)
-            return (nil, names.waiting[name]?.count == 1)
+            guard !names.isClosed else { return (.known(.failed), nil) }
+            names.waiting[name, default: []].append(Waiter(exchange: exchange, pool: pool, tell: tell))
+            if names.underWay.contains(name) { return (.underWay, nil) }
+            names.turns.add(name, for: pool)
+            let next = Self.next(&names)
+            return (next?.turn.name == name ? .underWay : .waits, next)
         }
-        if isFirst {
-            let isTaken = queue.add { [weak self] in self?.work(on: name) }
-            if !isTaken { finish(name, .failed) }
+        if let next { start(next, except: exchange) }
+        return answer
+    }
+
+    /// An exchange waits no longer. A name that nobody else wants loses its place.
+    func leave(_ name: String, _ exchange: ExchangeID) {
+        names.withLock { names in
+            guard let index = names.waiting[name]?.firstIndex(where: { $0.exchange == exchange }),
+                let waiter = names.waiting[name]?.remove(at: index)
+            else { return }
+            let others = names.waiting[name] ?? []
+            if others.isEmpty { names.waiting[name] = nil }
+            if !others.contains(where: { $0.pool == waiter.pool }) { names.turns.remove(name, of: waiter.pool) }
         }
-        return known
     }
 
     /// Looks a name up anew the next time.
     func forget(_ name: String) { names.withLock { _ = $0.known.removeValue(forKey: name) } }
 
-    private func work(on name: String) { finish(name, resolve(name)) }
+    /// A name whose turn has come, and those who wait for it.
+    private struct Next {
+        let turn: LookUpTurns.Turn
+        let waiters: [Waiter]
+    }
 
-    private func finish(_ name: String, _ resolution: Resolution) {
+    private static func next(_ names: inout Names) -> Next? {
+        guard let turn = names.turns.next() else { return nil }
+        names.underWay.insert(turn.name)
+        return Next(turn: turn, waiters: names.waiting[turn.name] ?? [])
+    }
+
+    /// - Parameter exchange: Is told by what the call returns.
+    private func start(_ next: Next, except exchange: ExchangeID) {
+        for waiter in next.waiters where waiter.exchange != exchange { waiter.tell(.asked) }
+        do throws(EngineError) {
+            try EngineThread.start("resolver", stackSize: Self.stackSize) { self.work(next.turn) }
+        } catch {
+            var turn: LookUpTurns.Turn? = next.turn
+            while let failed = turn { turn = finish(failed, .failed) }
+        }
+    }
+
+    /// The life of one thread: it ends when there is no name left that may be looked up.
+    private func work(_ first: LookUpTurns.Turn) {
+        var turn: LookUpTurns.Turn? = first
+        while let current = turn { turn = finish(current, resolve(current.name)) }
+    }
+
+    /// Tells an answer to all who wait for it.
+    ///
+    /// - Returns: Whose turn is next.
+    private func finish(_ turn: LookUpTurns.Turn, _ resolution: Resolution) -> LookUpTurns.Turn? {
         let until = monotonic() + Self.keep
-        let answers = names.withLock { names in
+        let (waiters, next) = names.withLock { names -> ([Waiter], Next?) in
             if case .addresses = resolution {
                 if names.known.count >= Self.maximumKnown { names.known.removeAll() }
-                names.known[name] = (resolution, until)
+                names.known[turn.name] = (resolution, until)
             }
-            return names.waiting.removeValue(forKey: name) ?? []
+            names.underWay.remove(turn.name)
+            names.turns.end(turn)
+            let waiters = names.waiting.removeValue(forKey: turn.name) ?? []
+            return (waiters, Self.next(&names))
         }
-        for answer in answers { answer(resolution) }
+        for waiter in waiters { waiter.tell(.answered(resolution)) }
+        for waiter in next?.waiters ?? [] { waiter.tell(.asked) }
+        return next?.turn
     }
 
     /// Asks the system. The corresponding C function is `getaddrinfo`; its own time limits apply (resolv.conf).

@@ -9,6 +9,8 @@ import Synchronization
 package final class TransferEngine: Sendable {
     /// Files, on the engine's disk threads.
     package let disk: DiskQueue
+    /// What files of content may still take.
+    package let room: DiskRoom
     private let mailboxes: [Mailbox]
     private let directory: ExchangeDirectory
     private let resolver: Resolver
@@ -18,24 +20,29 @@ package final class TransferEngine: Sendable {
 
     /// - Parameters:
     ///   - threads: Loops, each with its own connections.
+    ///   - lookUps: How many names are looked up at a time.
+    ///   - room: What files of content may take; without end unless it is measured.
     ///   - resolve: How names become addresses; the system's way unless a test has another.
     ///   - report: Called on the engine's threads, for one exchange in order. Must not wait.
     package init(
-        threads: Int, diskThreads: Int = 4, resolverThreads: Int = 8, log: Log, clock: Clock = .system,
+        threads: Int, diskThreads: Int = 4, lookUps: LookUpLimits = LookUpLimits(), log: Log,
+        clock: Clock = .system, room: DiskRoom = DiskRoom(floor: 0),
         resolve: @escaping @Sendable (String) -> Resolution = TransferEngine.systemResolve,
         report: @escaping @Sendable (ExchangeReport) -> Void
     ) throws {
         guard Curl.isReady else { throw EngineError(operation: "curl_global_init", errno: 0) }
         let count = max(1, threads)
         self.clock = clock
+        self.room = room
         self.report = report
         disk = try DiskQueue(threads: diskThreads)
-        resolver = try Resolver(threads: resolverThreads, clock: clock, resolve: resolve)
+        resolver = Resolver(lookUps, clock: clock, resolve: resolve)
         directory = ExchangeDirectory(loops: count)
         mailboxes = try (0..<count).map { _ in try Mailbox() }
         living = Living(count)
         let surroundings = LoopSurroundings(
-            disk: disk, resolver: resolver, calm: CalmOrigins(), directory: directory, log: log, clock: clock,
+            disk: disk, room: room, resolver: resolver, calm: CalmOrigins(), directory: directory, log: log,
+            clock: clock,
             report: report)
         for (index, mailbox) in mailboxes.enumerated() {
             let living = living

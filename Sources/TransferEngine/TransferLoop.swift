@@ -4,6 +4,7 @@ import Core
 /// What the loops of one engine share.
 struct LoopSurroundings: Sendable {
     let disk: DiskQueue
+    let room: DiskRoom
     let resolver: Resolver
     let calm: CalmOrigins
     let directory: ExchangeDirectory
@@ -133,7 +134,9 @@ final class TransferLoop {
                 exchange.setLimit(limit)
                 goOn(exchange)
             }
-        case .resolved(let id, let name, let resolution):
+        case .named(let id, let name, .asked):
+            if let exchange = exchanges[id] { turnCame(exchange, name) }
+        case .named(let id, let name, .answered(let resolution)):
             if let exchange = exchanges[id] { resolved(exchange, name, resolution) }
         case .bodyOpened(let id, let result):
             if let exchange = exchanges[id] { bodyOpened(exchange, result) }
@@ -160,7 +163,7 @@ final class TransferLoop {
         case .failure:
             url = ParsedURL(url: request.url, scheme: "", host: "", address: nil, port: 0, path: "", query: nil)
         }
-        let exchange = Exchange(request, url, meter, state, report: surroundings.report)
+        let exchange = Exchange(request, url, meter, state, surroundings.room, report: surroundings.report)
         exchange.metrics.fetchStart = wall
         exchanges[request.id] = exchange
         guard case .success = parsed, Exchange.isSendable(request) else { return fail(exchange, .badRequest) }

@@ -105,7 +105,7 @@ public struct Client: Sendable {
     /// While it waits, the app counts as attached and is not launched.
     public func eventPage(
         of session: String, after seq: Int64? = nil, waiting: Int = 0, limit: Int = 100
-    ) async throws -> EventPage {
+    ) async throws -> EventPage<Event> {
         var query = ["limit": String(limit)]
         query["after"] = seq.map { String($0) }
         if waiting > 0 { query["wait"] = String(waiting) }
@@ -137,10 +137,11 @@ public struct Client: Sendable {
             body: LaunchCompletion(through: seq, epoch: epoch).jsonBytes)
     }
 
-    /// Up to a hundred launches of the app.
-    public func launches() async throws -> [Launch] {
-        let page: Page<Launch> = try await send("GET", ["v1", "launches"])
-        return page.items
+    /// A part of the app's launches, from a cursor on.
+    public func launches(cursor: String? = nil, limit: Int = 100) async throws -> Page<Launch> {
+        var query = ["limit": String(limit)]
+        query["cursor"] = cursor
+        return try await send("GET", ["v1", "launches"], query: query)
     }
 
     /// Says where and how the app is launched.
@@ -153,6 +154,17 @@ public struct Client: Sendable {
     /// Stores a body that tasks can send.
     public func storeBody(_ bytes: [UInt8], mediaType: String = "application/octet-stream") async throws -> StoredBody {
         try await send("POST", ["v1", "bodies"], body: bytes, mediaType: mediaType)
+    }
+
+    /// A part of the stored bodies, from a cursor on: all, or those that are complete or not, needed by a task or not.
+    public func bodies(
+        complete: Bool? = nil, inUse: Bool? = nil, cursor: String? = nil, limit: Int = 100
+    ) async throws -> Page<ListedBody> {
+        var query = ["limit": String(limit)]
+        query["state"] = complete.map { $0 ? "complete" : "partial" }
+        query["inUse"] = inUse.map { String($0) }
+        query["cursor"] = cursor
+        return try await send("GET", ["v1", "bodies"], query: query)
     }
 
     /// The bytes of a finished download.

@@ -24,8 +24,7 @@ public struct EventStream: AsyncSequence, Sendable {
         private var parser = ServerSentEvents()
         /// What is read and not handed out, the next one last.
         private var read: [Event] = []
-        /// Connections in a row that brought nothing.
-        private var failures = 0
+        private var patience = Patience()
 
         init(client: Client, session: String, after: Int64?) {
             self.client = client
@@ -57,16 +56,10 @@ public struct EventStream: AsyncSequence, Sendable {
                 // The service ends its streams when it stops.
                 guard case .bytes(let bytes)? = try await answer?.next() else { throw ClientError.streamEnded }
                 for data in parser.add(bytes) { read.insert(try Client.event(data), at: 0) }
-                if !read.isEmpty { failures = 0 }
-            } catch let problem as Problem where problem.status != 429 && problem.status != 503 {
-                throw problem
-            } catch let error as ClientError where error != .streamEnded {
-                throw error
+                if !read.isEmpty { patience.succeeded() }
             } catch {
                 answer = nil
-                try Task.checkCancellation()
-                failures += 1
-                try await Task.sleep(for: .milliseconds(Swift.min(250 << Swift.min(failures, 6), 15_000)))
+                try await patience.wait(after: error)
             }
         }
 

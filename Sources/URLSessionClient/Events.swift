@@ -1,6 +1,6 @@
 public import Wire
 
-/// A session's events in order, read by long polls, without an end.
+/// A session's events in order, read by long polls, without an end. While the service is away they are waited for.
 public struct Events: AsyncSequence, Sendable {
     let client: Client
     let session: String
@@ -13,6 +13,7 @@ public struct Events: AsyncSequence, Sendable {
         let client: Client
         let session: String
         private var last: Int64?
+        private var patience = Patience()
         /// What is read and not handed out, the next one last.
         private var read: [Event] = []
 
@@ -23,11 +24,16 @@ public struct Events: AsyncSequence, Sendable {
 
         /// The next event, once there is one.
         ///
-        /// - Throws: `CancellationError` when the task is cancelled, else what ``Client`` throws.
+        /// - Throws: `CancellationError` when the task is cancelled; ``Wire/Problem`` when the service refuses for good.
         public mutating func next() async throws -> Event? {
             while read.isEmpty {
                 try Task.checkCancellation()
-                read = try await client.eventPage(of: session, after: last, waiting: 30).items.reversed()
+                do {
+                    read = try await client.eventPage(of: session, after: last, waiting: 30).items.reversed()
+                    patience.succeeded()
+                } catch {
+                    try await patience.wait(after: error)
+                }
             }
             let event = read.removeLast()
             last = event.seq

@@ -69,7 +69,7 @@ enum CommandLineTool {
                 return false
             }
             show(try await client.command(command, task: number, in: words[1]))
-        case ("events", 1): for event in try await client.eventPage(of: words[1], limit: 1000).items { show(event) }
+        case ("events", 1): try await listEvents(words[1], client)
         case ("events", 2) where words[2] == "--follow": try await follow(words[1], client)
         case ("ack", 2):
             guard let seq = Int64(words[2]) else { return false }
@@ -79,7 +79,7 @@ enum CommandLineTool {
         case ("answer", 2...3):
             guard let answer = answer(Array(words.dropFirst())) else { return false }
             say(text(try await client.answer(answer, to: words[1])))
-        case ("launches", 0): for launch in try await client.launches() { say(text(launch)) }
+        case ("launches", 0): try await listLaunches(client)
         case ("complete", 1): say(text(try await client.completeLaunch(words[1])))
         case ("complete", 2):
             say(text(try await client.completeFetch(words[1], result: .init(rawValue: words[2]))))
@@ -100,8 +100,19 @@ enum CommandLineTool {
             task = try await client.task(task.taskIdentifier, in: session, waiting: 30)
         }
         show(task)
-        guard task.content != nil else { return }
+        guard task.outcome == .succeeded, task.content != nil else { throw NotDownloaded(task: task) }
         try Data(try await client.content(ofTask: task.taskIdentifier, in: session)).write(to: URL(filePath: file))
+    }
+
+    /// There is no file to save.
+    private struct NotDownloaded: Error, CustomStringConvertible {
+        let task: SessionTask
+
+        var description: String {
+            let status = task.response.map { "status \($0.statusCode)" }
+            let reason = task.error?.localizedDescription ?? status ?? "no content"
+            return "\(task.originalRequest.url): \(task.outcome.map { "\($0)" } ?? "unfinished"), \(reason)"
+        }
     }
 
     private static func upload(_ session: String, file: String, to url: String, _ client: Client) async throws {
@@ -118,11 +129,42 @@ enum CommandLineTool {
         } while cursor != nil
     }
 
+    private static func listEvents(_ session: String, _ client: Client) async throws {
+        var (last, isAtEnd): (Int64?, Bool) = (nil, false)
+        while !isAtEnd {
+            let page = try await client.eventPage(of: session, after: last, limit: 1000)
+            for event in page.items { show(event) }
+            last = page.items.last?.seq ?? page.lastSeq
+            isAtEnd = last ?? 0 >= page.lastSeq
+        }
+    }
+
     private static func follow(_ session: String, _ client: Client) async throws {
         for try await event in client.events(of: session) {
             show(event)
-            if let seq = event.seq { try await client.acknowledge(through: seq, in: session) }
+            if let seq = event.seq { try await acknowledge(through: seq, in: session, client) }
         }
+    }
+
+    /// Acknowledges once the service is there.
+    private static func acknowledge(through seq: Int64, in session: String, _ client: Client) async throws {
+        var patience = Patience()
+        while true {
+            do {
+                return try await client.acknowledge(through: seq, in: session)
+            } catch {
+                try await patience.wait(after: error)
+            }
+        }
+    }
+
+    private static func listLaunches(_ client: Client) async throws {
+        var cursor: String?
+        repeat {
+            let page = try await client.launches(cursor: cursor, limit: 1000)
+            for launch in page.items { say(text(launch)) }
+            cursor = page.nextCursor
+        } while cursor != nil
     }
 
     private static func listQuestions(_ client: Client) async throws {

@@ -23,7 +23,7 @@ enum Command {
         case "serve": return await serve(Array(arguments.dropFirst()))
         case "check-config": return checkConfiguration(Array(arguments.dropFirst()))
         case "backup": return backup(Array(arguments.dropFirst()))
-        case "healthcheck": return HealthCheck.run(Array(arguments.dropFirst()))
+        case "healthcheck": return HealthCheck.run(Array(arguments.dropFirst()), environment: environment())
         case "--version", "version":
             say("urlsessiond \(version)")
             return Exit.done
@@ -128,7 +128,7 @@ enum Command {
             urlsessiond serve [FLAGS]             serve until SIGTERM
             urlsessiond check-config [FLAGS]      print the effective settings
             urlsessiond backup FILE [FLAGS]       copy the database, also while the service runs
-            urlsessiond healthcheck [URL]         exit 0 when the service answers /healthz
+            urlsessiond healthcheck [URL] [FLAGS] exit 0 when the service answers /healthz
             urlsessiond --version
 
             Each flag is also an environment variable (--data-dir: URLSESSIOND_DATA_DIR) and a member of the

@@ -15,6 +15,7 @@ struct Configuration {
     var dataFolder: String
     var adminKeyFile: String
     var masterKeyFile: String
+    var acceptsNewMasterKey: Bool
     var isDevelopment: Bool
     var publicURL: String?
     var transferThreads: Int
@@ -25,6 +26,7 @@ struct Configuration {
     var filesRoots: [String: String]
     var contentRetention: Duration
     var unacknowledgedRetention: Duration
+    var webhookTimeout: Duration
     var freeDiskFloor: Int64
     var rateLimit: Int?
     var metricsListen: Address?
@@ -40,17 +42,20 @@ struct Configuration {
         var lines: [String]
     }
 
+    static let standardListen = Address(host: "127.0.0.1", port: 8080)
+
     /// Ranges that `--dev` adds: a developer's origins and receivers live there.
     private static let developmentEgress = ["127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"]
 
     init(arguments: [String], environment: [String: String]) throws(Faults) {
         var values = SettingValues(arguments: arguments, environment: environment)
         isDevelopment = values.flag("dev")
-        listen = Self.address("listen", &values) ?? Address(host: "127.0.0.1", port: 8080)
+        listen = Self.address("listen", &values) ?? Self.standardListen
         let folder = LocalFile.absolute(values.text("data-dir") ?? "urlsessiond-data")
         dataFolder = folder
         adminKeyFile = values.text("admin-key-file") ?? "\(folder)/admin.key"
         masterKeyFile = values.text("master-key-file") ?? "\(folder)/master.key"
+        acceptsNewMasterKey = values.flag("new-master-key")
         publicURL = values.text("public-url")
         transferThreads = values.number("transfer-threads", or: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         maximumTransfers = values.number("max-transfers", or: 256)
@@ -58,6 +63,7 @@ struct Configuration {
         allowsHTTPWebhooks = values.flag("allow-http-webhooks") || isDevelopment
         contentRetention = values.duration("content-retention", or: .seconds(24 * 3600))
         unacknowledgedRetention = values.duration("unacknowledged-retention", or: .seconds(30 * 24 * 3600))
+        webhookTimeout = values.duration("webhook-timeout", or: .seconds(15))
         freeDiskFloor = values.bytes("free-disk-floor", or: 1 << 30)
         rateLimit = values.text("rate-limit") == nil ? nil : values.number("rate-limit", or: 1)
         metricsListen = Self.address("metrics-listen", &values)
@@ -75,7 +81,7 @@ struct Configuration {
         guard values.faults.isEmpty else { throw Faults(lines: values.faults) }
     }
 
-    private static func address(_ name: String, _ values: inout SettingValues) -> Address? {
+    static func address(_ name: String, _ values: inout SettingValues) -> Address? {
         guard let text = values.text(name) else { return nil }
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
             values.fault(name, "is ADDR:PORT, such as 127.0.0.1:8080 or [::1]:8080")
@@ -129,6 +135,9 @@ struct Configuration {
         if let url = values.text("public-url"), !(url.hasPrefix("http://") || url.hasPrefix("https://")) {
             values.fault("public-url", "is an http or https URL")
         }
+        if values.duration("webhook-timeout", or: .seconds(15)) < .milliseconds(1) {
+            values.fault("webhook-timeout", "is longer than nothing: no receiver answers in no time")
+        }
         if (values.text("tls-certificate") == nil) != (values.text("tls-key") == nil) {
             values.fault("tls-certificate", "goes together with tls-key")
         }
@@ -139,7 +148,8 @@ struct Configuration {
         func text(_ duration: Duration) -> String { "\(duration.milliseconds / 1000)s" }
         return [
             ("listen", listen.text), ("data-dir", dataFolder), ("admin-key-file", adminKeyFile),
-            ("master-key-file", masterKeyFile), ("dev", String(isDevelopment)),
+            ("master-key-file", masterKeyFile), ("new-master-key", String(acceptsNewMasterKey)),
+            ("dev", String(isDevelopment)),
             ("public-url", publicURL ?? "\(tlsCertificate == nil ? "http" : "https")://\(listen.text)"),
             ("transfer-threads", String(transferThreads)), ("max-transfers", String(maximumTransfers)),
             ("max-transfers-per-host", String(maximumTransfersPerHost)),
@@ -150,7 +160,8 @@ struct Configuration {
                 filesRoots.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: ",")
             ),
             ("content-retention", text(contentRetention)), ("unacknowledged-retention", text(unacknowledgedRetention)),
-            ("free-disk-floor", String(freeDiskFloor)), ("rate-limit", rateLimit.map(String.init) ?? "none"),
+            ("webhook-timeout", text(webhookTimeout)), ("free-disk-floor", String(freeDiskFloor)),
+            ("rate-limit", rateLimit.map(String.init) ?? "none"),
             ("metrics-listen", metricsListen?.text ?? "none"), ("cors-origin", corsOrigins.joined(separator: ",")),
             ("tls-certificate", tlsCertificate ?? "none"), ("tls-key", tlsKey == nil ? "none" : "(redacted)"),
             ("shutdown-timeout", text(shutdownTimeout)), ("log-format", logFormat.rawValue),

@@ -16,16 +16,23 @@ struct Serve {
 
     private let configuration: Configuration
     private let log: Log
+    private let logWriter: LogWriter
     private let clock = Clock.system
 
     init(_ configuration: Configuration) {
         self.configuration = configuration
-        log = Log(level: configuration.logLevel, format: configuration.logFormat)
+        let lines = Log(format: configuration.logFormat, sink: { _ in })
+        let logWriter = LogWriter { dropped in
+            lines.line(.warning, "lines of this log were dropped, it was not read fast enough", [("lines", dropped)])
+        }
+        self.logWriter = logWriter
+        log = Log(level: configuration.logLevel, format: configuration.logFormat) { logWriter.write($0) }
     }
 
     static func databasePath(_ configuration: Configuration) -> String { "\(configuration.dataFolder)/urlsessiond.db" }
 
     func run() async throws -> Int32 {
+        defer { logWriter.flush(within: Self.lastWords) }
         Self.prepareProcess()
         guard LocalFile.makeFolder(configuration.dataFolder) else {
             throw Failure(
@@ -39,6 +46,11 @@ struct Serve {
                 status: Command.Exit.inUse)
         }
         defer { withExtendedLifetime(lock) {} }
+        guard Signals.markFaults(at: ServiceSettings.crashMark(in: LocalFile.absolute(configuration.dataFolder))) else {
+            throw Failure(
+                text: "\(configuration.dataFolder): \(String(cString: strerror(errno)))",
+                status: Command.Exit.cannotCreate)
+        }
         let keys: StartupKeys
         do {
             keys = try StartupKeys(configuration)
@@ -50,7 +62,13 @@ struct Serve {
         let egress = egress(ports: [listener.port] + (metricsListener.map { [$0.port] } ?? []))
         let metrics = Metrics()
         let service = try makeService(Sealer(masterKey: keys.masterKey), egress, metrics)
-        try await service.prepare()
+        do {
+            try await service.prepare(acceptsNewMasterKey: configuration.acceptsNewMasterKey)
+        } catch is WrongMasterKey {
+            throw Failure(
+                text: "\(configuration.masterKeyFile) is another key, and \(StartupKeys.remedy(configuration))",
+                status: Command.Exit.cannotCreate)
+        }
         let url = publicURL(port: listener.port)
         let launches = try makeLaunches(service, egress, metrics, publicURL: url)
         let development = configuration.isDevelopment ? try await Development.app(of: service) : nil
@@ -91,13 +109,12 @@ struct Serve {
         settings.contentRetention = configuration.contentRetention
         settings.unacknowledgedRetention = configuration.unacknowledgedRetention
         settings.freeDiskFloor = configuration.freeDiskFloor
-        let log = log
         return try Service(
             settings: settings, databasePath: Self.databasePath(configuration), sealer: sealer,
             transferThreads: configuration.transferThreads, clock: clock, log: log, metrics: metrics
         ) { error in
             log.error("the database cannot go on; start-up will decide what was stored", ("error", "\(error)"))
-            exit(Command.Exit.software)
+            exitAtOnce()
         }
     }
 
@@ -108,7 +125,7 @@ struct Serve {
             store: service.outbox,
             settings: LaunchSettings(
                 publicURL: publicURL, version: Command.version, egress: egress,
-                allowsHTTP: configuration.allowsHTTPWebhooks),
+                allowsHTTP: configuration.allowsHTTPWebhooks, timeout: configuration.webhookTimeout),
             bell: service.outlet.launches, clock: clock, log: log, metrics: metrics,
             carryOut: { service.outlet.handle($0) })
     }
@@ -192,7 +209,7 @@ struct Serve {
             return
         } catch {
             log.error("a loop failed", ("loop", name), ("error", "\(error)"))
-            exit(Command.Exit.software)
+            exitAtOnce()
         }
     }
 
@@ -205,6 +222,15 @@ struct Serve {
         await service.drain(within: limit / 2)
         await server.stop(within: limit / 4)
         await metricsServer?.stop(within: .milliseconds(200))
+    }
+
+    /// How long the end of the process waits for who reads the log.
+    private static let lastWords = Duration.milliseconds(500)
+
+    /// Ends the process at once: what was stored stays, and the next start repairs the rest.
+    private func exitAtOnce() -> Never {
+        logWriter.flush(within: Self.lastWords)
+        exit(Command.Exit.software)
     }
 
     /// Process-wide settings: nothing readable by others, no core with secrets, one locale, many descriptors.

@@ -32,6 +32,9 @@ struct Setting: Sendable {
         Setting(name: "data-dir", kind: .text, argument: "DIR", help: "database, contents, keys (./urlsessiond-data)"),
         Setting(name: "admin-key-file", kind: .text, argument: "FILE", help: "the operator's key (DATA_DIR/admin.key)"),
         Setting(name: "master-key-file", kind: .text, argument: "FILE", help: "seals secrets (DATA_DIR/master.key)"),
+        Setting(
+            name: "new-master-key", kind: .flag, argument: "",
+            help: "start without the key of an existing database; its secrets are lost"),
         Setting(name: "dev", kind: .flag, argument: "", help: "a developer's own machine: fixed keys, loopback only"),
         Setting(name: "public-url", kind: .text, argument: "URL", help: "base of the URLs put into webhooks"),
         Setting(
@@ -51,6 +54,7 @@ struct Setting: Sendable {
         Setting(name: "content-retention", kind: .duration, argument: "TIME", help: "after acknowledgement (24h)"),
         Setting(
             name: "unacknowledged-retention", kind: .duration, argument: "TIME", help: "without acknowledgement (30d)"),
+        Setting(name: "webhook-timeout", kind: .duration, argument: "TIME", help: "for a receiver's answer (15s)"),
         Setting(name: "free-disk-floor", kind: .bytes, argument: "BYTES", help: "free bytes that stay free (1G)"),
         Setting(
             name: "rate-limit", kind: .number(1...1_000_000), argument: "N", help: "requests a second for each key"),

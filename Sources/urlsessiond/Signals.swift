@@ -1,8 +1,9 @@
 import Base
+import CLinux
 import Dispatch
 import Glibc
 
-/// `SIGTERM` and `SIGINT`, which end the service in order; what would end it by mistake is ignored.
+/// `SIGTERM` and `SIGINT`, which end the service in order; what would end it by mistake is ignored, and faults are marked.
 ///
 /// Before the service listens they end the process at once, which is safe: start-up repairs whatever was under way.
 enum Signals {
@@ -12,6 +13,9 @@ enum Signals {
         signal(SIGXFSZ, SIG_IGN)
         signal(SIGHUP, SIG_IGN)
     }
+
+    /// Has faults of the process leave a file before they kill. False with `errno` set where they cannot.
+    static func markFaults(at path: String) -> Bool { clinux_mark_faults(path) == 0 }
 
     /// Returns when the process is asked to end.
     ///

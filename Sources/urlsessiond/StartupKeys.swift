@@ -12,6 +12,7 @@ struct StartupKeys {
     var masterKey: [UInt8]
 
     init(_ configuration: Configuration) throws(Unusable) {
+        try Self.refuseNewMasterKey(configuration)
         masterKey = try Self.masterKey(configuration.masterKeyFile)
         adminKey =
             configuration.isDevelopment ? "dev-admin" : try Self.adminKey(configuration.adminKeyFile)
@@ -23,6 +24,23 @@ struct StartupKeys {
             throw Unusable(text: "\(path): an admin key has at least 24 characters")
         }
         return text
+    }
+
+    /// A database without the key of its secrets: to make another key in silence would lose them unnoticed.
+    private static func refuseNewMasterKey(_ configuration: Configuration) throws(Unusable) {
+        let path = configuration.masterKeyFile
+        guard !configuration.acceptsNewMasterKey, access(path, F_OK) != 0, errno == ENOENT,
+            access(Serve.databasePath(configuration), F_OK) == 0
+        else { return }
+        throw Unusable(text: "\(path) is missing, and \(Self.remedy(configuration))")
+    }
+
+    /// What to do when the database's secrets do not open.
+    static func remedy(_ configuration: Configuration) -> String {
+        """
+        \(Serve.databasePath(configuration)) has secrets that only its own master key opens: restore that key, or start \
+        once with --new-master-key, which loses the secrets (docs/operating.md)
+        """
     }
 
     private static func masterKey(_ path: String) throws(Unusable) -> [UInt8] {

@@ -50,6 +50,44 @@ import Wire
         }
     }
 
+    @Test func `Bodies are listed with what they use, by filters and in pages`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            var bodies: [String] = []
+            for number in 1...5 {
+                let fields = number == 5 ? [("Upload-Complete", "?0")] : []
+                let answer = try await api.dev.send(
+                    "POST", "/v1/bodies", headers: fields, body: [UInt8](repeating: 1, count: number))
+                bodies.append(try #require(answer.json["id"].string))
+            }
+            let task: TestSupport.JSON = [
+                "kind": "upload", "request": ["url": "https://example.com/a"], "state": "suspended",
+                "body": ["id": .string(bodies[1])],
+            ]
+            #expect(try await api.dev.post("/v1/sessions/s/tasks", task).status == 201)
+            func list(_ query: String) async throws -> [String?] {
+                let answer = try await api.dev.get("/v1/bodies\(query)")
+                return answer.json["items"].array?.map { $0["id"].string } ?? [answer.code]
+            }
+            #expect(try await list("") == bodies)
+            #expect(try await list("?state=complete") == Array(bodies.prefix(4)))
+            #expect(try await list("?state=partial") == [bodies[4]])
+            #expect(try await list("?inUse=true") == [bodies[1]])
+            #expect(try await list("?inUse=false&state=complete") == [bodies[0], bodies[2], bodies[3]])
+            #expect(try await list("?state=broken") == ["invalid-value"])
+            let page = try await api.dev.get("/v1/bodies?limit=2")
+            let next = try #require(page.json["nextCursor"].string)
+            #expect(try await list("?limit=2&cursor=\(next)") == Array(bodies[2...3]))
+            let all = try await api.dev.get("/v1/bodies").json["items"].array ?? []
+            #expect(all.map { $0["countOfBytesStored"].int } == [1, 2, 3, 4, 5])
+            #expect(all.map { $0["uses"].int } == [0, 1, 0, 0, 0])
+            #expect(all.map { $0["complete"].bool } == [true, true, true, true, false])
+            // Another app's bodies are nobody's business.
+            let other = try await api.admin.post("/v1/apps", ["identifier": "other"])
+            #expect(try await api.client(other).get("/v1/bodies").json["items"].array?.isEmpty == true)
+        }
+    }
+
     @Test func `A request without framing needs a length`() async throws {
         try await RouteFixture.run { fixture in
             let answer = try await fixture.call("POST", "/v1/bodies")

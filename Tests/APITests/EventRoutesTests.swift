@@ -56,9 +56,34 @@ import Testing
                 try await api.dev.get("/v1/sessions/s").json["attachment"].isNull
             }
             let start = ContinuousClock.now
-            let timed = try await api.dev.get("/v1/sessions/s/events?after=100&wait=0.2")
+            let timed = try await api.dev.get("/v1/sessions/s/events?after=2&wait=0.2")
             #expect(timed.status == 200)
             #expect(ContinuousClock.now - start >= .milliseconds(190))
+        }
+    }
+
+    @Test func `A place beyond the last event is of an earlier incarnation, and told so at once`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            try await completeTask(api)
+            _ = try await api.dev.post("/v1/sessions/s/invalidate-and-cancel")
+            try await eventually("it is invalid") {
+                try await api.dev.get("/v1/sessions/s").json["state"].string == "invalid"
+            }
+            // Metrics, completion, and the end of the session.
+            #expect(try await api.dev.get("/v1/sessions/s/events?after=3").status == 200)
+            #expect(try await api.session().status == 201)
+            let stream = [("Accept", "text/event-stream")]
+            for (query, headers) in [
+                ("?after=3", []), ("?after=3&wait=60", []), ("?after=3", stream),
+                ("", stream + [("Last-Event-ID", "3")]),
+            ] {
+                let answer = try await api.dev.send(
+                    "GET", "/v1/sessions/s/events\(query)", headers: headers, within: .seconds(30))
+                #expect(answer.status == 409 && answer.code == "cursor-invalid", "\(query) \(headers)")
+                #expect(answer.json["incarnation"].int == 2 && answer.json["lastSeq"].int == 0)
+            }
+            #expect(try await api.dev.get("/v1/sessions/s/events?after=0&wait=0.1").status == 200)
         }
     }
 

@@ -77,6 +77,7 @@ import Wire
         #expect(phase(.awaitingAnswer) == .awaitingAnswer)
         #expect(phase(.retryWait) == .retryWait)
         #expect(phase(.waitingForConnectivity) == .waitingForConnectivity)
+        #expect(phase(.waitingForDisk) == .queued)
         #expect(phase(.queued) == .queued)
         var waiting = LiveState()
         waiting.waiting = [Core.WaitingReason(kind: .capacity, detail: "full")]

@@ -208,6 +208,43 @@ import Testing
         }
     }
 
+    @Test func `All that can be retried is, once, and the rest is listed`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            var bodies: [String] = []
+            for number in 1...5 {
+                let body = try await api.dev.send("POST", "/v1/bodies", body: bytes("body \(number)"))
+                bodies.append(try #require(body.json["id"].string))
+                let task: JSON = [
+                    "kind": "upload", "request": ["url": "https://example.com/a"], "state": "suspended",
+                    "body": ["id": .string(bodies[number - 1])],
+                ]
+                #expect(try await api.dev.post("/v1/sessions/s/tasks", task).status == 201)
+            }
+            _ = try await api.dev.post("/v1/sessions/s/tasks/cancel")
+            for gone in [1, 3] { #expect(try await api.dev.delete("/v1/bodies/\(bodies[gone])").status == 204) }
+            let first = try await api.dev.post("/v1/sessions/s/tasks/retry")
+            #expect(first.status == 200)
+            #expect(first.json["matched"].int == 5 && first.json["changed"].int == 3)
+            #expect(first.json["errors"].array?.map { $0["taskIdentifier"].int } == [2, 4])
+            #expect(first.json["errors"][0]["problem"]["code"].string == "invalid-value")
+            let new = try await api.dev.get("/v1/sessions/s/tasks?state=running").json["items"].array ?? []
+            #expect(new.map { $0["retryOf"].int } == [1, 3, 5])
+
+            let second = try await api.dev.post("/v1/sessions/s/tasks/retry")
+            #expect(second.json["changed"].int == 0)
+            #expect(second.json["errors"].array?.count == 2)
+            #expect(try await api.dev.get("/v1/sessions/s/tasks").json["items"].array?.count == 8)
+
+            // A retry that ended has a retry of its own; a single retry may be repeated.
+            _ = try await api.dev.post("/v1/sessions/s/tasks/7/cancel")
+            let third = try await api.dev.post("/v1/sessions/s/tasks/retry")
+            #expect(third.json["changed"].int == 1)
+            #expect(try await api.dev.get("/v1/sessions/s/tasks/9").json["retryOf"].int == 7)
+            #expect(try await api.dev.post("/v1/sessions/s/tasks/1/retry").status == 201)
+        }
+    }
+
     @Test func `Lines are answered one by one, in order`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
@@ -232,6 +269,35 @@ import Testing
             #expect(results[3]["clientTaskId"].string == "old")
             #expect(results[4]["existing"].bool == true)
             #expect(results[5]["taskIdentifier"].int == 3)
+        }
+    }
+
+    @Test func `Lines that are refused leave no copies of bodies`() async throws {
+        try await RouteFixture.run { fixture in
+            _ = try await fixture.download(.generated(seed: 1, length: 300_000))
+            func lines(_ clients: [String], url: String) -> [UInt8] {
+                let tasks = clients.map { client -> JSON in
+                    [
+                        "kind": "upload", "state": "suspended", "clientTaskId": .string(client),
+                        "request": ["url": .string(url)], "body": ["task": 1],
+                    ]
+                }
+                return bytes(tasks.map(\.description).joined(separator: "\n"))
+            }
+            func send(_ clients: [String], url: String) async throws -> [Int?] {
+                let answer = try await fixture.call(
+                    "POST", "/v1/sessions/s/tasks", headers: [("Content-Type", "application/x-ndjson")],
+                    body: lines(clients, url: url))
+                let text = String(decoding: answer.bytes, as: UTF8.self)
+                return try text.split(separator: "\n").map { try JSON(parsing: String($0))["status"].int }
+            }
+            let first = try await send((0..<5).map { "c\($0)" }, url: fixture.origin.url("/up"))
+            #expect(first == Array(repeating: 201, count: 5))
+            let second = try await send((0..<15).map { "c\($0)" }, url: fixture.origin.url("/other"))
+            #expect(second == Array(repeating: 409, count: 5) + Array(repeating: 201, count: 10))
+            try await eventually("one copy for each task") {
+                filesBelow(fixture.folder.file("bodies")).count == 15
+            }
         }
     }
 

@@ -17,6 +17,32 @@ import Testing
         #expect("ÄbC".asciiLowercased == "Äbc")
     }
 
+    @Test func `of too many fields the largest go, and their names are told`() {
+        let small = HTTPFields([HTTPField(name: "A", value: "1"), HTTPField(name: "b", value: "2")])
+        #expect(small.kept == HTTPFields.Kept(fields: small, droppedNames: []))
+        let large = HTTPField(name: "Large", value: String(repeating: "x", count: 16 * 1024 - 32 - 5))
+        #expect(HTTPFields([large]).kept.droppedNames == [])
+        #expect(HTTPFields([large] + small.fields).kept == HTTPFields.Kept(fields: small, droppedNames: ["Large"]))
+        // Even empty fields cost something; each name is told once, and not without end.
+        let empty = HTTPFields((0..<10_000).map { HTTPField(name: "e\($0 % 40)", value: "") })
+        #expect(empty.kept.fields.fields.count < 500)
+        #expect(empty.kept.droppedNames.count == 32)
+        let long = HTTPFields([HTTPField(name: String(repeating: "n", count: 20_000), value: "")])
+        #expect(long.kept.droppedNames.first?.utf8.count == 67 && long.kept.fields.fields.isEmpty)
+    }
+
+    @Test func `the URLs of many requests cost only so much`() {
+        var progress = TaskProgress()
+        for number in 0..<64 {
+            progress.record(
+                TransactionMetrics(
+                    url: "https://x/\(number)/" + String(repeating: "u", count: 8000),
+                    fetchStartDate: Timestamp(milliseconds: 0)))
+        }
+        #expect(progress.transactions.count == 4)
+        #expect(progress.transactions.last?.url.hasPrefix("https://x/63/") == true)
+    }
+
     @Test func `moments saturate instead of overflowing`() {
         let last = Timestamp(milliseconds: .max)
         let first = Timestamp(milliseconds: .min)

@@ -42,6 +42,20 @@ import Testing
         #expect(decide(.robust, many, deadline: now) == .giveUp)
     }
 
+    @Test func `faults of this machine have a limit, which progress renews`() {
+        let limit = RetryPolicy.localFaultLimit
+        let most = Array(repeating: AttemptFault.local, count: limit - 1)
+        #expect(decide(.apple, most) == .retry(at: .after(300), restartFromZero: false))
+        #expect(decide(.apple, most + [.local]) == .giveUp)
+        #expect(decide(.apple, most + [.transport, .local]) == .giveUp)
+        var renewed = ledger(after: most)
+        renewed.record(.transport, keptOffset: AttemptLedger.progressThreshold)
+        renewed.recordLocalFault()
+        #expect(renewed.localFaults == 1 && renewed.attempts == limit)
+        let twice = RetryPolicy.custom(.init(maximumAttempts: 2))
+        #expect(decide(twice, [.local, .local]) == .giveUp)
+    }
+
     @Test(arguments: [408, 425, 429, 500, 502, 503, 504])
     func `robust tries a status again for five attempts in all`(_ status: Int) {
         let fault = AttemptFault.status(status, retryAfter: nil)

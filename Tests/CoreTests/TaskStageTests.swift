@@ -8,26 +8,38 @@ struct TaskStageTests {
         .resume(beginsLater: true, hasOpenQuestion: false),
         .resume(beginsLater: false, hasOpenQuestion: true), .resume(beginsLater: true, hasOpenQuestion: true), .due,
         .claim, .retry(waitsForConnectivity: false), .retry(waitsForConnectivity: true), .ask, .answered, .interrupted,
+        .cleared, .noRoom,
     ]
 
     /// Where each event leads, in the order of `events`; nil where it is refused.
     private static let table: [TaskStage: [TaskStage?]] = [
         .suspended: [
-            .suspended, .queued, .delayed, .awaitingAnswer, .awaitingAnswer, nil, nil, nil, nil, nil, nil, nil,
+            .suspended, .queued, .delayed, .awaitingAnswer, .awaitingAnswer, nil, nil, nil, nil, nil, nil, nil, nil,
+            nil,
         ],
-        .delayed: [.suspended, .delayed, .delayed, .delayed, .delayed, .queued, nil, nil, nil, nil, nil, nil],
-        .queued: [.suspended, .queued, .queued, .queued, .queued, nil, .active, nil, nil, nil, nil, nil],
+        .delayed: [
+            .suspended, .delayed, .delayed, .delayed, .delayed, .queued, nil, nil, nil, nil, nil, nil, nil, nil,
+        ],
+        .queued: [.suspended, .queued, .queued, .queued, .queued, nil, .active, nil, nil, nil, nil, nil, nil, nil],
+        .quarantined: [
+            .suspended, .quarantined, .quarantined, .quarantined, .quarantined, nil, .active, nil, nil, nil, nil, nil,
+            .queued, nil,
+        ],
         .active: [
             .suspended, .active, .active, .active, .active, nil, nil, .retryWait, .waitingForConnectivity,
-            .awaitingAnswer, nil, .queued,
+            .awaitingAnswer, nil, .queued, nil, .waitingForDisk,
         ],
-        .retryWait: [.suspended, .queued, .queued, .queued, .queued, .queued, nil, nil, nil, nil, nil, nil],
+        .retryWait: [.suspended, .queued, .queued, .queued, .queued, .queued, nil, nil, nil, nil, nil, nil, nil, nil],
         .waitingForConnectivity: [
-            .suspended, .queued, .queued, .queued, .queued, .queued, nil, nil, nil, nil, nil, nil,
+            .suspended, .queued, .queued, .queued, .queued, .queued, nil, nil, nil, nil, nil, nil, nil, nil,
         ],
         .awaitingAnswer: [
             .suspended, .awaitingAnswer, .awaitingAnswer, .awaitingAnswer, .awaitingAnswer, nil, nil, nil, nil, nil,
-            .queued, nil,
+            .queued, nil, nil, nil,
+        ],
+        .waitingForDisk: [
+            .suspended, .waitingForDisk, .waitingForDisk, .waitingForDisk, .waitingForDisk, .queued, nil, nil, nil, nil,
+            nil, nil, nil, nil,
         ],
     ]
 
@@ -43,6 +55,17 @@ struct TaskStageTests {
                 #expect(throws: Refused.self, "\(stage) on \(event)") { try next.handle(event) }
                 #expect(next == stage)
             }
+        }
+    }
+
+    @Test(arguments: TaskStage.allCases)
+    func `a suspect is quarantined wherever another is queued`(_ stage: TaskStage) throws {
+        let row = try #require(Self.table[stage])
+        for (event, expected) in zip(Self.events, row) {
+            guard let expected else { continue }
+            var next = stage
+            _ = try next.handle(event, isSuspect: true)
+            #expect(next == (expected == .queued ? .quarantined : expected), "\(stage) on \(event)")
         }
     }
 

@@ -5,7 +5,7 @@
 COMMAND (the service) runs inside. On the island every address, IPv4 and IPv6, is local, so that a connection to any
 address at all arrives at the trap, which listens on all of them at the ports of the plan and appends one line of JSON
 to REPORT for each connection: the address it was made to, the port, and how many bytes came. The name server of the
-island answers as the plan says, and its redirector sends whoever asks for /N to the Nth place of the plan.
+island answers as the plan says (or is silent about a name, or notes who asked), and its redirector sends whoever asks for /N to the Nth place of the plan.
 
 The service's API is reached from outside: the port it says is replaced by one that leads there. Needs root's rights in a
 user namespace of its own (unshare -rmn); everything is gone when this process is.
@@ -45,7 +45,8 @@ class Island:
         for arguments in ("link set lo up", "route add local default dev lo", "-6 route add local default dev lo"):
             subprocess.run(["ip", *arguments.split()], check=True, env={"PATH": "/usr/sbin:/sbin:/usr/bin:/bin"})
         folder = os.path.dirname(self.report.name)
-        self.replace("/etc/resolv.conf", folder, "nameserver 127.0.0.1\noptions timeout:1 attempts:2\n")
+        options = self.plan.get("resolverOptions", "timeout:1 attempts:2")
+        self.replace("/etc/resolv.conf", folder, f"nameserver 127.0.0.1\noptions {options}\n")
         self.replace("/etc/hosts", folder, "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
         self.replace("/etc/nsswitch.conf", folder, "hosts: files dns\n")
         names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -158,7 +159,9 @@ class Island:
     def answer_names(self, names):
         while True:
             query, peer = names.recvfrom(4096)
-            names.sendto(self.answer(query), peer)
+            answer = self.answer(query)
+            if answer:
+                names.sendto(answer, peer)
 
     def answer(self, query):
         labels, at = [], 12
@@ -169,6 +172,11 @@ class Island:
         question = query[12 : at + 5]
         name = ".".join(labels)
         entry = self.plan["names"].get(name)
+        if entry == "silent":
+            with self.lock:
+                self.report.write(json.dumps({"asked": name, "kind": kind}) + "\n")
+                self.report.flush()
+            return None
         records = []
         if isinstance(entry, dict):
             # {"first": […], "then": […]}: what a name says changes after it was asked once for each kind.

@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import HTTPServer
+import TestSupport
 import Testing
 
 struct TLSTests {
@@ -42,6 +43,40 @@ struct TLSTests {
         0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
         0000000000000000000000000000000000
         """
+
+    /// What openssl's client says when it is given some inputs, a second apart.
+    private func client(_ port: UInt16, _ options: String, _ inputs: String...) async throws -> String {
+        let input = inputs.map { "printf '\($0)'; sleep 1" }.joined(separator: "; ")
+        let output = try await ChildProcess.run([
+            "/bin/sh", "-c",
+            "{ \(input.isEmpty ? "true" : input); } | timeout 20 openssl s_client -connect 127.0.0.1:\(port) \(options) 2>&1; true",
+        ])
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    @Test func `only authenticated encryption is spoken, and no client has it agreed anew`() async throws {
+        let server = try HTTPServer.start(
+            address: "127.0.0.1", port: 0, tls: (certificate, key),
+            router: Router([Route("GET", "/x") { _ in text("x") }]),
+            refusal: plainRefusal, log: .none)
+        let request = "GET /x HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"
+        for cipher in ["ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA", "ECDHE-ECDSA-AES128-CCM8"] {
+            let refused = try await client(server.port, "-tls1_2 -cipher \(cipher):@SECLEVEL=0")
+            #expect(refused.contains("Cipher is (NONE)"), "\(refused)")
+        }
+        for version in ["-tls1", "-tls1_1"] {
+            let refused = try await client(server.port, "\(version) -cipher ALL:@SECLEVEL=0")
+            #expect(refused.contains("Cipher is (NONE)"), "\(refused)")
+        }
+        for options in ["-tls1_2 -quiet -cipher ECDHE-ECDSA-AES256-GCM-SHA384", "-tls1_3 -quiet"] {
+            let accepted = try await client(server.port, options, request)
+            #expect(accepted.contains("HTTP/1.1 200"), "\(accepted)")
+        }
+        // "R" alone on a line has s_client ask for another handshake.
+        let renegotiated = try await client(server.port, "-tls1_2", "R\\n", request)
+        #expect(renegotiated.contains("RENEGOTIATING") && !renegotiated.contains("HTTP/1.1 200"), "\(renegotiated)")
+        await server.stop(within: .seconds(5))
+    }
 
     @Test func `a TLS server greets a TLS client and tells a plain one nothing`() async throws {
         let server = try HTTPServer.start(

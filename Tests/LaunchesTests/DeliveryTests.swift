@@ -1,9 +1,11 @@
 import Base
 import Core
 import Launches
-import Store
+import SQLite
 import TestSupport
 import Testing
+
+@testable import Store
 
 @Suite struct DeliveryTests {
     @Test func `a launch is posted, signed, with what the session has to tell`() async throws {
@@ -160,7 +162,7 @@ import Testing
     @Test func `an endless answer is cut and its status counts`() async throws {
         let stage = try await Stage()
         stage.receiver.respond { _ in
-            .json(.string(String(repeating: "a", count: 20_000_000)))
+            .json(.string(String(repeating: "a", count: 4_000_000)))
         }
         try await stage.finishTask()
         try await stage.running { _ in
@@ -186,30 +188,58 @@ import Testing
         let gate = Gate()
         let stage = try await Stage(answers: [.hold(gate)])
         let healthy = try Receiver()
-        var webhook = WebhookSettings()
-        webhook.url = healthy.url
         for number in 0..<10 { try await stage.finishTask(in: "s\(number)") }
-        let other = try await stage.store.createApp(
-            identifier: "other", webhook: webhook, backgroundRefreshStatus: .available, limits: AppLimits(),
-            key: KeyRecord(
-                app: AppID(0), keyIdentifier: "k2", hash: [2], scopes: [], createdAt: stage.now, expiresAt: nil),
-            webhookSecret: Stage.secret, at: stage.now
-        ).id
-        let session = try await stage.store.openSession(
-            "x", app: other, configuration: nil, description: nil, onlyCreates: true, at: stage.now
-        ).session.id
-        let task = try await stage.store.createTasks(
-            [
-                NewTask(
-                    specification: TaskSpecification(
-                        kind: .download, request: TransferRequest(url: "https://example.com/", method: "GET")),
-                    origin: "https://example.com:443", isSuspended: false)
-            ], in: session, limit: 10, at: stage.now
-        ).0[0].task.id
-        _ = try await stage.store.command(.cancel(reason: nil), task: task, at: stage.now)
+        try await stage.finishTask(of: try await stage.addApp("other", url: healthy.url))
         try await stage.running { _ in
             try await healthy.waitForDelivery()
             gate.open()
+        }
+    }
+
+    @Test func `silent receivers of many apps delay nobody else`() async throws {
+        // Longer than the test: no silent attempt ends in it.
+        let stage = try await Stage(answers: [.hang], timeout: .seconds(600))
+        let healthy = try Receiver()
+        for number in 0..<20 {
+            let app = try await stage.addApp("silent\(number)", url: stage.receiver.url)
+            for session in 0..<4 { try await stage.finishTask(in: "s\(session)", of: app) }
+        }
+        try await stage.running { _ in
+            // The last slots are kept for apps with nothing under way.
+            try await stage.receiver.waitForDelivery(count: LaunchSlots.total - LaunchSlots.kept)
+            try await stage.finishTask(of: try await stage.addApp("first", url: healthy.url))
+            try await healthy.waitForDelivery(count: 1)
+        }
+    }
+
+    @Test func `more silent receivers than there are slots hold them for a second`() async throws {
+        let stage = try await Stage(answers: [.hang], timeout: .seconds(600))
+        let healthy = try Receiver()
+        for number in 0..<(LaunchSlots.total + 6) {
+            try await stage.finishTask(of: try await stage.addApp("silent\(number)", url: stage.receiver.url))
+        }
+        try await stage.running { _ in
+            try await stage.receiver.waitForDelivery(count: LaunchSlots.total)
+            try await stage.finishTask(of: try await stage.addApp("other", url: healthy.url))
+            stage.advance(by: 1)
+            try await healthy.waitForDelivery()
+            try await stage.receiver.waitForDelivery(count: LaunchSlots.total + 6)
+        }
+    }
+
+    @Test func `a launch that cannot be told is a failed attempt and is tried on its schedule`() async throws {
+        let stage = try await Stage { $0.includeEvents = 1 }
+        try await stage.finishTask()
+        try await stage.store.database.write { try $0.execute("UPDATE task SET result_document = x'00'") }
+        try await stage.running { _ in
+            let launch = try await eventually("an attempt") {
+                let launch = try await stage.onlyLaunch()
+                return launch.attempts.isEmpty ? nil : launch
+            }
+            #expect(launch.attempts[0].error == "The service could not make the request.")
+            guard case .pending(1, let due) = launch.state else { throw DomainError.notFound }
+            #expect(due >= stage.now + .seconds(5))
+            #expect(stage.receiver.deliveries.isEmpty)
         }
     }
 
@@ -251,8 +281,7 @@ import Testing
         let stage = try await Stage(answers: [.hang, .launched])
         try await stage.finishTask()
         _ = try await stage.store.claimDueLaunches(
-            limit: 1, perWebhook: 4, inFlight: [:], after: AppID(0), leaseUntil: stage.now + .seconds(60),
-            at: stage.now)
+            LaunchSlots(), limit: 1, leaseUntil: stage.now + .seconds(60), at: stage.now)
         let claimed = try await stage.onlyLaunch()
         #expect(claimed.state.name == "delivering")
         stage.receiver.respond { _ in .launched }

@@ -21,7 +21,7 @@ final class Stage: Sendable {
 
     init(
         answers: [Receiver.Answer] = [.launched], url: String?? = nil, allowsHTTP: Bool = true,
-        egress: String = "127.0.0.0/8",
+        egress: String = "127.0.0.0/8", timeout: Duration = .seconds(15),
         configure: (inout WebhookSettings) -> Void = { _ in }
     ) async throws {
         receiver = try Receiver(answers: answers)
@@ -38,7 +38,7 @@ final class Stage: Sendable {
         ).id
         settings = LaunchSettings(
             publicURL: "https://public.example/", version: "1.2.3",
-            egress: EgressPolicy(allowed: CIDR(egress).map { [$0] } ?? []), allowsHTTP: allowsHTTP)
+            egress: EgressPolicy(allowed: CIDR(egress).map { [$0] } ?? []), allowsHTTP: allowsHTTP, timeout: timeout)
     }
 
     deinit { store.close() }
@@ -84,11 +84,22 @@ final class Stage: Sendable {
         bell.ring()
     }
 
+    func addApp(_ identifier: String, url: String) async throws -> AppID {
+        var webhook = WebhookSettings()
+        webhook.url = url
+        return try await store.createApp(
+            identifier: identifier, webhook: webhook, backgroundRefreshStatus: .available, limits: AppLimits(),
+            key: KeyRecord(
+                app: AppID(0), keyIdentifier: identifier, hash: [1], scopes: [], createdAt: now, expiresAt: nil),
+            webhookSecret: Self.secret, at: now
+        ).id
+    }
+
     /// A session with one cancelled task, which launches the app.
     @discardableResult
-    func finishTask(in identifier: String = "bg") async throws -> SessionID {
+    func finishTask(in identifier: String = "bg", of app: AppID? = nil) async throws -> SessionID {
         let session = try await store.openSession(
-            identifier, app: app, configuration: nil, description: nil, onlyCreates: false, at: now
+            identifier, app: app ?? self.app, configuration: nil, description: nil, onlyCreates: false, at: now
         ).session.id
         var specification = TaskSpecification(
             kind: .download, request: TransferRequest(url: "https://example.com/ä", method: "GET"))

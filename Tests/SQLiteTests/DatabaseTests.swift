@@ -21,6 +21,26 @@ import Testing
         #expect(try await database.names() == ["a", "b"])
     }
 
+    @Test func `slow reads of requests do not delay those of the loops`() async throws {
+        let database = try TemporaryFolder().open()
+        let gates = (Gate(), Gate())
+        async let first: Void = database.read { _ in gates.0.pass() }
+        async let second: Void = database.read { _ in gates.1.pass() }
+        try await gates.0.waitUntilEntered()
+        try await gates.1.waitUntilEntered()
+        // Every reader of requests is busy; whoever asked among them would wait for as long.
+        let answer = try await Database.$readingParty.withValue(.loops) {
+            try await withThrowingTaskGroup { group in
+                group.addTask { try await database.read { try $0.first("SELECT 1") { $0.int(0) } } }
+                return try await group.next() ?? nil
+            }
+        }
+        #expect(answer == 1)
+        gates.0.open()
+        gates.1.open()
+        _ = try await (first, second)
+    }
+
     @Test func `a closure that reads cannot write`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()

@@ -35,10 +35,11 @@ final class TemporaryFolder: Sendable {
     }
 
     func open(
-        _ name: String = "test.db", readers: Int = 2, migrations: [Migration] = Migration.things, check: Bool = false
+        _ name: String = "test.db", readers: Int = 2, migrations: [Migration] = Migration.things, check: Bool = false,
+        log: Log = .none
     ) throws -> Database {
         try Database.open(
-            path: file(name), readers: readers, migrations: migrations, check: check, log: .none,
+            path: file(name), readers: readers, migrations: migrations, check: check, log: log,
             onFatalError: { preconditionFailure("\($0)") })
     }
 }

@@ -11,12 +11,18 @@ struct ContentFinisherTests {
     private let folder = TemporaryFolder()
 
     private func finisher(_ roots: [String: String] = [:]) async throws -> (ContentFinisher, TransferEngine) {
-        let engine = try TransferEngine(threads: 1, diskThreads: 1, resolverThreads: 1, log: .none) { _ in }
+        let engine = try TransferEngine(threads: 1, diskThreads: 1, log: .none) { _ in }
         var settings = ServiceSettings(dataFolder: folder.path, version: "1", egress: EgressPolicy())
         settings.filesRoots = roots
         let data = DataFolder(path: folder.path)
         try await engine.disk.prepare(data)
-        return (ContentFinisher(disk: engine.disk, folder: data, settings: settings), engine)
+        let store = try Store(
+            path: folder.file("db"), sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)),
+            policies: Store.Policies(
+                contentRetention: .seconds(1), unacknowledgedRetention: .seconds(1),
+                presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),
+            log: .none, onFatalError: { preconditionFailure("\($0)") })
+        return (ContentFinisher(store: store, disk: engine.disk, folder: data, settings: settings), engine)
     }
 
     private func task(_ change: (inout TaskSpecification) -> Void = { _ in }) -> ClaimedTask {
@@ -67,11 +73,13 @@ struct ContentFinisherTests {
     func `what was there already is digested before it counts`() async throws {
         let (finisher, _) = try await finisher()
         folder.write(bytes, to: "partial/5")
-        let wrong = task { $0.expectedDigest = ContentDigest(algorithm: .sha256, value: "00") }
-        let failed = try await finisher.finish(
-            wrong, .succeeded, TaskResult(progress: TaskProgress()), .existingFile(length: 100_000))
-        guard case .completed(.failed, let result, nil) = failed else { throw Unexpected() }
-        #expect(result.error?.underlying?.code == "digest-mismatch")
+        for algorithm in DigestAlgorithm.allCases {
+            let wrong = task { $0.expectedDigest = ContentDigest(algorithm: algorithm, value: "00") }
+            await #expect(throws: DigestMismatch.self) {
+                try await finisher.finish(
+                    wrong, .succeeded, TaskResult(progress: TaskProgress()), .existingFile(length: 100_000))
+            }
+        }
         let verdict = try await finisher.finish(
             task(), .succeeded, TaskResult(progress: TaskProgress()), .existingFile(length: 100_000))
         #expect(try content(verdict).digest.value == Content.sha256(of: bytes))

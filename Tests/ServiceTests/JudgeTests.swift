@@ -29,7 +29,8 @@ struct JudgeTests {
             id: TaskID(1), session: SessionID(1), app: AppID(1), number: 1, lane: 1, specification: specification,
             progress: progress, body: nil, resourceDeadline: now + .seconds(1000))
         return try Transfer(
-            task, lane: 1, configuration: configuration, exchange: ExchangeID(rawValue: 1), version: "1", at: now)
+            task, in: Scheduler.KnownSession(configuration: configuration, app: "app", identifier: "session"), lane: 1,
+            exchange: ExchangeID(rawValue: 1), version: "1", at: now)
     }
 
     private func result(
@@ -199,9 +200,10 @@ struct JudgeTests {
     @Test
     func `a full disk waits and charges nothing`() throws {
         let full = result(.failed(.disk(errno: 28)), 200, [("ETag", "\"v\"")], .file(path: "p", length: 10))
-        guard case .retry(let at, _, let progress, _) = judge(try transfer(), full).0 else { throw Unexpected() }
-        #expect(at == now + .seconds(5))
+        guard case .waitForDisk(_, let at, let progress) = judge(try transfer(), full).0 else { throw Unexpected() }
+        #expect(at >= now)
         #expect(progress.attempts.attempts == 0)
+        #expect(progress.resume?.offset == 10 || progress.diskLosses == 1)
     }
 
     @Test
@@ -308,5 +310,17 @@ struct JudgeTests {
         #expect(try finished(judge(try transfer(), result(.complete, 304, [], .none)).0).0 == .httpError)
         let lying = result(.complete, 200, [("Content-Length", "1"), ("Content-Length", "2")])
         #expect(try finished(judge(try transfer(), lying).0).1.error?.code == .cannotParseResponse)
+    }
+
+    @Test
+    func `a name whose turn did not come costs no attempt, and what is there is kept`() throws {
+        let transfer = try transfer(resuming: 500)
+        let (judgement, _) = judge(transfer, result(.failed(.nameNotAsked), nil, [], .none))
+        guard case .retry(let at, let waitsForConnectivity, let progress, nil) = judgement else {
+            Issue.record("\(judgement)")
+            return
+        }
+        #expect(at == now + .milliseconds(7500))
+        #expect(!waitsForConnectivity && progress.attempts.attempts == 0 && progress.lastAttempt == nil)
     }
 }

@@ -44,13 +44,34 @@ struct RestartTests {
         for path in ["data/partial/77", "data/contents/aa/170", "data/bodies/0a/body_x", "data/partial/body_y"] {
             folder.write([1, 2, 3], to: path)
         }
-        // Younger files could be this run's own.
-        try await Task.sleep(for: .milliseconds(300))
         try await ServiceStage.run(folder: folder, origin: origin) { stage in
             try await eventually {
                 stage.partialFiles().isEmpty && filesBelow(folder.file("data/bodies")).isEmpty
                     && filesBelow(folder.file("data/contents")) == kept
             }
+        }
+    }
+
+    @Test
+    func `files of this run are no orphans, whatever the clock says`() async throws {
+        try await ServiceStage.run { stage in
+            let rest = Locked([Content.bytes(seed: 1, length: 300_000)])
+            let gate = Gate()
+            async let body = stage.service.receiveBody(BodyOrder(), app: stage.app, recording: nil) {
+                if let bytes = rest.withLock({ $0.popLast() }) { return bytes }
+                try await eventually("the gate opens") { gate.isOpen }
+                return nil
+            }
+            try await eventually("bytes of a body come") { stage.partialFiles().count == 1 }
+            // Of the content of a task that no commit has completed yet, and of nothing.
+            let task = try await stage.create(stage.order("/none", suspended: true), in: try await stage.session())[0]
+            let content = DataFolder(path: "").content(task.id)
+            for path in [content, "partial/body_gone", "contents/4d/77"] { stage.folder.write([1], to: "data/" + path) }
+            try await stage.service.removeOrphans()
+            #expect(stage.partialFiles().count == 1)
+            #expect(filesBelow(stage.folder.file("data")).filter { $0.hasPrefix("contents") } == [content])
+            gate.open()
+            #expect(try await body.length == 300_000)
         }
     }
 
@@ -109,6 +130,55 @@ struct RestartTests {
                 try await stage.create(other, in: session)
             }
             try await stage.waitForNoPartialFiles()
+        }
+    }
+
+    @Test
+    func `a task that was made from resume data and has not begun hands it on`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let gate = Gate()
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 500_000, gate)]])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            try await stage.received(500_000, of: task)
+            var last = try await stage.service.task(1, in: session.id)
+            for _ in 1...2 {
+                guard case .data(let data) = try await stage.service.cancelProducingResumeData(last) else {
+                    throw Unexpected()
+                }
+                var order = stage.order("/ignored", suspended: true)
+                order.resumeData = data
+                last = try await stage.create(order, in: session)[0]
+            }
+            _ = try await stage.service.command(.resume, task: last.id)
+            #expect(try await stage.bytes(try await stage.completed(last)) == Content.bytes(seed: 1, length: 1 << 20))
+            #expect(stage.origin.requests.count == 2 && stage.origin.requests[1].fields.contains("Range"))
+            try await stage.waitForNoPartialFiles()
+        }
+    }
+
+    @Test
+    func `resume data whose bytes are gone ends with the task that has not begun`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let gate = Gate()
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 500_000, gate)]])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            try await stage.received(500_000, of: task)
+            let running = try await stage.service.task(1, in: session.id)
+            guard case .data(let data) = try await stage.service.cancelProducingResumeData(running) else {
+                throw Unexpected()
+            }
+            var order = stage.order("/ignored", suspended: true)
+            order.resumeData = data
+            let next = try await stage.create(order, in: session)[0]
+            for name in stage.partialFiles() { _ = removeFile(stage.folder.file("data/partial/\(name)")) }
+            guard case .notResumable = try await stage.service.cancelProducingResumeData(next) else {
+                throw Unexpected()
+            }
+            #expect(try await stage.completed(next).outcome == .cancelled)
         }
     }
 

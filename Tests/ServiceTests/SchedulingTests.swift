@@ -1,10 +1,13 @@
 import Base
 import Core
+import Glibc
 import Store
 import TestSupport
 import Testing
+import TransferEngine
 
 @testable import Service
+@testable import TransferEngine
 
 @Suite(.serialized)
 struct SchedulingTests {
@@ -43,6 +46,86 @@ struct SchedulingTests {
             try await eventually { gate.waiting == 3 }
             try await stays(for: .milliseconds(300)) { gate.waiting == 3 }
             gate.open()
+        }
+    }
+
+    @Test
+    func `a queued task says that others come first only where they do`() async throws {
+        try await ServiceStage.run(configured: { $0.maximumTransfers = 2 }) { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 1 }
+            let gate = Gate()
+            for path in ["/a", "/b"] { stage.origin.serve(path, .text("x"), always: [.hold(gate)]) }
+            let other = try OriginServer()
+            other.serve("/c", .text("x"), always: [.hold(gate)])
+            // As it is between its creation and the scheduler's next look.
+            var task = try await stage.create(stage.order("/a", suspended: true), in: session)[0]
+            task.stage = .queued
+            var elsewhere = task
+            elsewhere.specification.request.url = other.url("/c")
+            func reasons(_ task: TaskRecord) -> [WaitingReason.Kind] {
+                stage.service.waitingReasons(of: task, in: session).map(\.kind)
+            }
+            #expect(reasons(task).isEmpty)
+            try await stage.create(stage.order("/b"), in: session)
+            try await eventually { gate.waiting == 1 }
+            #expect(reasons(task) == [.capacity] && reasons(elsewhere).isEmpty)
+            try await stage.create(stage.order("") { $0.request.url = other.url("/c") }, in: session)
+            try await eventually { gate.waiting == 2 }
+            #expect(reasons(task) == [.capacity] && reasons(elsewhere) == [.capacity])
+            gate.open()
+        }
+    }
+
+    @Test
+    func `a new request that comes while the old one's content is put in its place is honoured`() async throws {
+        let root = TemporaryFolder()
+        try await ServiceStage.run(configured: { $0.filesRoots = ["root": root.path] }) { stage in
+            let session = try await stage.session()
+            stage.origin.serve("/old", .text("old"))
+            stage.origin.serve("/new", .text("new"))
+            // All threads that move files are busy.
+            let isBusy = Locked(true)
+            for _ in 0..<16 { _ = stage.service.engine.disk.post { while isBusy.withLock({ $0 }) { usleep(1000) } } }
+            let task = try await stage.create(
+                stage.order("/old") { $0.destination = Destination(root: "root", path: "x", replace: true) },
+                in: session)[0]
+            try await eventually("the content is here") {
+                stage.service.live.sample(task.id)?.phase == .finalizing
+            }
+            var changes = TaskChanges()
+            changes.request = TransferRequest(url: stage.origin.url("/new"), method: "GET")
+            let changed = try await stage.service.changeTask(task.id, changes, ifRevision: nil)
+            #expect(changed.state == .running)
+            _ = try await stage.task(task, reaches: .active)
+            isBusy.withLock { $0 = false }
+            let done = try await stage.completed(task)
+            #expect(done.outcome == .succeeded && done.result?.response?.url == stage.origin.url("/new"))
+            #expect(readFile(root.file("x")) == Array("new".utf8))
+        }
+    }
+
+    @Test
+    func `the deletions of cancelled uploads count as transfers`() async throws {
+        try await ServiceStage.run(configured: { $0.maximumTransfers = 2 }) { stage in
+            let server = try DraftServer()
+            let session = try await stage.session { $0.bandwidthLimit = 2000 }
+            let body = TaskOrder.Body.bytes(Content.bytes(seed: 1, length: 40_000), mediaType: "a/b")
+            var uploads: [TaskRecord] = []
+            for _ in 1...6 {
+                let task = try await stage.create(
+                    stage.order("", kind: .upload, body: body) { $0.request.url = server.url("/up") }, in: session)[0]
+                try await eventually("the 104 is stored") {
+                    try await stage.service.task(task.number, in: session.id).progress?.uploadURL != nil
+                }
+                _ = try await stage.service.command(.suspend, task: task.id)
+                uploads.append(task)
+            }
+            server.deletions.close()
+            for task in uploads { _ = try await stage.service.command(.cancel(reason: nil), task: task.id) }
+            try await eventually("a deletion is sent") { server.deletions.waiting > 0 }
+            try await stays("no more at once than transfers", for: .milliseconds(500)) { server.deletions.waiting <= 2 }
+            server.deletions.open()
+            try await eventually("all are deleted") { server.deleted.count == 6 }
         }
     }
 
@@ -91,13 +174,13 @@ struct SchedulingTests {
             stage.origin.serve("/a", .text("x"))
             let task = try await stage.create(stage.order("/a", suspended: true), in: session)[0]
             // The janitor looks every five seconds: what follows is over before it looks again.
-            stage.service.gauge.set(-1)
-            try await eventually("the janitor has looked") { stage.service.gauge.hasRoom }
-            stage.service.gauge.set(-1)
+            stage.service.room.note(free: -1, size: .max, writtenBefore: 0)
+            try await eventually("the janitor has looked") { stage.service.room.isAboveFloor }
+            stage.service.room.note(free: -1, size: .max, writtenBefore: 0)
             #expect(throws: ServiceError.insufficientStorage) { try stage.service.requireRoom() }
             let queued = try await stage.service.command(.resume, task: task.id)
             #expect(queued.stage == .queued)
-            #expect(stage.service.waitingReasons(of: queued, in: session).map(\.kind) == [.diskSpace])
+            #expect(stage.service.waitingReasons(of: queued, in: session).map(\.kind) == [.disk])
             // The janitor sees the room there is, and has the scheduler look again.
             _ = try await stage.completed(task)
         }
@@ -303,7 +386,8 @@ struct SchedulingTests {
             try await eventually(within: .seconds(60)) {
                 try await stage.service.session("s", app: stage.app).counts.succeeded == 2000
             }
-            let page = try await stage.service.events(of: session.id, after: 0, limit: 10_000)
+            let page = try await stage.service.store.events(
+                of: session.id, after: 0, limit: 10_000, maximumBytes: .max)
             #expect(page.events.count == 6000)
             #expect(page.isFinished)
             let app = try await stage.service.app(stage.app)

@@ -71,7 +71,7 @@ struct AppTests {
         await #expect(throws: DomainError.notFound) { try await fixture.store.app(session.app) }
         #expect(try await fixture.claim().map(\.session) == [other.id])
         try await fixture.settle(fixture.completion(active[0].id))
-        for _ in 0..<6 { _ = try await fixture.store.sweep(at: fixture.now, limit: 100) }
+        try await fixture.clean()
         let rest = try await fixture.store.database.read { db in
             try db.all(
                 """

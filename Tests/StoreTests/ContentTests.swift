@@ -17,11 +17,9 @@ struct ContentTests {
         _ = try await fixture.store.acknowledge(through: 3, epoch: nil, in: session.id, at: fixture.now)
         #expect(try await fixture.store.task(task.id).content?.expiresAt == fixture.now + .seconds(24 * 3600))
         fixture.advance(.seconds(24 * 3600))
-        let expired = try await fixture.store.expireContents(at: fixture.now, limit: 100)
-        #expect((expired.expired, expired.unacknowledged) == (1, 0))
+        #expect(try await fixture.clean().unreadContents == 0)
         #expect(try await fixture.store.content(of: task.id).record.isExpired)
         #expect(try await fixture.store.content(of: task.id).place == nil)
-        #expect(try await fixture.store.expireContents(at: fixture.now, limit: 100).expired == 0)
     }
 
     @Test
@@ -30,8 +28,7 @@ struct ContentTests {
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         fixture.advance(.seconds(30 * 24 * 3600))
-        let expired = try await fixture.store.expireContents(at: fixture.now, limit: 100)
-        #expect((expired.expired, expired.unacknowledged) == (1, 1))
+        #expect(try await fixture.clean().unreadContents == 1)
         #expect(try await fixture.kinds(session).count == 3)
     }
 
@@ -82,13 +79,12 @@ struct BodyTests {
         #expect((body.uses, body.expiresAt) == (2, nil))
         try await expectSoundLedger(fixture)
         fixture.advance(.seconds(2 * 24 * 3600))
-        _ = try await fixture.store.sweep(at: fixture.now, limit: 100)
+        try await fixture.clean()
         for task in tasks { _ = try await fixture.store.command(.cancel(reason: nil), task: task, at: fixture.now) }
         body = try await fixture.store.body("body_1", app: session.app)
         #expect((body.uses, body.expiresAt) == (0, fixture.now + .seconds(24 * 3600)))
         fixture.advance(.seconds(24 * 3600))
-        let swept = try await fixture.store.sweep(at: fixture.now, limit: 100)
-        #expect(swept.aftermath.filesToRemove == ["bodies/00/body_1"])
+        #expect(try await fixture.clean().filesToRemove == ["bodies/00/body_1"])
         #expect(try await fixture.store.app(session.app).storedBytes == 0)
         await #expect(throws: DomainError.notFound) {
             try await fixture.store.body("body_1", app: session.app)

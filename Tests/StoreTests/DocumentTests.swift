@@ -69,6 +69,7 @@ import Testing
         var progress = TaskProgress()
         progress.attempts.record(.status(503, retryAfter: nil), keptOffset: 1 << 20)
         progress.attempts.record(.restart, keptOffset: 0)
+        progress.attempts.record(.local, keptOffset: 0)
         progress.lastAttempt = AttemptRecord(
             number: 2, startedAt: Timestamp(milliseconds: 5), endedAt: Timestamp(milliseconds: 9), offset: 7,
             statusCode: 503, error: fullError)
@@ -77,6 +78,8 @@ import Testing
             offset: 4, digest: "ab")
         progress.durableOffset = 1
         progress.bytesFetchedTwice = 2
+        progress.diskPauses = 3
+        progress.diskLosses = 4
         progress.redirects = [RedirectRecord(statusCode: 302, url: "http://b/")]
         progress.currentURL = "http://b/"
         progress.transactions = [fullTransaction, fullTransaction]
@@ -103,8 +106,9 @@ import Testing
         var result = TaskResult(progress: Self.fullProgress)
         result.error = Self.fullError
         result.response = TaskResponse(
-            statusCode: 200, headers: HTTPFields([HTTPField(name: "A", value: "\u{1}")]), mimeType: "t/x",
-            expectedContentLength: .max, suggestedFilename: "f", url: "http://a/")
+            statusCode: 200, headers: HTTPFields([HTTPField(name: "A", value: "\u{1}")]),
+            droppedHeaders: ["B"], mimeType: "t/x", expectedContentLength: .max, suggestedFilename: "f",
+            url: "http://a/")
         result.contentLength = 10
         result.contentDigest = ContentDigest(algorithm: .sha256, value: "ab")
         expectFull(result)

@@ -23,7 +23,9 @@ struct EventTests {
         try await fixture.settle(fixture.completion(last.id))
         #expect(try await fixture.store.events(of: session.id, after: 9, limit: 100).isFinished)
         #expect(try await !fixture.store.events(of: session.id, after: 9, limit: 2).isFinished)
-        #expect(try await fixture.store.events(of: session.id, after: 100, limit: 2).events.isEmpty)
+        await #expect(throws: DomainError.cursorInvalid(incarnation: 1, lastSeq: 12)) {
+            try await fixture.store.events(of: session.id, after: 13, limit: 2)
+        }
     }
 
     @Test
@@ -52,16 +54,16 @@ struct EventTests {
         for _ in 0..<4 { try await fixture.finished(session) }
         _ = try await fixture.store.acknowledge(through: 6, epoch: nil, in: session.id, at: fixture.now)
         fixture.advance(.seconds(3599))
-        _ = try await fixture.store.sweep(at: fixture.now, limit: 100)
+        try await fixture.clean()
         #expect(try await fixture.store.events(of: session.id, after: 0, limit: 100).events.count == 12)
         fixture.advance(.seconds(1))
         // In steps smaller than what is to go.
-        _ = try await fixture.store.sweep(at: fixture.now, limit: 4)
+        #expect(try await fixture.store.clean(.events, at: fixture.now, rows: 4).hasMore)
         await #expect(throws: DomainError.eventsExpired(oldestSeq: 5)) {
             try await fixture.store.events(of: session.id, after: 3, limit: 100)
         }
         #expect(try await fixture.store.events(of: session.id, after: 4, limit: 100).events.first?.seq == 5)
-        for _ in 0..<2 { _ = try await fixture.store.sweep(at: fixture.now, limit: 4) }
+        try await fixture.clean([.events], rows: 4)
         await #expect(throws: DomainError.eventsExpired(oldestSeq: 7)) {
             try await fixture.store.events(of: session.id, after: 0, limit: 100)
         }
@@ -79,19 +81,16 @@ struct EventTests {
         try await fixture.settle(fixture.completion(other.id, .failed, bytes: nil))
         let unread = try await fixture.finished(session)
         _ = try await fixture.store.acknowledge(through: 5, epoch: nil, in: session.id, at: fixture.now)
-        func sweepAll() async throws {
-            _ = try await fixture.store.expireContents(at: fixture.now, limit: 100)
-            for _ in 0..<3 { _ = try await fixture.store.sweep(at: fixture.now, limit: 100) }
-        }
         fixture.advance(.seconds(3600))
-        try await sweepAll()
+        try await fixture.clean()
         fixture.advance(.seconds(7 * 24 * 3600))
-        try await sweepAll()
+        try await fixture.clean()
         #expect(try await fixture.store.task(kept.id).content?.isExpired == false)
-        await #expect(throws: DomainError.notFound) { try await fixture.store.task(other.id) }
+        #expect(try await fixture.store.task(other.id).state == .completed)
         fixture.advance(.seconds(24 * 3600))
-        try await sweepAll()
+        try await fixture.clean()
         await #expect(throws: DomainError.notFound) { try await fixture.store.task(kept.id) }
+        await #expect(throws: DomainError.notFound) { try await fixture.store.task(other.id) }
         #expect(try await fixture.store.task(unread.id).state == .completed)
         #expect(try await fixture.refresh(session).counts.succeeded == 2)
     }

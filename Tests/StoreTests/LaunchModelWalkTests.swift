@@ -120,7 +120,10 @@ private struct ModelWalk {
         case .ask(let s, let task):
             _ = try await fixture.claim()
             questions["\(s).\(task)"] = "q\(steps.count)"
-            note(try await fixture.settle(fixture.ask(tasks[s][task], "q\(steps.count)")))
+            // A realm of its own, so that each question is asked.
+            var space = StoreFixture.space
+            space.realm = "\(steps.count)"
+            note(try await fixture.settle(fixture.ask(tasks[s][task], "q\(steps.count)", about: space)))
         case .answer(let s, let task):
             note(
                 try await store.answer(
@@ -197,9 +200,7 @@ private struct ModelWalk {
 
     private mutating func claim() async throws {
         let claimed = try await fixture.store.claimDueLaunches(
-            limit: 64, perWebhook: 4, inFlight: [:], after: AppID(0),
-            leaseUntil: fixture.now + model.scope.attemptLease,
-            at: fixture.now)
+            LaunchSlots(), limit: 64, leaseUntil: fixture.now + model.scope.attemptLease, at: fixture.now)
         note(claimed.aftermath)
         for launch in claimed.claimed {
             guard let s = sessions.firstIndex(where: { $0.id == launch.session }) else { continue }

@@ -72,11 +72,14 @@ final class LaunchStage: Sendable {
         return (session, created[0].task.id)
     }
 
-    func claim(limit: Int = 64, inFlight: [AppID: Int] = [:], after cursor: Int64 = 0) async throws -> [ClaimedLaunch] {
-        try await store.claimDueLaunches(
-            limit: limit, perWebhook: 4, inFlight: inFlight, after: AppID(cursor), leaseUntil: now + .seconds(60),
-            at: now
-        ).claimed
+    func claim(limit: Int = 64, inFlight: [AppID: Int] = [:]) async throws -> [ClaimedLaunch] {
+        try await Self.claim(store, slots: .with(inFlight), limit: limit, at: now)
+    }
+
+    static func claim(
+        _ store: Store, slots: LaunchSlots = LaunchSlots(), limit: Int = 64, at now: Timestamp
+    ) async throws -> [ClaimedLaunch] {
+        try await store.claimDueLaunches(slots, limit: limit, leaseUntil: now + .seconds(60), at: now).claimed
     }
 
     @discardableResult
@@ -104,6 +107,15 @@ final class LaunchStage: Sendable {
         var webhook = try await store.app(app).webhook
         body(&webhook)
         try await change { $0.webhook = webhook }
+    }
+}
+
+extension LaunchSlots {
+    /// With attempts of apps under way.
+    static func with(_ underWay: [AppID: Int]) -> LaunchSlots {
+        var slots = LaunchSlots()
+        for (app, count) in underWay { for number in 0..<count { slots.began(Int64(-number), of: app, at: 0) } }
+        return slots
     }
 }
 

@@ -49,9 +49,8 @@ struct Ledger {
     private static func lanes(_ db: Connection) throws -> [String] {
         try db.all(
             """
-            SELECT l.id, l.queued, \
-            CASE WHEN s.forgotten THEN 0 ELSE (SELECT count(*) FROM live WHERE lane = l.id AND stage = 2) END AS n \
-            FROM lane l JOIN session s ON s.id = l.session WHERE l.queued <> n
+            SELECT l.id, l.queued, (SELECT count(*) FROM live WHERE lane = l.id AND stage = 2) AS n \
+            FROM lane l JOIN session s ON s.id = l.session WHERE s.forgotten = 0 AND l.queued <> n
             """
         ) { "lane \($0.integer(0)) queued: \($0.integer(1)), counted \($0.integer(2))" }
     }
@@ -95,11 +94,18 @@ struct Ledger {
         ) { "task \($0.integer(0)) of stage \($0.integer(1)): clocks" }
             + db.all(
                 """
-                SELECT task, stage, (SELECT count(*) FROM question q WHERE q.task = l.task AND q.state = 0) AS n \
-                FROM live l JOIN session s ON s.id = l.session \
-                WHERE s.forgotten = 0 AND (stage = 6 AND n <> 1 OR stage NOT IN (0, 6) AND n > 0)
+                SELECT task, stage FROM live l JOIN session s ON s.id = l.session WHERE s.forgotten = 0 \
+                AND (stage = 6 AND question IS NULL OR stage NOT IN (0, 6) AND question IS NOT NULL \
+                OR NOT EXISTS (SELECT 1 FROM question q WHERE q.id = l.question AND (q.state = 0 OR q.releasing)) \
+                AND question IS NOT NULL)
                 """
-            ) { "task \($0.integer(0)) of stage \($0.integer(1)): \($0.integer(2)) open questions" }
+            ) { "task \($0.integer(0)) of stage \($0.integer(1)): its question" }
+            + db.all(
+                """
+                SELECT q.id, q.task FROM question q JOIN session s ON s.id = q.session WHERE s.forgotten = 0 \
+                AND q.state = 0 AND (q.releasing OR NOT EXISTS (SELECT 1 FROM live WHERE task = q.task AND question = q.id))
+                """
+            ) { "question \($0.integer(0)): its task \($0.integer(1)) does not wait for it" }
     }
 
     /// G1: gap-free from the first that is kept; G3 to G5: what a task's last events are.

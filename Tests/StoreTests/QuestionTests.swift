@@ -94,6 +94,22 @@ struct QuestionTests {
     }
 
     @Test
+    func `an answer after the deadline is refused, whether or not somebody swept since`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await asked(fixture, session)
+        fixture.advance(.seconds(24 * 3600))
+        await #expect(throws: DomainError.questionAnswered) {
+            try await fixture.store.answer(
+                "q1", app: session.app, with: Answer(disposition: .performDefaultHandling), origin: nil,
+                at: fixture.now)
+        }
+        #expect(try await fixture.store.task(task).stage == .awaitingAnswer)
+        _ = try await fixture.store.expireQuestions(at: fixture.now, limit: 10)
+        #expect(try await fixture.store.task(task).result?.error?.code == .userAuthenticationRequired)
+    }
+
+    @Test
     func `a task suspended with a question open waits for its answer again`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()

@@ -87,8 +87,7 @@ private struct Walk {
             fixture.advance(.seconds(number(1..<900)))
             _ = try await store.expireTasks(at: fixture.now, limit: 100)
             _ = try await store.expireQuestions(at: fixture.now, limit: 100)
-            _ = try await store.expireContents(at: fixture.now, limit: 100)
-            _ = try await store.sweep(at: fixture.now, limit: 20)
+            for chore in Chore.allCases { _ = try await store.clean(chore, at: fixture.now, rows: 20) }
         case 15: try await acknowledge()
         case 16: if let task = try await task() { _ = try await store.claimContent(of: task, at: fixture.now) }
         default: try await renew()
@@ -139,7 +138,7 @@ private struct Walk {
                 settlements.append(fixture.ask(task, question, number(0..<2) == 0 ? .challenge : .delayedRequest))
             }
         }
-        _ = try await fixture.store.advance(settling: settlements, after: 0, at: fixture.now) { _ in [] }
+        _ = try await fixture.store.settle(settlements, at: fixture.now)
     }
 
     private mutating func change() async throws {

@@ -57,9 +57,34 @@ struct ResumeDataTests {
         #expect(try await fixture.store.resumeFile(nonce, app: AppID(77), at: fixture.now) == nil)
         fixture.advance(.seconds(24 * 3600))
         #expect(try await fixture.store.resumeFile(nonce, app: session.app, at: fixture.now) == nil)
-        let swept = try await fixture.store.sweep(at: fixture.now, limit: 100)
-        #expect(swept.aftermath.filesToRemove == ["partial/resume-1"])
+        let swept = try await fixture.clean()
+        #expect(swept.filesToRemove == ["partial/resume-1"])
         #expect(try await !fixture.store.isNeeded(file: "partial/resume-1"))
+    }
+
+    @Test
+    func `the partial file of the task itself is kept, whatever ends late`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        _ = try await fixture.create(fixture.download(), in: session)
+        let task = try await fixture.claim()[0]
+        try await fixture.settle(Settlement(task: task.id, .advanced(TaskProgress())))
+        _ = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
+        let file = "partial/\(task.id.rawValue)"
+        let cancel = try await fixture.store.cancel(task.id, keeping: file, nonce: nonce, at: fixture.now)
+        #expect(cancel.filesToRemove.isEmpty)
+        let late = try await fixture.settle(Settlement(task: task.id, .interrupted(TaskProgress())))
+        #expect(late.filesToRemove.isEmpty)
+        #expect(try await fixture.store.isNeeded(file: file))
+        #expect(try await fixture.store.discardedFiles(limit: 10).isEmpty)
+        // A task that goes on with it, and is cancelled in the same way before it began.
+        var continued = fixture.download()
+        continued.resumeNonce = nonce
+        continued.progress = TaskProgress()
+        continued.progress?.adoptedFile = file
+        let next = try await fixture.create(continued, in: session)
+        let again = try await fixture.store.cancel(next.id, keeping: file, nonce: [8], at: fixture.now)
+        #expect(!again.filesToRemove.contains(file))
     }
 
     @Test

@@ -120,10 +120,10 @@ struct SessionTests {
         try await fixture.finished(session)
         _ = try await fixture.store.invalidateSession(session.id, at: fixture.now)
         fixture.advance(.seconds(6 * 24 * 3600))
-        _ = try await fixture.store.sweep(at: fixture.now, limit: 100)
+        try await fixture.clean()
         #expect(try await fixture.refresh(session).state == .invalid)
         fixture.advance(.seconds(24 * 3600))
-        _ = try await fixture.store.sweep(at: fixture.now, limit: 100)
+        try await fixture.clean()
         await #expect(throws: DomainError.notFound) { try await fixture.store.session(session.id) }
     }
 
@@ -143,8 +143,7 @@ struct SessionTests {
         let late = try await fixture.settle(fixture.completion(active[2].id))
         #expect(late.filesToRemove == ["partial/\(active[2].id.rawValue)"])
         #expect(try await fixture.store.app(session.app).unfinishedTasks == 0)
-        while try await fixture.store.sweep(at: fixture.now, limit: 10).hasMore {}
-        for _ in 0..<3 { _ = try await fixture.store.sweep(at: fixture.now, limit: 10) }
+        try await fixture.clean(rows: 10)
         let rows = try await fixture.store.database.read { db in
             try db.all(
                 """
@@ -175,7 +174,7 @@ struct SessionTests {
         _ = try await fixture.store.expireQuestions(at: fixture.now, limit: 100)
         #expect(try await fixture.claim().isEmpty)
         #expect(try await fixture.store.nextDueTime() == nil)
-        #expect(try await fixture.store.recoverInterruptedTasks(at: fixture.now) <= 1)
+        #expect(try await fixture.store.recoverInterruptedTasks(at: fixture.now).recovered.interrupted <= 1)
         await #expect(throws: DomainError.notFound) {
             try await fixture.store.command(.resume, task: created[0].task.id, at: fixture.now)
         }

@@ -16,7 +16,7 @@ struct SettlementTests {
         settlement.bytesReceived = 7
         settlement.bytesSent = 3
         let aftermath = try await fixture.settle(settlement)
-        #expect(aftermath.completedTasks.map(\.task) == [task.id])
+        #expect(aftermath.completedTasks.map(\.id) == [task.id])
         #expect(aftermath.sessions == [session.id: 4])
         let events = try await fixture.store.events(of: session.id, after: 0, limit: 10).events
         #expect(
@@ -154,7 +154,8 @@ struct SettlementTests {
         _ = try await fixture.claim()
         await #expect(throws: (any Error).self) {
             // The same question twice breaks the second settlement.
-            try await fixture.settle(fixture.ask(tasks[0], "q"), fixture.ask(tasks[1], "q"))
+            let kind = Question.Kind.delayedRequest
+            try await fixture.settle(fixture.ask(tasks[0], "q", kind), fixture.ask(tasks[1], "q", kind))
         }
         #expect(try await fixture.store.task(tasks[0]).stage == .active)
         #expect(try await fixture.kinds(session) == [])

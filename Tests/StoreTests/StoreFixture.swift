@@ -12,11 +12,13 @@ final class StoreFixture: Sendable {
     private let presences = Locked<[SessionID: Presence]>([:])
     private let lastName = Locked(0)
 
-    init(contentRetention: Duration = .seconds(24 * 3600), folder: TemporaryFolder = TemporaryFolder()) throws {
+    init(
+        contentRetention: Duration = .seconds(24 * 3600), folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7
+    ) throws {
         self.folder = folder
         let presences = presences
         store = try Store(
-            path: folder.file("test.db"), sealer: Sealer(masterKey: [UInt8](repeating: 7, count: 32)),
+            path: folder.file("test.db"), sealer: Sealer(masterKey: [UInt8](repeating: key, count: 32)),
             policies: Store.Policies(
                 contentRetention: contentRetention, unacknowledgedRetention: .seconds(30 * 24 * 3600),
                 presence: { session in
@@ -104,13 +106,14 @@ extension StoreFixture {
 extension StoreFixture {
     /// Takes up to `count` tasks of each lane from the queue.
     func claim(_ count: Int = .max) async throws -> [ClaimedTask] {
-        try await store.advance(settling: [], after: 0, at: now) { $0.map { ($0.id, min(count, Int($0.queued))) } }
-            .claimed
+        try await store.advance(settling: [], after: QueueCursor(), through: .everything, at: now) {
+            .tasks($0.lanes.map { ($0.id, min(count, Int($0.queued))) })
+        }.claimed
     }
 
     @discardableResult
     func settle(_ settlements: Settlement...) async throws -> Aftermath {
-        try await store.advance(settling: settlements, after: 0, at: now) { _ in [] }.aftermath
+        try await store.settle(settlements, at: now)
     }
 
     func completion(
@@ -135,14 +138,35 @@ extension StoreFixture {
         return try await store.task(task.id)
     }
 
-    func ask(_ task: TaskID, _ questionId: String, _ kind: Question.Kind = .challenge) -> Settlement {
-        let space = ProtectionSpace(
-            host: "origin.example", port: 443, scheme: "https", realm: "r", authenticationMethod: .basic)
-        return Settlement(
+    /// The protection space that challenges are about unless a test says otherwise.
+    static let space = ProtectionSpace(
+        host: "origin.example", port: 443, scheme: "https", realm: "r", authenticationMethod: .basic)
+
+    func ask(
+        _ task: TaskID, _ questionId: String, _ kind: Question.Kind = .challenge,
+        about space: ProtectionSpace = StoreFixture.space, failures: Int = 0
+    ) -> Settlement {
+        Settlement(
             task: task,
             .asked(
-                Question(kind: kind, protectionSpace: kind == .challenge ? space : nil), questionId: questionId,
-                deadline: now + .seconds(24 * 3600), TaskProgress()))
+                Question(
+                    kind: kind, protectionSpace: kind == .challenge ? space : nil, previousFailureCount: failures),
+                questionId: questionId, deadline: now + .seconds(24 * 3600), TaskProgress()))
+    }
+
+    /// Does all that the janitor has to do now, in pieces.
+    @discardableResult
+    func clean(_ chores: [Chore] = Chore.allCases, rows: Int = 100) async throws -> Aftermath {
+        var all = Aftermath()
+        // Twice: what one chore forgets, another removes.
+        for chore in chores + chores {
+            while true {
+                let cleaning = try await store.clean(chore, at: now, rows: rows)
+                all.merge(cleaning.aftermath)
+                if !cleaning.hasMore { break }
+            }
+        }
+        return all
     }
 
     func refresh(_ session: SessionRecord) async throws -> SessionRecord { try await store.session(session.id) }

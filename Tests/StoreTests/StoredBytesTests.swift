@@ -1,5 +1,7 @@
+import Base
 import Core
 import SQLite
+import TestSupport
 import Testing
 
 @testable import Store
@@ -33,7 +35,7 @@ struct StoredBytesTests {
         for _ in 1...2 { _ = try await fixture.store.claimContent(of: claimed, at: fixture.now) }
         #expect(try await stored(fixture, session) == 3)
         fixture.advance(.seconds(30 * 24 * 3600))
-        _ = try await fixture.store.expireContents(at: fixture.now, limit: 100)
+        try await fixture.clean()
         #expect(try await stored(fixture, session) == 0)
 
         let other = try await fixture.makeSession("other", app: session.app)
@@ -41,8 +43,7 @@ struct StoredBytesTests {
         #expect(try await stored(fixture, session) == 500)
         _ = try await fixture.store.forgetSession(other.id, at: fixture.now)
         #expect(try await stored(fixture, session) == 500)
-        while try await fixture.store.sweep(at: fixture.now, limit: 100).hasMore {}
-        for _ in 1...3 { _ = try await fixture.store.sweep(at: fixture.now, limit: 100) }
+        try await fixture.clean()
         #expect(try await stored(fixture, session) == 0)
     }
 
@@ -81,17 +82,32 @@ struct StoredBytesTests {
 
     @Test
     func `contents of a database from before they counted are counted when it is opened`() async throws {
-        let fixture = try StoreFixture()
-        let session = try await fixture.makeSession()
-        let claimed = try await contents(fixture, session, .file("contents/01/1"), length: 100_000)
-        _ = try await contents(fixture, session, .file("contents/01/2"), length: 7)
-        _ = try await fixture.store.claimContent(of: claimed, at: fixture.now)
-        try await fixture.store.database.write { db in
-            try db.execute("UPDATE app SET stored_bytes = 0")
-            try db.execute("PRAGMA user_version = 1")
+        let folder = TemporaryFolder()
+        let old = try Database.open(
+            path: folder.file("test.db"), migrations: [Schema.migrations[0]], log: .none,
+            onFatalError: { preconditionFailure("\($0)") })
+        try await old.write { db in
+            try db.execute(
+                """
+                INSERT INTO app (id, identifier, webhook_document, refresh_status, limits_document, created_at) \
+                VALUES (1, 'a', x'7B7D', 'available', x'7B7D', 1)
+                """)
+            try db.execute(
+                """
+                INSERT INTO session (id, app, identifier, incarnation, state, configuration_document, sends_launches, \
+                resource_timeout, created_at) VALUES (1, 1, 's', 1, 0, x'7B7D', 1, 1, 1)
+                """)
+            try db.execute(
+                """
+                INSERT INTO content (task, session, seq, length, algorithm, digest, expired) \
+                VALUES (1, 1, 3, 100000, 'sha-256', '', 1), (2, 1, 6, 7, 'sha-256', '', 0)
+                """)
         }
-        fixture.store.close()
-        let again = try StoreFixture(folder: fixture.folder)
-        #expect(try await stored(again, session) == 7)
+        old.close()
+        let again = try StoreFixture(folder: folder)
+        let stored = try await again.store.database.read { db in
+            try db.first("SELECT stored_bytes FROM app") { $0.integer(0) }
+        }
+        #expect(stored == 7)
     }
 }

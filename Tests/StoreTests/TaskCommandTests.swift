@@ -152,7 +152,8 @@ struct TaskCommandTests {
         #expect((step.matched, step.changed, step.last) == (3, 3, 3))
         let rest = try await store.command(
             .suspend, TaskFilter(group: "g"), in: session.id, after: 3, limit: 3, at: fixture.now)
-        #expect((rest.matched, rest.changed, rest.last) == (1, 1, nil))
+        // It has looked at three, and not beyond.
+        #expect((rest.matched, rest.changed, rest.last) == (1, 1, 6))
         let again = try await store.command(
             .suspend, TaskFilter(), in: session.id, after: 0, limit: 100, at: fixture.now)
         #expect((again.matched, again.changed) == (7, 3))
@@ -164,6 +165,30 @@ struct TaskCommandTests {
             at: fixture.now)
         #expect((cancelled.matched, cancelled.changed) == (4, 4))
         #expect(try await fixture.refresh(session).counts.cancelled == 4)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `a new request for later waits until then, also where the old one is under way`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
+        let task = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.claim()
+        let begin = fixture.now + .seconds(60)
+        let change = TaskChanges.with {
+            $0.request = TransferRequest(url: "https://origin.example/b", method: "GET")
+            $0.origin = "https://origin.example:443"
+            $0.earliestBeginDate = .some(begin)
+        }
+        let (changed, aftermath) = try await fixture.store.changeTask(
+            task.id, change, ifRevision: nil, at: fixture.now)
+        #expect(changed.stage == .delayed && changed.dueAt == begin)
+        #expect(changed.resourceDeadline == begin + .seconds(100))
+        #expect(aftermath.transfersToStop == [task.id])
+        try await expectSoundLedger(fixture)
+        #expect(try await fixture.claim().isEmpty)
+        fixture.advance(.seconds(60))
+        #expect(try await fixture.claim().map(\.specification.request.url) == ["https://origin.example/b"])
         try await expectSoundLedger(fixture)
     }
 

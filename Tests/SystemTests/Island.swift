@@ -21,14 +21,15 @@ final class Island: Sendable {
     private let folder: TemporaryFolder
 
     /// Starts the service with the production policy. `places` are where the redirector leads, `names` what the name
-    /// server says.
-    init(places: [String], names: [String: JSON]) async throws {
+    /// server says: addresses, or `silent`. `options` are those of `resolv.conf`.
+    init(places: [String], names: [String: JSON], options: String = "timeout:1 attempts:2") async throws {
         let folder = TemporaryFolder()
         let parts = Self.redirector.split(separator: ":").map(String.init)
         let plan: JSON = [
             "trapPorts": .array(Self.trapPorts.map { .integer($0) }),
             "redirector": ["address": .string(parts[0]), "port": .integer(Int(parts[1]) ?? 0)],
             "places": .array(places.map { .string($0) }), "names": .object(names),
+            "resolverOptions": .string(options),
         ]
         folder.write(plan.bytes, to: "plan.json")
         self.folder = folder
@@ -60,6 +61,16 @@ final class Island: Sendable {
             guard let json = try? JSON(parsing: String(line)), let address = json["address"].string else { return nil }
             return Arrival(address: address, port: json["port"].int ?? 0, bytes: json["bytes"].int ?? 0)
         }
+    }
+
+    /// How often the address (IPv4) of each silent name was asked for so far.
+    var questions: [String: Int] {
+        let text = String(decoding: readFile(folder.file("report")) ?? [], as: UTF8.self)
+        let names = text.split(separator: "\n").compactMap { line -> String? in
+            guard let json = try? JSON(parsing: String(line)), json["kind"].int == 1 else { return nil }
+            return json["asked"].string
+        }
+        return Dictionary(names.map { ($0, 1) }, uniquingKeysWith: +)
     }
 
     /// A client with the operator's key.

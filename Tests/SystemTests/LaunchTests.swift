@@ -52,6 +52,21 @@ import Testing
         try await stays("one launch", for: .seconds(2)) { receiver.deliveries.count == 1 }
     }
 
+    @Test func `a receiver has as long to answer as the operator says`() async throws {
+        let scene = try await Scene(["--webhook-timeout", "1s"])
+        let receiver = try Receiver(answers: [.hang])
+        try await scene.launches(to: receiver)
+        scene.origin.serve("/a", .text("x"))
+        try await scene.completed(try await scene.download("/a"))
+        // Fifteen seconds would be as long as the test waits for.
+        let attempt = try await eventually("a failed attempt", within: .seconds(12)) {
+            try await scene.launches().first.flatMap { $0["attempts"].array?.first }
+        }
+        #expect(attempt["error"] == "The receiver did not answer in time.", "\(attempt)")
+        let refused = try await ServiceProcess.run(["check-config", "--webhook-timeout", "0"])
+        #expect(refused.status != .exited(0) && refused.errors.contains("webhook-timeout"), "\(refused.errors)")
+    }
+
     @Test func `a launch is completed by a call, and causes no other`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()

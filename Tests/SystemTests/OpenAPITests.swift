@@ -186,6 +186,7 @@ private struct Tour {
     func bodies() async throws {
         let body = try await api.send("POST", "/v1/bodies", body: [1, 2, 3]).json["id"].string ?? ""
         try await api.get("/v1/bodies/\(body)")
+        try await api.get("/v1/bodies")
         try await api.delete("/v1/bodies/\(body)")
         let draft = try await api.send("POST", "/v1/bodies", headers: [("Upload-Complete", "?0")], body: [1])
         let path = "/v1/bodies/" + (draft.fields["Location"]?.split(separator: "/").last.map(String.init) ?? "")

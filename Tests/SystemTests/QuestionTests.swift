@@ -205,3 +205,46 @@ import Testing
         expectSound(try await scene.events())
     }
 }
+
+/// Many downloads behind one 401.
+@Suite struct SharedQuestionTests {
+    private static let credential: JSON = ["user": "u", "password": "p"]
+    private static let guarded: [Misbehaviour] = [
+        .demand(
+            authorization: "Basic " + Base64Text.encode(Array("u:p".utf8)), challenge: "Basic realm=\"the realm\"")
+    ]
+
+    @Test func `many downloads behind one 401 ask one question, and one answer serves them all`() async throws {
+        let count = 300
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        for index in 0..<count { scene.origin.serve("/\(index)", .text("\(index)"), always: Self.guarded) }
+        let tasks = (0..<count).map { scene.downloadOf("/\($0)") }
+        expect(try await scene.api.post("/v1/sessions/s/tasks/batch", ["tasks": .array(tasks)]), 201)
+        let question = try await eventually("all wait for one question") { () -> JSON? in
+            let open = try await scene.api.get("/v1/questions?session=s").json["items"].array ?? []
+            try #require(open.count <= 1, "\(open.count) questions")
+            return open.first { $0["taskCount"].int == count }
+        }
+        let event = try #require(try await scene.events().last)
+        #expect(try await scene.events().count == 1)
+        #expect(event["data"]["taskCount"].int == count && event["taskIdentifier"] == question["taskIdentifier"])
+        let waiting = try await scene.api.get("/v1/sessions/s/tasks?limit=1000").json["items"].array ?? []
+        #expect(waiting.count == count)
+        #expect(waiting.allSatisfy { $0["waitingFor"][0]["questionId"] == question["questionId"] })
+
+        // More than the first piece goes on after a kill.
+        let answer: JSON = ["disposition": "useCredential", "credential": Self.credential]
+        let path = "/v1/questions/\(question["questionId"].string ?? "")/answer"
+        expect(try await scene.api.post(path, answer), 200)
+        try await scene.service.restart()
+        expectProblem(try await scene.api.post(path, answer), 409, "question-answered")
+        try await eventually("all succeed", within: .seconds(120)) {
+            try await scene.session()["taskCounts"]["succeeded"].int == count
+        }
+        let events = try await scene.events()
+        #expect(events.count { $0["type"] == "task.didReceiveChallenge" } == 1)
+        expectSound(events)
+    }
+}

@@ -40,15 +40,21 @@ import Testing
     @Test func `check-config prints what is in force, flags before environment before file`() async throws {
         let folder = TemporaryFolder()
         let file = folder.write(
-            Array(#"{"max-transfers": 31, "max-transfers-per-host": 32, "transfer-threads": 33}"#.utf8), to: "c.json")
+            Array(
+                #"{"max-transfers": 31, "max-transfers-per-host": 32, "transfer-threads": 33, "webhook-timeout": "7s"}"#
+                    .utf8), to: "c.json")
         let result = try await ServiceProcess.run(
             ["check-config", "--config", file, "--data-dir", folder.file("data"), "--max-transfers", "51"],
             environment: ["URLSESSIOND_MAX_TRANSFERS": "41", "URLSESSIOND_MAX_TRANSFERS_PER_HOST": "42"])
         #expect(result.status == .exited(0), "\(result.errors)")
         let lines = result.output.split(separator: "\n")
-        for line in ["max-transfers = 51", "max-transfers-per-host = 42", "transfer-threads = 33"] {
+        for line in [
+            "max-transfers = 51", "max-transfers-per-host = 42", "transfer-threads = 33", "webhook-timeout = 7s",
+        ] {
             #expect(lines.contains { $0.hasPrefix(line) }, "\(line): \(result.output)")
         }
+        let standard = try await ServiceProcess.run(["check-config"])
+        #expect(standard.output.split(separator: "\n").contains("webhook-timeout = 15s"), "\(standard.output)")
     }
 
     @Test func `all wrong settings are reported at once`() async throws {

@@ -154,7 +154,7 @@ struct ClientTests {
         let delivery = try await receiver.waitForDelivery(type: "app.performFetch")[0]
         #expect(delivery.id == launch.launchId)
         try await eventually("it is launched") {
-            try await house.client.launches().first { $0.launchId == launch.launchId }?.state == .launched
+            try await house.client.launches().items.first { $0.launchId == launch.launchId }?.state == .launched
         }
         #expect(try await house.client.completeFetch(launch.launchId, result: .noData).state == .completed)
         #expect(try await house.client.backgroundRefresh().history.map(\.result) == [.noData])

@@ -9,8 +9,18 @@ struct CommandLineTests {
     let origin: OriginServer
 
     init() async throws {
-        service = try await ServiceProcess()
+        // A port that it keeps over restarts.
+        service = try await ServiceProcess(["--listen", "127.0.0.1:\(try await Self.freePort())"])
         origin = try OriginServer()
+    }
+
+    /// A port of a service's own choice, which is gone when this returns: who kept one and waited for another, as all tests
+    /// of the suite would, might wait for ever.
+    private static func freePort() async throws -> UInt16 {
+        let service = try await ServiceProcess()
+        let port = service.port
+        try await service.kill()
+        return port
     }
 
     /// What a command prints; throws where it fails.
@@ -19,10 +29,12 @@ struct CommandLineTests {
         try await run("", words)
     }
 
-    private func run(_ input: String, _ words: [String]) async throws -> [String] {
-        let tool =
-            ServiceProcess.binary.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+    private var tool: String {
+        ServiceProcess.binary.split(separator: "/", omittingEmptySubsequences: false).dropLast()
             .joined(separator: "/") + "/urlsession"
+    }
+
+    private func run(_ input: String, _ words: [String]) async throws -> [String] {
         // The shell's "$@" keeps words with spaces whole.
         let output = try await ChildProcess.run(
             [
@@ -44,6 +56,56 @@ struct CommandLineTests {
         #expect(try await call("events", "s").map { $0.split(separator: "\t")[1] }.last == "task.didComplete")
         try await call("ack", "s", "3")
         #expect(try await call("events", "s").isEmpty)
+    }
+
+    @Test func `a download that failed leaves no file and ends with 1`() async throws {
+        try await call("open", "s")
+        let folder = TemporaryFolder()
+        origin.serve("/page", .text("not here", status: 404))
+        let failure = await #expect(throws: ChildProcess.Failed.self) {
+            try await call("download", "s", origin.url("/page"), folder.file("a"))
+        }
+        #expect(failure?.status == 1 << 8 && failure?.errors.contains("404") == true, "\(String(describing: failure))")
+        #expect(filesBelow(folder.path).isEmpty)
+    }
+
+    @Test func `events and launches are listed to the end`() async throws {
+        try await call("open", "s")
+        let task: JSON = ["kind": "download", "request": ["url": "https://example.com/"], "state": "suspended"]
+        let tasks = JSON.array(Array(repeating: task, count: 510))
+        _ = try await service.api.post("/v1/sessions/s/tasks/batch?return=minimal", ["tasks": tasks])
+        _ = try await service.api.post("/v1/sessions/s/tasks/cancel")
+        #expect(try await call("events", "s").count == 1020)
+        for number in 1...105 {
+            _ = try await service.api.put("/v1/sessions/t\(number)", [:])
+            _ = try await service.api.post("/v1/sessions/t\(number)/tasks", task)
+            _ = try await service.api.post("/v1/sessions/t\(number)/tasks/cancel")
+        }
+        // Of all sessions, once the grace of a start is over.
+        try await eventually("the launches are made") {
+            try await service.api.get("/v1/launches?limit=1000").json["items"].array?.count == 106
+        }
+        #expect(try await call("launches").count == 106)
+    }
+
+    @Test func `events are followed over a restart of the service`() async throws {
+        try await call("open", "s")
+        let folder = TemporaryFolder()
+        let command = "exec '\(tool)' events s --follow > '\(folder.file("events"))'"
+        let follower = try await ChildProcess([
+            "/usr/bin/env", "URLSESSION_URL=http://127.0.0.1:\(service.port)", "/bin/sh", "-c", command,
+        ])
+        func followed() -> Int {
+            String(decoding: readFile(folder.file("events")) ?? [], as: UTF8.self).split(separator: "\n").count
+        }
+        let task: JSON = ["kind": "download", "request": ["url": "https://example.com/"], "state": "suspended"]
+        for round in 1...2 {
+            _ = try await service.api.post("/v1/sessions/s/tasks", task)
+            _ = try await service.api.post("/v1/sessions/s/tasks/cancel")
+            try await eventually("the events of round \(round)") { followed() == 2 * round }
+            #expect(!follower.hasEnded)
+            if round == 1 { try await service.restart() }
+        }
     }
 
     @Test func `a question is answered with a secret from standard input`() async throws {

@@ -10,3 +10,11 @@ extension StoredBody {
             expiresAt: record.uses > 0 ? nil : record.expiresAt?.rfc3339)
     }
 }
+
+extension ListedBody {
+    init(_ record: BodyRecord) {
+        self.init(
+            body: StoredBody(record), complete: record.isComplete, countOfBytesStored: record.length,
+            uses: record.uses, createdAt: record.createdAt.rfc3339)
+    }
+}

@@ -52,10 +52,12 @@ struct EventEnvelope: Sendable {
         }
     }
 
-    /// A page of the log.
-    func page(_ page: Core.EventPage) -> Wire.EventPage {
-        Wire.EventPage(
-            items: page.events.map(event), lastSeq: page.lastSeq, acknowledgedSeq: page.acknowledgedSeq,
-            finished: page.isFinished)
+    /// A page of the log, which ends where the answer is long enough.
+    func page(_ page: Core.EventPage) -> Wire.EventPage<JSONText> {
+        var items = PageItems()
+        let isWhole = page.events.allSatisfy { items.add(event($0)) }
+        return Wire.EventPage(
+            items: items.texts, lastSeq: page.lastSeq, acknowledgedSeq: page.acknowledgedSeq,
+            finished: page.isFinished && isWhole)
     }
 }

@@ -10,7 +10,7 @@ extension Wire.Question {
         self.init(
             questionId: record.questionId, type: isChallenge ? .taskDidReceiveChallenge : .taskWillBeginDelayedRequest,
             state: Wire.QuestionState(rawValue: record.state.name), sessionIdentifier: record.sessionIdentifier,
-            taskIdentifier: record.taskIdentifier,
+            taskIdentifier: record.taskIdentifier, taskCount: record.taskCount,
             protectionSpace: question.protectionSpace.map(Wire.ProtectionSpace.init),
             previousFailureCount: isChallenge ? Int64(question.previousFailureCount) : nil,
             proposedCredential: question.proposedUser.map { ProposedCredential(user: $0) },

@@ -115,7 +115,8 @@ extension TaskPhase {
         case .awaitingAnswer: self = .awaitingAnswer
         case .retryWait: self = .retryWait
         case .waitingForConnectivity: self = .waitingForConnectivity
-        case .queued: self = live.waiting.first?.kind.phase ?? .queued
+        case .waitingForDisk: self = .queued
+        case .queued, .quarantined: self = live.waiting.first?.kind.phase ?? .queued
         case .active:
             switch live.sample?.phase {
             case nil, .connecting: self = .connecting
@@ -133,7 +134,7 @@ extension Core.WaitingReason.Kind {
         switch self {
         case .connectivity, .cellularAccess, .expensiveAccess, .constrainedAccess: .waitingForConnectivity
         case .power, .cheapNetwork, .unconstrainedNetwork, .load, .window: .deferred
-        case .earliestBeginDate, .answer, .retry, .originPause, .capacity, .diskSpace: .queued
+        case .earliestBeginDate, .answer, .retry, .originPause, .capacity, .disk: .queued
         }
     }
 }

@@ -53,7 +53,8 @@ extension Wire.TaskError {
 
 extension Wire.WaitingReason {
     init(_ core: Core.WaitingReason) {
-        self.init(kind: core.kind.rawValue, detail: core.detail, until: core.until?.rfc3339)
+        self.init(
+            kind: core.kind.rawValue, detail: core.detail, until: core.until?.rfc3339, questionId: core.questionId)
     }
 }
 

@@ -15,6 +15,9 @@ struct BodyRoutes {
             ) { call in
                 try await call.createBody()
             },
+            server.route("GET", "/v1/bodies", .read, query: ["state", "inUse", "limit", "cursor"]) { call in
+                try await call.bodies()
+            },
             server.route("GET", "/v1/bodies/{bodyId}", .read) { call in
                 .json(StoredBody(try await call.storedBody()))
             },
@@ -35,6 +38,18 @@ struct BodyRoutes {
 extension Call {
     fileprivate func storedBody() async throws -> BodyRecord {
         try await service.body(parameter("bodyId"), app: app)
+    }
+
+    fileprivate func bodies() async throws -> HTTPResponse {
+        let app = try app
+        let isComplete = try queryWord("state", [("complete", true), ("partial", false)])
+        let isInUse = try queryWord("inUse", [("true", true), ("false", false)])
+        return try await page(
+            fetch: { cursor, limit in
+                try await service.bodies(
+                    of: app, isComplete: isComplete, isInUse: isInUse, after: cursor, limit: limit)
+            },
+            position: \.cursor, write: { ListedBody($0.body) })
     }
 
     // MARK: Creating

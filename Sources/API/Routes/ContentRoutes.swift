@@ -57,7 +57,7 @@ extension Call {
 }
 
 extension StoredBytes {
-    fileprivate func body(from offset: Int64, length: Int64) throws -> HTTPResponseBody {
+    func body(from offset: Int64, length: Int64) throws -> HTTPResponseBody {
         switch self {
         case .bytes(let bytes): .bytes(Array(bytes[Int(offset)..<Int(offset + length)]))
         case .file: .file(descriptor: try descriptor() ?? -1, offset: offset, length: length)

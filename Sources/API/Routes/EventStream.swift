@@ -52,7 +52,7 @@ struct EventStream: Sendable {
             }
             last = page.events.last?.seq ?? last ?? page.acknowledgedSeq
             if completed.count > Self.memory { completed.removeFirst(completed.count - Self.memory) }
-            let isAtEnd = page.events.count < Self.pageSize
+            let isAtEnd = page.isAtEnd
             if isAtEnd {
                 for event in await feed.live() where !completed.contains(event.taskIdentifier) {
                     Self.append(envelope.event(event), to: &frames)

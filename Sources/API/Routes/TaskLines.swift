@@ -12,14 +12,48 @@ struct TaskLines {
 
     /// Tasks in one commit.
     private static let groupSize = 500
+    /// Bytes of lines in one commit.
+    private static let groupBytes = 4 << 20
     /// A group that is not full is committed when it has waited this long, in milliseconds.
     private static let groupAge: Int64 = 250
+    /// After so many refused lines no more are read: they would not be better.
+    private static let maximumRefused = 1000
 
     /// A line on its way: the order made of it, or why there is none.
     private struct Line {
         var order: TaskOrder?
         var bodyPointer = "/body"
+        /// Prepared once, however often its group is tried.
+        var task: PreparedTask?
         var result: LineResult?
+    }
+
+    /// Lines for the next commit.
+    private struct Group {
+        var lines: [Line] = []
+        var bytes = 0
+        /// Lines that were refused when they were read.
+        var refused = 0
+        var began: Int64 = 0
+
+        mutating func append(_ line: Line, bytes: Int) {
+            lines.append(line)
+            self.bytes += bytes
+            if line.result != nil { refused += 1 }
+        }
+
+        var isFull: Bool { lines.count >= groupSize || bytes >= groupBytes }
+    }
+
+    /// What has been answered so far.
+    private struct Results {
+        var spool: Spool
+        var refused = 0
+
+        mutating func append(_ result: LineResult) async throws {
+            if result.problem != nil { refused += 1 }
+            try await spool.append(result.jsonBytes + [UInt8(ascii: "\n")])
+        }
     }
 
     func answer() async throws -> HTTPResponse {
@@ -32,22 +66,44 @@ struct TaskLines {
         guard case .stream(let stream) = call.request.body else {
             throw Problem(.lengthRequired, "Send the lines as the body.")
         }
+        var results = Results(spool: call.service.makeSpool())
+        if try await !perform(stream, &results) {
+            // A client that still sends hears no answer.
+            while try await stream.next() != nil {}
+            let rest = "\(results.refused) lines were refused: the rest was not read, and no task was made of it."
+            try await results.append(LineResult(problem: told(Problem(.invalidValue, rest))))
+        }
+        let (bytes, length) = try await results.spool.finish()
+        return HTTPResponse(
+            status: 200, headers: [("Content-Type", MediaTypes.lines)], body: try bytes.body(from: 0, length: length))
+    }
+
+    /// Creates the tasks of all lines.
+    ///
+    /// - Returns: False where lines were left because too many were refused.
+    private func perform(_ stream: RequestStream, _ results: inout Results) async throws -> Bool {
         let traceparent = call.traceparent
         var splitter = LineSplitter(limit: call.server.settings.bodyLimit)
-        var results = JSONLines()
-        var group: [Line] = []
-        var groupBegan = call.service.clock.monotonic()
+        var group = Group()
+        func take(_ line: LineSplitter.Line, _ results: inout Results) async throws -> Bool {
+            guard results.refused < Self.maximumRefused else { return false }
+            if group.lines.isEmpty { group.began = call.service.clock.monotonic() }
+            group.append(read(line, traceparent), bytes: line.count)
+            let isEnough = results.refused + group.refused >= Self.maximumRefused
+            if isEnough || group.isFull { try await commit(&group, &results) }
+            return true
+        }
         while let bytes = try await stream.next() {
             for line in splitter.take(bytes) {
-                if group.isEmpty { groupBegan = call.service.clock.monotonic() }
-                group.append(read(line, traceparent))
-                if group.count >= Self.groupSize { try await commit(&group, &results) }
+                guard try await take(line, &results) else { return false }
             }
-            if call.service.clock.monotonic() - groupBegan >= Self.groupAge { try await commit(&group, &results) }
+            if call.service.clock.monotonic() - group.began >= Self.groupAge { try await commit(&group, &results) }
         }
-        if let line = splitter.finish() { group.append(read(line, traceparent)) }
+        if let line = splitter.finish() {
+            guard try await take(line, &results) else { return false }
+        }
         try await commit(&group, &results)
-        return HTTPResponse(status: 200, headers: [("Content-Type", MediaTypes.lines)], body: .bytes(results.bytes))
+        return true
     }
 
     private func read(_ line: LineSplitter.Line, _ traceparent: String?) -> Line {
@@ -70,28 +126,36 @@ struct TaskLines {
 
     /// Creates the tasks of a group; a line that is refused leaves the group, and the others are tried again. Where a
     /// limit ends the room, those before are created first, so that trying the others costs little.
-    private func commit(_ group: inout [Line], _ results: inout JSONLines) async throws {
-        guard !group.isEmpty else { return }
+    private func commit(_ group: inout Group, _ results: inout Results) async throws {
+        guard !group.lines.isEmpty else { return }
+        for index in group.lines.indices {
+            guard let order = group.lines[index].order else { continue }
+            do {
+                group.lines[index].task = try await call.service.prepare(order, index: 0, in: session)
+            } catch {
+                _ = refuse(error, [index], &group.lines)
+            }
+        }
         var count = Int.max
         while true {
-            let open = Array(group.indices.filter { group[$0].result == nil }.prefix(count))
-            let orders = open.compactMap { group[$0].order }
-            guard !orders.isEmpty else { break }
+            let open = Array(group.lines.indices.filter { group.lines[$0].result == nil }.prefix(count))
+            let tasks = open.compactMap { group.lines[$0].task }
+            guard !tasks.isEmpty else { break }
             count = .max
             do {
-                let created = try await call.service.createTasks(orders, in: session, recording: nil)
+                let created = try await call.service.createTasks(tasks, in: session, recording: nil)
                 for (index, item) in zip(open, created) {
-                    group[index].result = LineResult(
+                    group.lines[index].result = LineResult(
                         taskIdentifier: item.task.number, clientTaskId: item.task.specification.clientTaskId,
                         existing: item.isExisting)
                 }
             } catch {
-                let index = refuse(error, open, &group)
+                let index = refuse(error, open, &group.lines)
                 if let index, index > 0, Failure(error).isFull { count = index }
             }
         }
-        for line in group { if let result = line.result { results.append(result) } }
-        group = []
+        for line in group.lines { if let result = line.result { try await results.append(result) } }
+        group = Group()
     }
 
     /// Notes a failure at the line that it names, or at all lines where it names none.
@@ -108,16 +172,12 @@ struct TaskLines {
         return named
     }
 
-    private func told(_ error: JSONError) -> Problem { Problem(error, instance: call.request.path) }
-}
+    private func told(_ error: JSONError) -> Problem { told(Problem(error)) }
 
-/// JSON text, one value a line.
-private struct JSONLines {
-    private(set) var bytes: [UInt8] = []
-
-    mutating func append(_ value: some JSONWritable) {
-        bytes += value.jsonBytes
-        bytes.append(UInt8(ascii: "\n"))
+    private func told(_ problem: Problem) -> Problem {
+        var problem = problem
+        problem.instance = call.request.path
+        return problem
     }
 }
 
@@ -126,6 +186,14 @@ struct LineSplitter {
     enum Line {
         case bytes([UInt8])
         case tooLong
+
+        /// Bytes that it holds.
+        var count: Int {
+            switch self {
+            case .bytes(let bytes): bytes.count
+            case .tooLong: 0
+            }
+        }
     }
 
     private let limit: Int

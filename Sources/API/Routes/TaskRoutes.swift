@@ -142,8 +142,15 @@ struct TaskRoutes {
     @Sendable private func retryAll(_ call: Call) async throws -> HTTPResponse {
         let filter = TaskFilter(try call.readIfPresent(TaskSelection.self))
         let session = try await call.session()
-        let (matched, changed) = try await call.service.retryAll(filter, in: session)
-        return .json(SelectionAnswer(matched: Int64(matched), changed: Int64(changed)))
+        let summary = try await call.service.retryAll(filter, in: session)
+        let errors = summary.refused.map { number, error in
+            var problem = server.problem(for: error, of: call.request)
+            problem.instance = "/v1/sessions/\(session.identifier)/tasks/\(number)"
+            problem.errors = []
+            return SelectionAnswer.Refusal(taskIdentifier: number, problem: problem)
+        }
+        return .json(
+            SelectionAnswer(matched: Int64(summary.matched), changed: Int64(summary.changed), errors: errors))
     }
 }
 

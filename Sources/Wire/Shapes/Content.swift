@@ -59,12 +59,55 @@ public struct StoredBody: Sendable, Hashable, JSONWritable, JSONReadable {
     }
 
     /// Writes an object.
+    public func write(to writer: inout JSONWriter) { writer.object { writeMembers(to: &$0) } }
+
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("id", id)
+        writer.member("length", length)
+        writer.member("digest", digest)
+        writer.member("expiresAt", expiresAt)
+    }
+}
+
+/// A body in the list of what uses the app's room.
+public struct ListedBody: Sendable, Hashable, JSONWritable, JSONReadable {
+    /// The body as it is read alone.
+    public var body: StoredBody
+    /// Whether all of it has arrived.
+    public var complete: Bool
+    /// Bytes that count against the app's limit.
+    public var countOfBytesStored: Int64
+    /// How many tasks need it.
+    public var uses: Int64
+    /// When it was made.
+    public var createdAt: String
+
+    /// Makes an item.
+    public init(body: StoredBody, complete: Bool, countOfBytesStored: Int64, uses: Int64, createdAt: String) {
+        self.body = body
+        self.complete = complete
+        self.countOfBytesStored = countOfBytesStored
+        self.uses = uses
+        self.createdAt = createdAt
+    }
+
+    /// Reads an item.
+    public init(reading reader: inout ObjectReader) {
+        body = StoredBody(reading: &reader)
+        complete = reader.bool("complete")
+        countOfBytesStored = reader.integer("countOfBytesStored")
+        uses = reader.integer("uses")
+        createdAt = reader.string("createdAt")
+    }
+
+    /// Writes an object.
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.member("id", id)
-            writer.member("length", length)
-            writer.member("digest", digest)
-            writer.member("expiresAt", expiresAt)
+            body.writeMembers(to: &writer)
+            writer.member("complete", complete)
+            writer.member("countOfBytesStored", countOfBytesStored)
+            writer.member("uses", uses)
+            writer.member("createdAt", createdAt)
         }
     }
 }

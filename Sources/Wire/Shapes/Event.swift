@@ -102,9 +102,9 @@ public struct Event: Sendable, Hashable, JSONWritable, JSONReadable {
 }
 
 /// What reading the events of a session answers.
-public struct EventPage: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct EventPage<Item> {
     /// The events, in order.
-    public var items: [Event]
+    public var items: [Item]
     /// The number of the session's last event.
     public var lastSeq: Int64
     /// Through which event the app has acknowledged.
@@ -113,13 +113,19 @@ public struct EventPage: Sendable, Hashable, JSONWritable, JSONReadable {
     public var finished: Bool
 
     /// Makes a page.
-    public init(items: [Event], lastSeq: Int64, acknowledgedSeq: Int64, finished: Bool) {
+    public init(items: [Item], lastSeq: Int64, acknowledgedSeq: Int64, finished: Bool) {
         self.items = items
         self.lastSeq = lastSeq
         self.acknowledgedSeq = acknowledgedSeq
         self.finished = finished
     }
+}
 
+extension EventPage: Sendable where Item: Sendable {}
+extension EventPage: Equatable where Item: Equatable {}
+extension EventPage: Hashable where Item: Hashable {}
+
+extension EventPage: JSONReadable where Item: JSONReadable {
     /// Reads a page.
     public init(reading reader: inout ObjectReader) {
         items = reader.objects("items")
@@ -127,7 +133,9 @@ public struct EventPage: Sendable, Hashable, JSONWritable, JSONReadable {
         acknowledgedSeq = reader.integer("acknowledgedSeq")
         finished = reader.bool("finished")
     }
+}
 
+extension EventPage: JSONWritable where Item: JSONWritable {
     /// Writes an object.
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in

@@ -42,11 +42,15 @@ public struct Problem: Error, Sendable, Hashable, JSONWritable, JSONReadable {
     public var errors: [Entry]
     /// With `events-expired`: the oldest event that is left.
     public var oldestSeq: Int64?
+    /// With `cursor-invalid`: which session of the identifier this is.
+    public var incarnation: Int64?
+    /// With `cursor-invalid`: its last event.
+    public var lastSeq: Int64?
 
     /// Makes a problem with the title of its code, and its status unless another is given.
     public init(
         _ code: ProblemCode, _ detail: String, status: Int? = nil, instance: String = "", errors: [Entry] = [],
-        oldestSeq: Int64? = nil
+        oldestSeq: Int64? = nil, incarnation: Int64? = nil, lastSeq: Int64? = nil
     ) {
         self.code = code
         self.status = status ?? code.status
@@ -55,6 +59,8 @@ public struct Problem: Error, Sendable, Hashable, JSONWritable, JSONReadable {
         self.instance = instance
         self.errors = errors
         self.oldestSeq = oldestSeq
+        self.incarnation = incarnation
+        self.lastSeq = lastSeq
     }
 
     /// The problem of a body that could not be read.
@@ -84,6 +90,8 @@ public struct Problem: Error, Sendable, Hashable, JSONWritable, JSONReadable {
         instance = reader.string("instance", default: "")
         errors = reader.optionalObjects("errors") ?? []
         oldestSeq = reader.optionalInteger("oldestSeq")
+        incarnation = reader.optionalInteger("incarnation")
+        lastSeq = reader.optionalInteger("lastSeq")
     }
 
     /// Writes an object.
@@ -97,6 +105,8 @@ public struct Problem: Error, Sendable, Hashable, JSONWritable, JSONReadable {
             writer.member("code", code)
             if !errors.isEmpty { writer.member("errors", errors) }
             writer.memberIfPresent("oldestSeq", oldestSeq)
+            writer.memberIfPresent("incarnation", incarnation)
+            writer.memberIfPresent("lastSeq", lastSeq)
         }
     }
 }

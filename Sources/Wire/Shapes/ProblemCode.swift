@@ -55,6 +55,8 @@ public struct ProblemCode: WireName {
     public static let appExists = ProblemCode(rawValue: "app-exists")
     /// 409: the session exists.
     public static let sessionExists = ProblemCode(rawValue: "session-exists")
+    /// 409: the place in the events is of an earlier session.
+    public static let cursorInvalid = ProblemCode(rawValue: "cursor-invalid")
     /// 409: the session has another configuration.
     public static let configurationMismatch = ProblemCode(rawValue: "configuration-mismatch")
     /// 409: the session has been invalidated.
@@ -103,9 +105,10 @@ public struct ProblemCode: WireName {
         .malformedJSON, .duplicateMember, .unknownMember, .invalidValue, .unauthorized, .insufficientScope,
         .notFound, .methodNotAllowed, .notAcceptable, .requestTimeout, .lengthRequired, .payloadTooLarge,
         .uriTooLong, .unsupportedMediaType, .rangeNotSatisfiable, .misdirectedRequest, .preconditionFailed,
-        .idempotencyMismatch, .idempotencyInProgress, .appExists, .sessionExists, .configurationMismatch,
-        .sessionInvalidated, .sessionInUse, .attachmentFenced, .taskCompleted, .clientTaskConflict,
-        .questionAnswered, .resumeDataSpent, .contentExpired, .eventsExpired, .ackOutOfRange, .fetchLate,
+        .idempotencyMismatch, .idempotencyInProgress, .appExists, .sessionExists, .cursorInvalid,
+        .configurationMismatch, .sessionInvalidated, .sessionInUse, .attachmentFenced, .taskCompleted,
+        .clientTaskConflict, .questionAnswered, .resumeDataSpent, .contentExpired, .eventsExpired, .ackOutOfRange,
+        .fetchLate,
         .refreshUnavailable, .launchNotOpen, .digestMismatch, .uploadOffsetMismatch, .tooManyTasks, .rateLimited,
         .insufficientStorage, .shuttingDown, .internalError,
     ]
@@ -132,6 +135,7 @@ public struct ProblemCode: WireName {
         .idempotencyInProgress: (409, "The request with this idempotency key is still running"),
         .appExists: (409, "The app exists"),
         .sessionExists: (409, "The session exists"),
+        .cursorInvalid: (409, "The place in the events is of an earlier session"),
         .configurationMismatch: (409, "The session has another configuration"),
         .sessionInvalidated: (409, "The session has been invalidated"),
         .sessionInUse: (409, "Another client is attached"),

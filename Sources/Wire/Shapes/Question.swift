@@ -24,8 +24,11 @@ public struct Question: Sendable, Hashable, JSONWritable, JSONReadable {
     public var state: QuestionState
     /// The session.
     public var sessionIdentifier: String
-    /// The task.
+    /// The task. Others may wait for the same answer.
     public var taskIdentifier: Int64
+    /// How many tasks wait for the answer, or waited when it came: those of the session that met the same protection
+    /// space.
+    public var taskCount: Int64
     /// Who asks, for a challenge.
     public var protectionSpace: ProtectionSpace?
     /// How many credentials were refused before, for a challenge.
@@ -48,7 +51,7 @@ public struct Question: Sendable, Hashable, JSONWritable, JSONReadable {
     /// Makes one.
     public init(
         questionId: String, type: Event.Kind, state: QuestionState, sessionIdentifier: String, taskIdentifier: Int64,
-        protectionSpace: ProtectionSpace? = nil, previousFailureCount: Int64? = nil,
+        taskCount: Int64 = 1, protectionSpace: ProtectionSpace? = nil, previousFailureCount: Int64? = nil,
         proposedCredential: ProposedCredential? = nil, failureResponse: TaskResponse? = nil,
         request: TransferRequest? = nil, disposition: Disposition? = nil, deadline: String, createdAt: String,
         answeredAt: String? = nil
@@ -58,6 +61,7 @@ public struct Question: Sendable, Hashable, JSONWritable, JSONReadable {
         self.state = state
         self.sessionIdentifier = sessionIdentifier
         self.taskIdentifier = taskIdentifier
+        self.taskCount = taskCount
         self.protectionSpace = protectionSpace
         self.previousFailureCount = previousFailureCount
         self.proposedCredential = proposedCredential
@@ -76,6 +80,7 @@ public struct Question: Sendable, Hashable, JSONWritable, JSONReadable {
         state = reader.word("state")
         sessionIdentifier = reader.string("sessionIdentifier")
         taskIdentifier = reader.integer("taskIdentifier")
+        taskCount = reader.integer("taskCount")
         protectionSpace = reader.optionalObject("protectionSpace")
         previousFailureCount = reader.optionalInteger("previousFailureCount")
         proposedCredential = reader.optionalObject("proposedCredential")
@@ -95,6 +100,7 @@ public struct Question: Sendable, Hashable, JSONWritable, JSONReadable {
             writer.member("state", state)
             writer.member("sessionIdentifier", sessionIdentifier)
             writer.member("taskIdentifier", taskIdentifier)
+            writer.member("taskCount", taskCount)
             if let protectionSpace {
                 writer.member("protectionSpace", protectionSpace)
                 writer.member("previousFailureCount", previousFailureCount)

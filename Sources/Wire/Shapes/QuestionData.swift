@@ -25,6 +25,8 @@ public struct AuthenticationChallenge: Sendable, Hashable, JSONWritable, JSONRea
     public var questionId: String
     /// Who asks.
     public var protectionSpace: ProtectionSpace
+    /// How many tasks of the session waited for the answer when the event was read.
+    public var taskCount: Int64
     /// How many credentials were refused before.
     public var previousFailureCount: Int64
     /// What would be used.
@@ -36,11 +38,12 @@ public struct AuthenticationChallenge: Sendable, Hashable, JSONWritable, JSONRea
 
     /// Makes one.
     public init(
-        questionId: String, protectionSpace: ProtectionSpace, previousFailureCount: Int64,
+        questionId: String, protectionSpace: ProtectionSpace, taskCount: Int64 = 1, previousFailureCount: Int64,
         proposedCredential: ProposedCredential? = nil, failureResponse: TaskResponse? = nil, deadline: String
     ) {
         self.questionId = questionId
         self.protectionSpace = protectionSpace
+        self.taskCount = taskCount
         self.previousFailureCount = previousFailureCount
         self.proposedCredential = proposedCredential
         self.failureResponse = failureResponse
@@ -51,6 +54,7 @@ public struct AuthenticationChallenge: Sendable, Hashable, JSONWritable, JSONRea
     public init(reading reader: inout ObjectReader) {
         questionId = reader.string("questionId")
         protectionSpace = reader.object("protectionSpace")
+        taskCount = reader.integer("taskCount")
         previousFailureCount = reader.integer("previousFailureCount")
         proposedCredential = reader.optionalObject("proposedCredential")
         failureResponse = reader.optionalObject("failureResponse")
@@ -62,6 +66,7 @@ public struct AuthenticationChallenge: Sendable, Hashable, JSONWritable, JSONRea
         writer.object { writer in
             writer.member("questionId", questionId)
             writer.member("protectionSpace", protectionSpace)
+            writer.member("taskCount", taskCount)
             writer.member("previousFailureCount", previousFailureCount)
             writer.member("proposedCredential", proposedCredential)
             writer.member("failureResponse", failureResponse)

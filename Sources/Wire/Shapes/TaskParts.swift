@@ -4,6 +4,8 @@ public struct TaskResponse: Sendable, Hashable, JSONWritable, JSONReadable {
     public var statusCode: Int64
     /// The header fields; those that stand several times are joined with commas.
     public var headers: StringMap
+    /// Names of header fields that are not kept because all together were more than 16 KiB.
+    public var droppedHeaders: [String]
     /// The media type without its parameters.
     public var mimeType: String?
     /// The announced length in bytes.
@@ -15,11 +17,12 @@ public struct TaskResponse: Sendable, Hashable, JSONWritable, JSONReadable {
 
     /// Makes a response.
     public init(
-        statusCode: Int64, headers: StringMap, mimeType: String? = nil, expectedContentLength: Int64? = nil,
-        suggestedFilename: String? = nil, url: String
+        statusCode: Int64, headers: StringMap, droppedHeaders: [String] = [], mimeType: String? = nil,
+        expectedContentLength: Int64? = nil, suggestedFilename: String? = nil, url: String
     ) {
         self.statusCode = statusCode
         self.headers = headers
+        self.droppedHeaders = droppedHeaders
         self.mimeType = mimeType
         self.expectedContentLength = expectedContentLength
         self.suggestedFilename = suggestedFilename
@@ -30,6 +33,7 @@ public struct TaskResponse: Sendable, Hashable, JSONWritable, JSONReadable {
     public init(reading reader: inout ObjectReader) {
         statusCode = reader.integer("statusCode")
         headers = reader.stringMap("headers")
+        droppedHeaders = reader.strings("droppedHeaders", default: [])
         mimeType = reader.optionalString("mimeType")
         expectedContentLength = reader.optionalInteger("expectedContentLength")
         suggestedFilename = reader.optionalString("suggestedFilename")
@@ -41,6 +45,7 @@ public struct TaskResponse: Sendable, Hashable, JSONWritable, JSONReadable {
         writer.object { writer in
             writer.member("statusCode", statusCode)
             writer.member("headers", headers)
+            if !droppedHeaders.isEmpty { writer.member("droppedHeaders", droppedHeaders) }
             writer.member("mimeType", mimeType)
             writer.member("expectedContentLength", expectedContentLength)
             writer.member("suggestedFilename", suggestedFilename)
@@ -187,12 +192,15 @@ public struct WaitingReason: Sendable, Hashable, JSONWritable, JSONReadable {
     public var detail: String
     /// Until when, where that is known.
     public var until: String?
+    /// The question that the app has to answer, which other tasks may wait for as well.
+    public var questionId: String?
 
     /// Makes a reason.
-    public init(kind: String, detail: String, until: String? = nil) {
+    public init(kind: String, detail: String, until: String? = nil, questionId: String? = nil) {
         self.kind = kind
         self.detail = detail
         self.until = until
+        self.questionId = questionId
     }
 
     /// Reads a reason.
@@ -200,6 +208,7 @@ public struct WaitingReason: Sendable, Hashable, JSONWritable, JSONReadable {
         kind = reader.string("kind")
         detail = reader.string("detail")
         until = reader.optionalString("until")
+        questionId = reader.optionalString("questionId")
     }
 
     /// Writes an object.
@@ -208,6 +217,7 @@ public struct WaitingReason: Sendable, Hashable, JSONWritable, JSONReadable {
             writer.member("kind", kind)
             writer.member("detail", detail)
             writer.memberIfPresent("until", until)
+            writer.memberIfPresent("questionId", questionId)
         }
     }
 }

@@ -131,21 +131,53 @@ public struct TaskSelection: Sendable, Hashable, JSONWritable, JSONReadable {
 
 /// What a session-wide call answers.
 public struct SelectionAnswer: Sendable, Hashable, JSONWritable, JSONReadable {
+    /// A task that could not be retried.
+    public struct Refusal: Sendable, Hashable, JSONWritable, JSONReadable {
+        /// The task.
+        public var taskIdentifier: Int64
+        /// Why not.
+        public var problem: Problem
+
+        /// Makes a refusal.
+        public init(taskIdentifier: Int64, problem: Problem) {
+            self.taskIdentifier = taskIdentifier
+            self.problem = problem
+        }
+
+        /// Reads a refusal.
+        public init(reading reader: inout ObjectReader) {
+            taskIdentifier = reader.integer("taskIdentifier")
+            problem = reader.object("problem")
+        }
+
+        /// Writes an object.
+        public func write(to writer: inout JSONWriter) {
+            writer.object { writer in
+                writer.member("taskIdentifier", taskIdentifier)
+                writer.member("problem", problem)
+            }
+        }
+    }
+
     /// How many tasks were meant.
     public var matched: Int64
     /// How many are different now.
     public var changed: Int64
+    /// Of a retry: those that cannot be retried, the first thousand.
+    public var errors: [Refusal]
 
     /// Makes an answer.
-    public init(matched: Int64, changed: Int64) {
+    public init(matched: Int64, changed: Int64, errors: [Refusal] = []) {
         self.matched = matched
         self.changed = changed
+        self.errors = errors
     }
 
     /// Reads an answer.
     public init(reading reader: inout ObjectReader) {
         matched = reader.integer("matched")
         changed = reader.integer("changed")
+        errors = reader.optionalObjects("errors") ?? []
     }
 
     /// Writes an object.
@@ -153,6 +185,7 @@ public struct SelectionAnswer: Sendable, Hashable, JSONWritable, JSONReadable {
         writer.object { writer in
             writer.member("matched", matched)
             writer.member("changed", changed)
+            if !errors.isEmpty { writer.member("errors", errors) }
         }
     }
 }

@@ -37,6 +37,38 @@ extension Misdeed {
             })
     }
 
+    /// A file that is whole by 416, and is not what the app expects: it is fetched anew, once.
+    ///
+    /// - Parameter again: Whether it is wrong once more.
+    private static func wholeButWrong(_ algorithm: Digest.Algorithm, again: Bool = false) -> Misdeed {
+        let digest = Digest(algorithm)
+        digest.update(bytes(0..<200000, seed: 2))
+        let name = algorithm == .md5 ? "md5" : algorithm == .sha512 ? "sha-512" : "sha-256"
+        let ranges = ["", "bytes=200000-", ""]
+        return Misdeed(
+            "O-24", "says 416 when all is there, which \(name) says is something else\(again ? ", twice" : "")",
+            of: Resource(.generated(seed: again ? 1 : 2, length: 200000), etag: "\"v1\""),
+            turns: [
+                [
+                    .raw(
+                        message(
+                            "HTTP/1.1 200 OK", "Transfer-Encoding: chunked", tag,
+                            body: Array("30d40\r\n".utf8) + bytes(0..<200000)))
+                ],
+                [.raw(message("HTTP/1.1 416 No", "Content-Range: bytes */200000", tag, "Content-Length: 0"))],
+            ],
+            task: [
+                "expectedDigest": ["algorithm": .string(name), "value": .string(Content.hex(digest.finish()))]
+            ],
+            owed: again
+                ? .failed(-1011, attempts: 3, ranges: ranges) {
+                    try require($0.task["error"]["underlying"]["code"] == "digest-mismatch", "\($0.task)")
+                }
+                : .content(bytes(0..<200000, seed: 2), attempts: 3, ranges: ranges) {
+                    try require($0.resumptions == [0], "\($0.resumptions)")
+                })
+    }
+
     private static let multipart: [UInt8] = {
         let start = Array("--x\r\nContent-Range: bytes 100000-199999/200000\r\n\r\n".utf8)
         let body = start + bytes(100000..<200000) + Array("\r\n--x--\r\n".utf8)
@@ -137,6 +169,27 @@ extension Misdeed {
             owed: .content(bytes(0..<200000), attempts: 2, ranges: ["", "bytes=100000-"]) {
                 try require($0.resumptions == [100000], "\($0.resumptions)")
             }),
+        Misdeed(
+            "O-19", "never knew the total, and says that the part ends where numbers do",
+            turns: [
+                [
+                    .raw(
+                        message(
+                            "HTTP/1.1 200 OK", "Transfer-Encoding: chunked", tag,
+                            body: Array("186a0\r\n".utf8) + bytes(0..<100000)))
+                ],
+                [
+                    .raw(
+                        message(
+                            part, "Content-Range: bytes 0-9223372036854775807/*", "Content-Length: 100000", tag,
+                            body: bytes(0..<100000)))
+                ],
+                [
+                    .raw(
+                        message("HTTP/1.1 200 OK", "Content-Length: 200000", tag, body: bytes(0..<200000)))
+                ],
+            ],
+            owed: .content(bytes(0..<200000), ranges: ["", "bytes=100000-", ""])),
         distrusted(
             "O-20", "gives the part of a new version",
             message(
@@ -194,6 +247,7 @@ extension Misdeed {
                 ],
             ],
             owed: .content(bytes(0..<200000), attempts: 2, ranges: ["", "bytes=200000-"])),
+        wholeButWrong(.md5), wholeButWrong(.sha512), wholeButWrong(.sha256), wholeButWrong(.sha512, again: true),
         distrusted(
             "O-24", "says 416 of a shorter resource, with a page",
             message(

@@ -1,0 +1,25 @@
+import Wire
+
+/// The items of a page as JSON text, as many as one answer may have.
+///
+/// Clients choose how many items a page has, apps and origins how large they are: only the bytes bound what it costs.
+struct PageItems {
+    /// 4 MiB, with room for what stands around the items.
+    private static let maximumBytes = (4 << 20) - 1024
+    /// Records read at a time, so that what is not written is not held.
+    static let readAtOnce = 50
+
+    private(set) var texts: [JSONText] = []
+    private var room = maximumBytes
+
+    /// Adds an item, the first one however long it is.
+    ///
+    /// - Returns: False when the page is full and the item left out.
+    mutating func add(_ item: some JSONWritable) -> Bool {
+        let text = JSONText(item)
+        room -= text.bytes.count + 1
+        guard room >= 0 || texts.isEmpty else { return false }
+        texts.append(text)
+        return true
+    }
+}

@@ -1,0 +1,35 @@
+import Core
+import TransferEngine
+
+extension Judge {
+    /// The disk has no room for what comes. The transfer waits for it, uncharged, or ends where waiting cannot help.
+    mutating func judgeFullDisk(_ error: TaskError) -> Judgement {
+        let kept = progress.resume?.offset ?? 0
+        let before = transfer.resuming?.offset ?? 0
+        if kept == 0, result.length > 0 { progress.diskLosses = (progress.diskLosses ?? 0) + 1 }
+        let hasGotOn = kept - before >= AttemptLedger.progressThreshold
+        let pauses = hasGotOn ? 1 : (progress.diskPauses ?? 0) + 1
+        progress.diskPauses = pauses
+        let verdict = DiskPlan.judge(
+            total: announcedTotal, kept: kept, reached: result.length, losses: progress.diskLosses ?? 0,
+            largest: largestContent)
+        switch verdict {
+        case .waits(let needed):
+            return .waitForDisk(needed: needed, notBefore: now + DiskPlan.delay(afterPauses: pauses), progress)
+        case .neverFits, .lostTooOften:
+            progress.attempts.record(.terminal, keptOffset: kept)
+            let failure = TaskError.fullDisk(verdict, failingURL: transfer.url.url)
+            note(failure)
+            return finish(.failed, error: failure)
+        }
+    }
+
+    /// Length of the whole content, where it is known.
+    private var announcedTotal: Int64? {
+        guard let head = result.head else { return progress.resume?.totalLength }
+        guard let length = ContentLength.parse(head.fields).value else { return nil }
+        guard case .append(let offset) = verdict else { return length }
+        let (total, overflow) = length.addingReportingOverflow(offset)
+        return overflow ? .max : total
+    }
+}

@@ -1,0 +1,59 @@
+import Base
+import Core
+import Store
+import TransferEngine
+
+/// Who goes on when the disk is nearly full.
+extension Scheduler {
+    /// Waiting tasks that are looked at in one go.
+    private static let diskWindow = 256
+
+    /// After each measurement: lets those go on for whom there is room, and makes room where nobody fits.
+    func shareRoom() async {
+        if outlet.hasRoom { lookAgain() }
+        guard mayWaitForDisk, !isDraining else { return }
+        do {
+            let waiting = try await store.tasksWaitingForDisk(at: clock.now, limit: Self.diskWindow)
+            mayWaitForDisk = !waiting.isEmpty
+            guard !waiting.isEmpty else { return }
+            let room = engine.room.left
+            let othersWait = room <= 0 ? try await store.hasQueuedTasks() : false
+            switch DiskPlan.next(room: room, waiting: waiting, othersWait: othersWait) {
+            case .wait: return
+            case .goOn(let tasks): outlet.handle(try await store.endWaitForDisk(of: tasks, at: clock.now))
+            case .empty(let task): try await empty(task)
+            }
+        } catch {
+            log.error("transfers that wait for the disk could not go on", ("error", "\(error)"))
+        }
+    }
+
+    /// Throws away what a waiting task keeps. The file goes first: a start that does not find it begins anew by itself.
+    private func empty(_ task: TaskID) async throws {
+        guard transfers[task] == nil else { return }
+        try await engine.disk.remove(folder.absolute(folder.partial(task)))
+        outlet.handle(try await store.noteEmptied(task, at: clock.now))
+        await logger(of: task).warning("the disk is full: what came so far was thrown away, so that others go on")
+        outlet.measureDisk()
+    }
+}
+
+extension Service {
+    /// Measures the disk now and then, and at once when what is written comes near its floor.
+    func watchDisk() async {
+        while !Task.isCancelled {
+            _ = await room.bell.wait(until: clock.monotonic() + Self.measuringPeriod)
+            do {
+                try await engine.disk.measure(room, settings.dataFolder)
+                inbox.tell(.measured)
+            } catch {
+                log.warning("the disk could not be measured", ("error", error.description))
+            }
+            // Many rings are one.
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    /// Milliseconds between two measurements while nothing much is written.
+    private static let measuringPeriod: Int64 = 5000
+}

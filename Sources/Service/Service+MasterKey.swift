@@ -1,0 +1,16 @@
+import Base
+import Store
+
+/// The store's secrets were sealed with another master key than the one at hand.
+package struct WrongMasterKey: Error {
+    package init() {}
+}
+
+extension Service {
+    func checkMasterKey(acceptsNew: Bool) async throws {
+        guard try await !store.hasRightKey() else { return try await store.keepKeyCheck() }
+        guard acceptsNew else { throw WrongMasterKey() }
+        log.warning("the master key is a new one: secrets that were sealed with another are lost")
+        try await store.loseSecrets(at: clock.now) { RandomBytes.make(32) }
+    }
+}

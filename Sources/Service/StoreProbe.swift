@@ -1,0 +1,29 @@
+/// Whether the store takes writes, asked at most once a second, however many want to know.
+///
+/// To ask costs a commit and a sync, and whoever watches the service needs no key.
+actor StoreProbe {
+    /// Milliseconds for which an answer serves.
+    static let period: Int64 = 1000
+
+    private var answer: (at: Int64, reason: String?)?
+    private var isAsking = false
+    private var waiting: [CheckedContinuation<String?, Never>] = []
+
+    /// Why the store takes no writes, nil where it does. Who comes while it is asked waits for the same answer.
+    ///
+    /// - Parameters:
+    ///   - now: Monotonic milliseconds.
+    ///   - ask: Asks the store.
+    func reason(at now: Int64, ask: @Sendable () async -> String?) async -> String? {
+        if let answer, now < answer.at + Self.period { return answer.reason }
+        if isAsking { return await withCheckedContinuation { waiting.append($0) } }
+        isAsking = true
+        let reason = await ask()
+        isAsking = false
+        answer = (now, reason)
+        let served = waiting
+        waiting = []
+        for continuation in served { continuation.resume(returning: reason) }
+        return reason
+    }
+}

@@ -1,0 +1,77 @@
+package import Core
+import SQLite
+
+/// Tasks that wait until the disk has room for what is still to come.
+extension Store {
+    func waitForDisk(
+        _ live: LiveTask, needed: Int64, notBefore: Timestamp, _ progress: TaskProgress, _ transaction: Transaction
+    ) throws {
+        try move(live, .noRoom, progress: progress, transaction)
+        try transaction.db.execute(
+            "UPDATE live SET disk_needed = ?2, disk_kept = ?3, disk_not_before = ?4 WHERE task = ?1", live.id.rawValue,
+            needed, progress.resume?.offset ?? 0, notBefore.milliseconds)
+    }
+
+    /// Those who need the least, and those who need the most of all that keep something, up to `limit` of each.
+    package func tasksWaitingForDisk(at now: Timestamp, limit: Int) async throws -> [DiskPlan.Waiting] {
+        try await database.read { db in
+            func read(_ row: Row) -> DiskPlan.Waiting {
+                DiskPlan.Waiting(
+                    task: TaskID(row.integer(0)), kept: row.integer(1), needed: row.integer(2), isReady: row.bool(3))
+            }
+            let least = try db.all(
+                """
+                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 FROM live WHERE stage = 8 \
+                AND EXISTS (SELECT 1 FROM session WHERE id = live.session AND forgotten = 0) ORDER BY disk_needed LIMIT ?2
+                """, now.milliseconds, limit, read: read)
+            let most = try db.all(
+                """
+                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 FROM live WHERE stage = 8 \
+                AND disk_kept > 0 AND EXISTS (SELECT 1 FROM session WHERE id = live.session AND forgotten = 0) \
+                ORDER BY disk_needed DESC LIMIT ?2
+                """, now.milliseconds, limit, read: read)
+            return Array(Set(least + most))
+        }
+    }
+
+    /// Whether any task waits for its turn.
+    package func hasQueuedTasks() async throws -> Bool {
+        try await database.read { db in
+            try db.first("SELECT 1 FROM lane WHERE queued > 0 LIMIT 1") { _ in true } ?? false
+        }
+    }
+
+    /// Lets tasks that waited for the disk into the queue.
+    package func endWaitForDisk(of tasks: [TaskID], at now: Timestamp) async throws -> Aftermath {
+        try await transact(at: now) { transaction in
+            for id in tasks {
+                guard let live = try transaction.live(id), live.stage == .waitingForDisk else { continue }
+                try self.move(live, .due, transaction)
+            }
+        }.1
+    }
+
+    /// Stores that a waiting task's partial file is gone. It begins anew when there is room for all of its content, or
+    /// ends where that happened too often.
+    package func noteEmptied(_ id: TaskID, at now: Timestamp) async throws -> Aftermath {
+        try await transact(at: now) { transaction in
+            guard let live = try transaction.live(id) else { return }
+            var progress = try self.progress(of: live)
+            progress.loseContent()
+            try transaction.db.execute(
+                """
+                UPDATE live SET progress_document = ?2, disk_needed = disk_needed + disk_kept, disk_kept = 0 \
+                WHERE task = ?1
+                """, id.rawValue, try self.documents.encode(progress))
+            guard progress.hasLostTooOften, live.stage == .waitingForDisk else { return }
+            var result = TaskResult(progress: progress)
+            result.error = .fullDisk(.lostTooOften)
+            try self.complete(live, .failed, result, content: nil, transaction)
+        }.1
+    }
+}
+
+extension Settlement {
+    /// Whether the task waits until the disk has room.
+    package var waitsForDisk: Bool { if case .waitsForDisk = verdict { true } else { false } }
+}

@@ -1,0 +1,239 @@
+package import Core
+import SQLite
+
+extension Store {
+    /// An invalid session stays readable for this long.
+    package static let invalidRetention = Duration.seconds(7 * 24 * 3600)
+    /// How often an identifier was used is remembered for this long after its last session.
+    package static let incarnationRetention = Duration.seconds(30 * 24 * 3600)
+
+    /// Lanes that leave the queue with the commit that forgets their session. Of one with more, the rest does as the
+    /// scheduler or the janitor meets it.
+    private static let lanesAtOnce = 500
+
+    /// Ends a session for everybody but the janitor. The same few rows, however much is in it.
+    func forget(_ id: SessionID, _ transaction: Transaction) throws {
+        let db = transaction.db
+        let entry = try transaction.session(id)
+        try supersedeLaunch(of: entry, transaction)
+        guard !entry.isForgotten else { return }
+        transaction.aftermath.transfersToStop += try db.all(
+            "SELECT task FROM live WHERE session = ?1 AND stage = 3", id.rawValue
+        ) { TaskID($0.integer(0)) }
+        _ = try emptyLanes(of: id, Self.lanesAtOnce, db)
+        transaction.addUnfinished(-(entry.suspended + entry.running), app: entry.app)
+        entry.state = .invalid
+        entry.isForgotten = true
+        // At once: the identifier may be given to a new session in this transaction.
+        try entry.write(db)
+        try db.execute(
+            "UPDATE incarnation SET forgotten_at = ?3 WHERE app = ?1 AND identifier = ?2", entry.app.rawValue,
+            entry.identifier, transaction.now.milliseconds)
+    }
+
+    /// Takes lanes of a session out of the queue, up to `limit`.
+    ///
+    /// - Returns: How many.
+    func emptyLanes(of session: SessionID, _ limit: Int, _ db: Connection) throws -> Int {
+        try db.execute(
+            "UPDATE lane SET queued = 0 WHERE id IN (SELECT id FROM lane WHERE session = ?1 AND queued > 0 LIMIT ?2)",
+            session.rawValue, limit)
+        return db.changes
+    }
+
+    func forgetInvalidSessions(_ rows: Int, _ transaction: Transaction) throws -> Bool {
+        let wanted = max(1, rows / Self.rowsOfTask)
+        let due = try transaction.db.all(
+            "SELECT id FROM session WHERE state = 2 AND forgotten = 0 AND invalid_at <= ?1 LIMIT ?2",
+            (transaction.now - Self.invalidRetention).milliseconds, wanted
+        ) { SessionID($0.integer(0)) }
+        for session in due { try forget(session, transaction) }
+        return due.count == wanted
+    }
+
+    func dropIncarnations(_ rows: Int, _ transaction: Transaction) throws -> Bool {
+        try transaction.db.execute(
+            """
+            DELETE FROM incarnation WHERE (app, identifier) IN \
+            (SELECT app, identifier FROM incarnation WHERE forgotten_at <= ?1 LIMIT ?2)
+            """, (transaction.now - Self.incarnationRetention).milliseconds, rows)
+        return transaction.db.changes == rows
+    }
+
+    // MARK: Forgotten sessions
+
+    func removeForgottenSessions(_ rows: Int, _ transaction: Transaction) throws -> Bool {
+        var left = rows
+        while left > 0 {
+            let next = try transaction.db.first("SELECT id FROM session WHERE forgotten = 1 ORDER BY id LIMIT 1") {
+                $0.integer(0)
+            }
+            guard let next else { return false }
+            try remove(session: next, &left, transaction)
+        }
+        return true
+    }
+
+    /// Removes a session's rows, as many as are left to be removed; its own row last.
+    private func remove(session id: Int64, _ left: inout Int, _ transaction: Transaction) throws {
+        let db = transaction.db
+        // Lanes first: the scheduler looks at them.
+        try db.execute("DELETE FROM lane WHERE id IN (SELECT id FROM lane WHERE session = ?1 LIMIT ?2)", id, left)
+        left -= db.changes
+        guard left > 0 else { return }
+        let tasks = try db.all(
+            "SELECT id FROM task WHERE session = ?1 LIMIT ?2", id, max(1, left / Self.rowsOfTask)
+        ) { $0.integer(0) }
+        for task in tasks { try remove(task: task, transaction) }
+        left -= tasks.count * Self.rowsOfTask
+        guard left > Self.rowsOfTask else { return left = 0 }
+        try db.execute(
+            "DELETE FROM event WHERE session = ?1 AND seq IN (SELECT seq FROM event WHERE session = ?1 LIMIT ?2)", id,
+            left)
+        left -= db.changes
+        guard left > 0 else { return }
+        try db.execute(
+            """
+            DELETE FROM acknowledgement WHERE session = ?1 AND through IN \
+            (SELECT through FROM acknowledgement WHERE session = ?1 LIMIT ?2)
+            """, id, left)
+        left -= db.changes
+        guard left > 0 else { return }
+        left -= try removeCredentials(of: SessionID(id), left, db)
+        guard left > 0 else { return }
+        try db.execute("DELETE FROM cookie_jar WHERE session = ?1", id)
+        try db.execute("DELETE FROM session WHERE id = ?1", id)
+        left -= 2
+    }
+
+    /// Removes credentials of a session, up to `limit`.
+    ///
+    /// - Returns: How many.
+    func removeCredentials(of session: SessionID, _ limit: Int, _ db: Connection) throws -> Int {
+        try db.execute(
+            "DELETE FROM credential WHERE id IN (SELECT id FROM credential WHERE session = ?1 LIMIT ?2)",
+            session.rawValue, limit)
+        return db.changes
+    }
+
+    /// Removes a task with all that belongs to it but its events.
+    func remove(task id: Int64, _ transaction: Transaction) throws {
+        let db = transaction.db
+        if let live = try LiveTask.read(TaskID(id), db) {
+            if let body = live.body { try release(body: body, transaction) }
+            try db.execute("DELETE FROM live WHERE task = ?1", id)
+            try discard(Self.partialFile(live.id), transaction)
+            if let file = try progress(of: live).adoptedFile { try discard(file, transaction) }
+        }
+        let content = try db.first(
+            "DELETE FROM content WHERE task = ?1 RETURNING file, iif(expired, 0, length), session", id
+        ) { ($0.textOrNil(0), $0.integer(1), SessionID($0.integer(2))) }
+        if let (file, length, session) = content {
+            if length > 0 { transaction.addStored(-length, app: try transaction.session(session).app) }
+            if let file { try discard(file, transaction) }
+        }
+        try db.execute("DELETE FROM question WHERE task = ?1", id)
+        try db.execute("DELETE FROM task WHERE id = ?1", id)
+    }
+
+    // MARK: Deleted apps
+
+    /// Forgets an app: nobody finds it, its keys or its sessions any more. The janitor removes the rows.
+    ///
+    /// - Returns: Its transfers under way, to be stopped.
+    package func deleteApp(_ id: AppID) async throws -> [TaskID] {
+        try await database.write { db in
+            guard try self.readApp(id, db) != nil else { throw DomainError.notFound }
+            let active = try db.all("SELECT task FROM live WHERE app = ?1 AND stage = 3", id.rawValue) {
+                TaskID($0.integer(0))
+            }
+            try db.execute("INSERT INTO deleted_app (app) VALUES (?1)", id.rawValue)
+            try db.execute("DELETE FROM webhook_health WHERE app = ?1", id.rawValue)
+            try db.execute("DELETE FROM refresh WHERE app = ?1", id.rawValue)
+            try db.execute("DELETE FROM app WHERE id = ?1", id.rawValue)
+            return active
+        }
+    }
+
+    func removeDeletedApps(_ rows: Int, _ transaction: Transaction) throws -> Bool {
+        let apps = try transaction.db.all("SELECT app FROM deleted_app ORDER BY app LIMIT 100") { AppID($0.integer(0)) }
+        var left = rows
+        for app in apps {
+            try remove(app: app, &left, transaction)
+            if left <= 0 { return true }
+        }
+        return false
+    }
+
+    /// Removes what a deleted app has left, as many rows as are left to be removed.
+    private func remove(app id: AppID, _ left: inout Int, _ transaction: Transaction) throws {
+        let db = transaction.db
+        let sessions = try db.all(
+            "SELECT id FROM session WHERE app = ?1 AND forgotten = 0 LIMIT ?2", id.rawValue, max(1, left / 2)
+        ) { SessionID($0.integer(0)) }
+        for session in sessions where left > 0 {
+            try db.execute("UPDATE session SET forgotten = 1, state = 2 WHERE id = ?1", session.rawValue)
+            left -= 1 + (try emptyLanes(of: session, left, db))
+        }
+        guard left > 0 else { return }
+        let launches = try db.all("SELECT id FROM launch WHERE app = ?1 LIMIT ?2", id.rawValue, max(1, left / 3)) {
+            $0.integer(0)
+        }
+        for launch in launches { try remove(launch: launch, db) }
+        left -= launches.count * 3
+        guard left > 0 else { return }
+        try db.execute(
+            """
+            DELETE FROM incarnation WHERE app = ?1 AND identifier IN \
+            (SELECT identifier FROM incarnation WHERE app = ?1 LIMIT ?2)
+            """, id.rawValue, left)
+        left -= db.changes
+        guard left > 0 else { return }
+        try db.execute(
+            "DELETE FROM credential WHERE id IN (SELECT id FROM credential WHERE app = ?1 LIMIT ?2)", id.rawValue, left)
+        left -= db.changes
+        guard left > 0 else { return }
+        try db.execute(
+            """
+            DELETE FROM api_key WHERE key_identifier IN (SELECT key_identifier FROM api_key WHERE app = ?1 LIMIT ?2)
+            """, id.rawValue, left)
+        left -= db.changes
+        guard left > 0 else { return }
+        try db.execute(
+            "DELETE FROM webhook_secret WHERE id IN (SELECT id FROM webhook_secret WHERE app = ?1 LIMIT ?2)",
+            id.rawValue, left)
+        left -= db.changes
+        // The tasks use the bodies.
+        let hasSessions = try db.first("SELECT 1 FROM session WHERE app = ?1 LIMIT 1", id.rawValue) { _ in true }
+        guard left > 0, hasSessions != true else { return }
+        let bodies = try db.all("SELECT id FROM body WHERE app = ?1 LIMIT ?2", id.rawValue, max(1, left / 3)) {
+            $0.integer(0)
+        }
+        for body in bodies {
+            try db.execute("UPDATE body SET uses = 0 WHERE id = ?1", body)
+            try remove(body: body, transaction)
+        }
+        left -= bodies.count * 3
+        guard left > 0 else { return }
+        try db.execute("DELETE FROM deleted_app WHERE app = ?1", id.rawValue)
+    }
+
+    // MARK: Launches
+
+    func dropLaunches(_ rows: Int, _ transaction: Transaction) throws -> Bool {
+        let wanted = max(1, rows / 3)
+        let old = try transaction.db.all(
+            """
+            SELECT id FROM launch WHERE completed_at IS NOT NULL AND completed_at <= ?1 AND state >= 4 \
+            ORDER BY completed_at LIMIT ?2
+            """, (transaction.now - Self.launchRetention).milliseconds, wanted
+        ) { $0.integer(0) }
+        for id in old { try remove(launch: id, transaction.db) }
+        return old.count == wanted
+    }
+
+    func remove(launch id: Int64, _ db: Connection) throws {
+        try db.execute("DELETE FROM launch_attempt WHERE launch = ?1", id)
+        try db.execute("DELETE FROM launch WHERE id = ?1", id)
+    }
+}

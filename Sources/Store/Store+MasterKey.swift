@@ -1,0 +1,161 @@
+import Base
+package import Core
+import SQLite
+
+/// The key that the store's secrets are sealed with: whether it is the right one, and what is left without it.
+extension Store {
+    private static let checkContext = "master-key"
+    private static let checkText = Array("urlsessiond".utf8)
+
+    /// Whether the secrets in the store open with the key that it was given. True for a store without any.
+    package func hasRightKey() async throws -> Bool {
+        try await database.read { [documents] db in
+            if let check = try db.first("SELECT document FROM setting WHERE name = 'master-key'", read: { $0.blob(0) })
+            {
+                return (try? documents.sealer.open(check, boundTo: Self.checkContext)) == Self.checkText
+            }
+            // Of a version that kept no check: any app's secret tells.
+            let secret = try db.first("SELECT secret, app FROM webhook_secret LIMIT 1") { ($0.blob(0), $0.integer(1)) }
+            guard let (sealed, app) = secret else { return true }
+            return (try? documents.sealer.open(sealed, boundTo: "webhook/\(app)")) != nil
+        }
+    }
+
+    /// Keeps what tells the key that the store was given from any other.
+    package func keepKeyCheck() async throws {
+        try await database.write { [documents] db in
+            guard try db.first("SELECT 1 FROM setting WHERE name = 'master-key'", read: { _ in true }) == nil else {
+                return
+            }
+            try db.execute(
+                "INSERT INTO setting (name, document) VALUES ('master-key', ?1)",
+                documents.sealer.seal(Self.checkText, boundTo: Self.checkContext))
+        }
+    }
+
+    // MARK: Without the key
+
+    /// Makes the store usable after its key is lost: what only the key could open goes.
+    ///
+    /// Credentials, cookies, answers to challenges and kept answers with secrets are removed. Sessions whose
+    /// configuration is lost are invalidated, and their tasks fail; so do tasks whose request is lost. Done in steps, and
+    /// again from the start where it was interrupted: the check is kept last.
+    ///
+    /// - Parameter makeSecret: Makes the webhook secrets that stand for the lost ones.
+    package func loseSecrets(at now: Timestamp, makeSecret: @escaping @Sendable () -> [UInt8]) async throws {
+        try await database.write { db in
+            try db.execute("DELETE FROM setting WHERE name = 'master-key'")
+            try db.execute("DELETE FROM credential")
+            try db.execute("DELETE FROM cookie_jar")
+            try db.execute("DELETE FROM resume_data")
+            try db.execute("DELETE FROM idempotency WHERE substr(answer, 1, 1) = x'01'")
+            try db.execute("UPDATE question SET answer_document = NULL")
+            try db.execute("DELETE FROM question WHERE substr(question_document, 1, 1) = x'01'")
+        }
+        try await replaceWebhookSecrets(at: now, makeSecret)
+        while try await loseRequests(at: now, limit: 500) {}
+        while try await leaveLostQuestions(at: now, limit: 500) {}
+        while try await loseConfigurations(at: now, limit: 500) {}
+        try await keepKeyCheck()
+    }
+
+    private func replaceWebhookSecrets(at now: Timestamp, _ makeSecret: @escaping @Sendable () -> [UInt8]) async throws
+    {
+        try await database.write { [documents] db in
+            try db.execute("DELETE FROM webhook_secret")
+            for app in try db.all("SELECT id FROM app", read: { $0.integer(0) }) {
+                try db.execute(
+                    "INSERT INTO webhook_secret (app, secret, created_at) VALUES (?1, ?2, ?3)", app,
+                    documents.sealer.seal(makeSecret(), boundTo: "webhook/\(app)"), now.milliseconds)
+            }
+        }
+    }
+
+    /// Puts a request without a place to go where one was sealed, and fails its task. Says whether there was one.
+    private func loseRequests(at now: Timestamp, limit: Int) async throws -> Bool {
+        try await transact(at: now) { transaction in
+            let db = transaction.db
+            let lost = try db.all(
+                """
+                SELECT id, client_task_id, group_name FROM task WHERE substr(specification_document, 1, 1) = x'01' \
+                ORDER BY id LIMIT ?1
+                """, limit
+            ) { (TaskID($0.integer(0)), $0.textOrNil(1), $0.textOrNil(2)) }
+            for (id, clientTaskId, group) in lost {
+                let live = try transaction.live(id)
+                var specification = TaskSpecification(
+                    kind: live?.kind ?? .download,
+                    request: TransferRequest(url: Self.lostURL, method: "GET"))
+                specification.clientTaskId = clientTaskId
+                specification.group = group
+                try db.execute(
+                    "UPDATE task SET specification_document = ?2 WHERE id = ?1", id.rawValue,
+                    try self.documents.encode(specification))
+                if let live { try self.fail(live, "The request was lost with the master key.", transaction) }
+            }
+            return !lost.isEmpty
+        }.0
+    }
+
+    /// Lets tasks that wait for a question that is lost go on; where they are asked for the same again, they ask anew.
+    /// Says whether there was one.
+    private func leaveLostQuestions(at now: Timestamp, limit: Int) async throws -> Bool {
+        try await transact(at: now) { transaction in
+            let db = transaction.db
+            let waiting = try db.all(
+                """
+                SELECT task FROM live WHERE question IS NOT NULL \
+                AND NOT EXISTS (SELECT 1 FROM question WHERE id = live.question) LIMIT ?1
+                """, limit
+            ) { TaskID($0.integer(0)) }
+            for id in waiting {
+                try db.execute("UPDATE live SET question = NULL WHERE task = ?1", id.rawValue)
+                if let live = try transaction.live(id), live.stage == .awaitingAnswer {
+                    try self.move(live, .answered, transaction)
+                }
+            }
+            return !waiting.isEmpty
+        }.0
+    }
+
+    /// Fails the tasks of a session whose configuration was sealed, some at a time, and invalidates it. Says whether
+    /// there was one.
+    private func loseConfigurations(at now: Timestamp, limit: Int) async throws -> Bool {
+        try await transact(at: now) { transaction in
+            let db = transaction.db
+            let lost = try db.first(
+                "SELECT id FROM session WHERE substr(configuration_document, 1, 1) = x'01' ORDER BY id LIMIT 1"
+            ) { SessionID($0.integer(0)) }
+            guard let id = lost else { return false }
+            let tasks = try db.all(
+                "SELECT task FROM live WHERE session = ?1 ORDER BY number LIMIT ?2", id.rawValue, limit
+            ) { TaskID($0.integer(0)) }
+            let unfinished = try tasks.compactMap { try transaction.live($0) }
+            for live in unfinished {
+                try self.fail(live, "The session's configuration was lost with the master key.", transaction)
+            }
+            guard unfinished.isEmpty else { return true }
+            let session = try transaction.session(id)
+            if session.state == .active {
+                session.state = .invalidating
+                session.isChanged = true
+            }
+            try db.execute(
+                "UPDATE session SET configuration_document = ?2 WHERE id = ?1", id.rawValue,
+                try self.documents.encode(SessionConfiguration()))
+            return true
+        }.0
+    }
+
+    /// Nowhere (RFC 6761 section 6.4).
+    private static let lostURL = "https://lost.invalid/"
+
+    private func fail(_ live: LiveTask, _ reason: String, _ transaction: Transaction) throws {
+        var result = TaskResult(progress: try progress(of: live))
+        result.error = TaskError(
+            .unknown, reason,
+            underlying: TaskError.Underlying(domain: "urlsessiond", code: "master-key-lost", message: reason))
+        result.error?.failingURL = Self.lostURL
+        try complete(live, .failed, result, content: nil, transaction)
+    }
+}

@@ -1,0 +1,33 @@
+package import Core
+import SQLite
+
+/// What people call what has a number here: for the log.
+extension Store {
+    /// The identifiers of a session's app and of the session itself.
+    ///
+    /// - Throws: ``DomainError/notFound``.
+    package func names(of session: SessionID) async throws -> (app: String, session: String) {
+        let names = try await database.read { db in
+            try db.first(
+                "SELECT a.identifier, s.identifier FROM session s JOIN app a ON a.id = s.app WHERE s.id = ?1",
+                session.rawValue
+            ) { ($0.text(0), $0.text(1)) }
+        }
+        guard let names else { throw DomainError.notFound }
+        return names
+    }
+
+    /// - Throws: ``DomainError/notFound``.
+    package func name(of task: TaskID) async throws -> TaskName {
+        let name = try await database.read { db in
+            try db.first(
+                """
+                SELECT a.identifier, s.identifier, t.number, t.client_task_id FROM task t \
+                JOIN session s ON s.id = t.session JOIN app a ON a.id = s.app WHERE t.id = ?1
+                """, task.rawValue
+            ) { TaskName(app: $0.text(0), session: $0.text(1), number: $0.integer(2), clientTaskId: $0.textOrNil(3)) }
+        }
+        guard let name else { throw DomainError.notFound }
+        return name
+    }
+}

@@ -1,0 +1,24 @@
+package import Core
+import SQLite
+
+extension Store {
+    /// Notes where the content of a task is about to be moved.
+    ///
+    /// - Returns: False where the task is completed already, so that nothing is to be moved.
+    package func plan(_ move: PlannedMove, of task: TaskID) async throws -> Bool {
+        try await database.write { [documents] db in
+            try db.execute(
+                "UPDATE live SET move_document = ?2 WHERE task = ?1", task.rawValue, try documents.encode(move))
+            return db.changes > 0
+        }
+    }
+
+    /// Moves that were planned, and of which no commit tells how they went.
+    package func plannedMoves() async throws -> [(task: TaskID, move: PlannedMove)] {
+        try await database.read { [documents] db in
+            try db.all("SELECT task, move_document FROM live WHERE move_document IS NOT NULL") { row in
+                (TaskID(row.integer(0)), try documents.decode(PlannedMove.self, row.blob(1)))
+            }
+        }
+    }
+}

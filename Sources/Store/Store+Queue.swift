@@ -1,0 +1,207 @@
+package import Core
+import SQLite
+
+/// Tasks of one session for one origin that wait for their turn.
+package struct QueuedLane: Hashable, Sendable {
+    package var id: Int64
+    package var app: AppID
+    package var session: SessionID
+    /// `scheme://host:port`.
+    package var origin: String
+    package var queued: Int64
+    /// The session's `httpMaximumConnectionsPerHost`.
+    package var limitPerHost: Int
+    /// The session's `networkServiceType` is `background`.
+    package var isBackground: Bool
+    package var conditions: LaneConditions
+    /// How long the next task has waited, for lanes whose demands relax with it.
+    package var patience: Conditions.Patience?
+    /// The highest priority among the waiting tasks.
+    package var priority: Double
+}
+
+/// Which conditions the tasks of a lane wait for.
+package struct LaneConditions: OptionSet, Hashable, Sendable {
+    package let rawValue: Int
+    package init(rawValue: Int) { self.rawValue = rawValue }
+
+    package static let discretionary = LaneConditions(rawValue: 1)
+    package static let noCellular = LaneConditions(rawValue: 2)
+    package static let noExpensive = LaneConditions(rawValue: 4)
+    package static let noConstrained = LaneConditions(rawValue: 8)
+
+    package init(_ configuration: SessionConfiguration) {
+        var conditions: LaneConditions = []
+        if configuration.isDiscretionary { conditions.insert(.discretionary) }
+        if !configuration.allowsCellularAccess { conditions.insert(.noCellular) }
+        if !configuration.allowsExpensiveNetworkAccess { conditions.insert(.noExpensive) }
+        if !configuration.allowsConstrainedNetworkAccess { conditions.insert(.noConstrained) }
+        self = conditions
+    }
+}
+
+/// How far the queue has been looked at: in turns, of which each sees every app, or the next of many.
+package struct QueueCursor: Hashable, Sendable {
+    /// A place in an app's lanes, which are ordered by origin, and within one by when they were served last.
+    struct Place: Hashable, Sendable {
+        var origin = ""
+        var servedAt = Int64.min
+        var lane = Int64.min
+
+        static func behind(_ origin: String) -> Place { Place(origin: origin, servedAt: .max, lane: .max) }
+    }
+
+    var lastApp: Int64 = 0
+    /// Where the next look at an app begins, unless at its first lane.
+    var places: [Int64: Place] = [:]
+    /// Apps of which all has been seen since the start.
+    var seen: Set<Int64> = []
+    /// Whether this turn met an app of which it has not.
+    var isPartial = false
+
+    package init() {}
+}
+
+/// What of the queue may start now, asked while it is read.
+package struct QueueSieve: Sendable {
+    /// How many transfers an origin takes from an app now. Lanes of one that takes none are not read.
+    package var room: @Sendable (_ origin: String, _ app: AppID) -> Int
+    package var mayStart: @Sendable (QueuedLane) -> Bool
+
+    package init(
+        room: @escaping @Sendable (_ origin: String, _ app: AppID) -> Int,
+        mayStart: @escaping @Sendable (QueuedLane) -> Bool
+    ) {
+        self.room = room
+        self.mayStart = mayStart
+    }
+
+    package static let everything = QueueSieve(room: { _, _ in .max }, mayStart: { _ in true })
+}
+
+/// What one round of the scheduler chooses from.
+package struct Queue: Sendable {
+    package var lanes: [QueuedLane] = []
+    /// A task that may only run alone, the first of those that may start.
+    package var suspect: (task: TaskID, lane: QueuedLane)?
+}
+
+/// What one round of the scheduler takes.
+package enum Claim: Sendable {
+    case tasks([(lane: Int64, count: Int)])
+    case alone(TaskID, QueuedLane)
+}
+
+extension Store {
+    /// Lanes looked at in one round of the scheduler: a bounded window of the queue, however long it is.
+    package static let laneWindow = 512
+    /// Apps among which the window is shared alike.
+    static let appWindow = 128
+    static let suspectWindow = 64
+
+    /// The next window of the queue, and whether all of it has been seen by then.
+    func queue(
+        after cursor: inout QueueCursor, through sieve: QueueSieve, _ db: Connection
+    ) throws -> (queue: Queue, isWhole: Bool) {
+        var queue = Queue()
+        queue.suspect = try suspect(through: sieve, db)
+        let apps = try queuedApps(after: cursor.lastApp, db)
+        let share = max(1, Self.laneWindow / max(1, apps.count))
+        for app in apps {
+            let place = try readLanes(
+                of: app, from: cursor.places[app] ?? QueueCursor.Place(), atMost: share, through: sieve, db,
+                into: &queue.lanes)
+            cursor.places[app] = place
+            if place == nil { cursor.seen.insert(app) }
+            if !cursor.seen.contains(app) { cursor.isPartial = true }
+        }
+        let isWhole = apps.count < Self.appWindow && !cursor.isPartial
+        if isWhole { cursor = QueueCursor() }
+        cursor.lastApp = apps.count < Self.appWindow ? 0 : apps.last ?? 0
+        if cursor.lastApp == 0 { cursor.isPartial = false }
+        return (queue, isWhole)
+    }
+
+    /// Apps with something queued, each found by one look into the index.
+    private func queuedApps(after last: Int64, _ db: Connection) throws -> [Int64] {
+        var apps: [Int64] = []
+        while apps.count < Self.appWindow,
+            let app = try db.first(
+                "SELECT app FROM lane WHERE queued > 0 AND app > ?1 ORDER BY app LIMIT 1", apps.last ?? last,
+                read: { $0.integer(0) })
+        {
+            apps.append(app)
+        }
+        return apps
+    }
+
+    /// Reads an app's lanes that may start, looking at no more than `count`, and passes over origins that take nothing.
+    ///
+    /// - Returns: Where to go on, nil behind the last one.
+    private func readLanes(
+        of app: Int64, from start: QueueCursor.Place, atMost count: Int, through sieve: QueueSieve, _ db: Connection,
+        into lanes: inout [QueuedLane]
+    ) throws -> QueueCursor.Place? {
+        var (place, left) = (start, count)
+        var (origin, room) = (String?.none, 0)
+        while left > 0 {
+            let before = left
+            let window = left
+            try db.forEach(
+                """
+                SELECT l.id, l.app, l.session, l.origin, l.queued, l.limit_per_host, l.background, l.conditions, \
+                (SELECT priority FROM live WHERE lane = l.id AND stage = 2 ORDER BY priority DESC, number LIMIT 1), \
+                CASE WHEN l.conditions & 1 THEN (SELECT resource_deadline FROM live WHERE lane = l.id AND stage = 2 \
+                ORDER BY priority DESC, number LIMIT 1) END, \
+                CASE WHEN l.conditions & 1 THEN (SELECT resource_timeout FROM session WHERE id = l.session) END, \
+                l.served_at FROM lane l WHERE l.queued > 0 AND l.app = ?1 \
+                AND (l.origin, l.served_at, l.id) > (?2, ?3, ?4) ORDER BY l.origin, l.served_at, l.id LIMIT ?5
+                """, app, place.origin, place.servedAt, place.lane, window
+            ) { row in
+                left -= 1
+                let lane = Self.queuedLane(row)
+                if lane.origin != origin { (origin, room) = (lane.origin, sieve.room(lane.origin, lane.app)) }
+                guard room > 0 else {
+                    place = .behind(lane.origin)
+                    return false
+                }
+                place = QueueCursor.Place(origin: lane.origin, servedAt: row.integer(11), lane: lane.id)
+                if sieve.mayStart(lane) {
+                    lanes.append(lane)
+                    room -= 1
+                }
+                return true
+            }
+            if left == before { return nil }
+        }
+        return place
+    }
+
+    private func suspect(through sieve: QueueSieve, _ db: Connection) throws -> (task: TaskID, lane: QueuedLane)? {
+        try db.all(
+            """
+            SELECT l.id, l.app, l.session, l.origin, 1, l.limit_per_host, l.background, l.conditions, s.priority, \
+            CASE WHEN l.conditions & 1 THEN s.resource_deadline END, \
+            CASE WHEN l.conditions & 1 THEN (SELECT resource_timeout FROM session WHERE id = l.session) END, s.task \
+            FROM live s JOIN lane l ON l.id = s.lane WHERE s.stage = 7 ORDER BY s.task LIMIT ?1
+            """, Self.suspectWindow
+        ) { row in (TaskID(row.integer(11)), Self.queuedLane(row)) }
+        .first { sieve.room($0.1.origin, $0.1.app) > 0 && sieve.mayStart($0.1) }
+        .map { (task: $0.0, lane: $0.1) }
+    }
+
+    private static func queuedLane(_ row: Row) -> QueuedLane {
+        QueuedLane(
+            id: row.integer(0), app: AppID(row.integer(1)), session: SessionID(row.integer(2)), origin: row.text(3),
+            queued: row.integer(4), limitPerHost: row.int(5), isBackground: row.bool(6),
+            conditions: LaneConditions(rawValue: row.int(7)),
+            patience: patience(row.integerOrNil(9), row.integerOrNil(10)), priority: row.realOrNil(8) ?? 0)
+    }
+
+    /// When a discretionary task's resource timeout began, and how long it is.
+    private static func patience(_ deadline: Int64?, _ timeout: Int64?) -> Conditions.Patience? {
+        guard let deadline, let timeout else { return nil }
+        return Conditions.Patience(
+            began: Timestamp(milliseconds: deadline - timeout), resourceTimeout: .milliseconds(timeout))
+    }
+}

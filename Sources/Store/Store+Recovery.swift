@@ -1,0 +1,71 @@
+package import Core
+import SQLite
+
+extension Store {
+    /// What a start found under way.
+    package struct Recovered: Hashable, Sendable {
+        /// Put back into the queue, no attempt charged.
+        package var interrupted = 0
+        /// Among those, and failed.
+        package var suspects = 0
+        package var failed = 0
+        /// Partial files that nothing can be made of, to be removed before any transfer.
+        package var useless: [String] = []
+    }
+
+    /// Takes back what was under way when the service ended. No attempt is charged.
+    ///
+    /// Called once at start, before the scheduler runs; costs one row for each transfer that was under way. Where the
+    /// service crashed that counts against them, in the same commit that ends their being under way: a start that dies
+    /// before it has removed the mark finds nothing that it could count once more.
+    ///
+    /// - Parameters:
+    ///   - afterCrash: Whether the service left the mark of a fault.
+    ///   - length: The length of a task's partial file; what came beyond its recorded offset comes once more.
+    package func recoverInterruptedTasks(
+        at now: Timestamp, afterCrash: Bool = false,
+        partialFile length: @escaping @Sendable (TaskID) -> Int64? = { _ in nil }
+    ) async throws -> (recovered: Recovered, aftermath: Aftermath) {
+        try await transact(at: now) { transaction in
+            let active = try transaction.db.all("SELECT task FROM live WHERE stage = 3") { TaskID($0.integer(0)) }
+            var recovered = Recovered()
+            for id in active {
+                guard let live = try transaction.live(id) else { continue }
+                var progress = try self.progress(of: live)
+                if let length = length(id) {
+                    if live.kind == .download { progress.noteFetchedTwice(length - (progress.resume?.offset ?? 0)) }
+                    if progress.resume == nil { recovered.useless.append(Self.partialFile(id)) }
+                }
+                let crashes = live.crashes + (afterCrash ? 1 : 0)
+                switch Quarantine.verdict(after: crashes) {
+                case .goOn:
+                    try self.move(live, .interrupted, progress: progress, crashes: crashes, transaction)
+                    recovered.interrupted += 1
+                case .runAlone:
+                    try self.move(
+                        live, .retry(waitsForConnectivity: false), dueAt: now + Quarantine.delay, progress: progress,
+                        crashes: crashes, transaction)
+                    recovered.interrupted += 1
+                    recovered.suspects += 1
+                case .fail:
+                    var result = TaskResult(progress: progress)
+                    result.error = Quarantine.error
+                    try self.complete(live, .failed, result, content: nil, leavesPartialFile: true, transaction)
+                    recovered.failed += 1
+                }
+            }
+            // The cause is found: the others were only beside it.
+            if recovered.failed > 0 { try self.clearSuspects(transaction) }
+            return recovered
+        }
+    }
+
+    private func clearSuspects(_ transaction: Transaction) throws {
+        let suspects = try transaction.db.all("SELECT task FROM live WHERE crashes > 0") { TaskID($0.integer(0)) }
+        for id in suspects {
+            try transaction.db.execute("UPDATE live SET crashes = 0 WHERE task = ?1", id.rawValue)
+            guard let live = try transaction.live(id), live.stage == .quarantined else { continue }
+            try move(live, .cleared, transaction)
+        }
+    }
+}

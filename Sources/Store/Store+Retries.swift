@@ -1,0 +1,70 @@
+package import Core
+import SQLite
+
+/// What became of one task that was to be retried with others.
+package enum RetryResult: Sendable {
+    case created(CreatedTask)
+    /// It has a retry already.
+    case skipped
+    case refused(DomainError)
+}
+
+extension Store {
+    /// Completed tasks of a session that match and have no retry yet, up to `limit` matching ones after a number.
+    ///
+    /// - Returns: With them how many matched, and the last number looked at, nil at the end.
+    package func retriable(
+        _ filter: TaskFilter, in session: SessionID, after number: Int64, limit: Int
+    ) async throws -> (matched: [Int64], tasks: [TaskRecord], last: Int64?) {
+        try await database.read { db in
+            let found = try Self.taskIDs(session, filter, after: number, limit: limit, db)
+            let tasks = try found.compactMap { id, _ in try self.isRetried(id, db) ? nil : self.readTask(id, db) }
+            return (found.map(\.1), tasks, found.count < limit ? nil : found.last?.1)
+        }
+    }
+
+    /// Creates what can be created, in one commit. A task that has a retry by now gets no other.
+    ///
+    /// - Parameter tasks: New tasks, each with `retryOf`.
+    /// - Returns: What became of each.
+    /// - Throws: ``DomainError/sessionInvalidated``.
+    package func retry(
+        _ tasks: [NewTask], in id: SessionID, limit: Int64, storedLimit: Int64, at now: Timestamp
+    ) async throws -> ([RetryResult], Aftermath) {
+        try await transact(at: now) { transaction in
+            let session = try transaction.session(id)
+            guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
+            let (before, stored) =
+                try transaction.db.first(
+                    "SELECT unfinished_tasks, stored_bytes FROM app WHERE id = ?1", session.app.rawValue
+                ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
+            var unfinished = before
+            var lanes: [String: Int64] = [:]
+            var results: [RetryResult] = []
+            for (index, task) in tasks.enumerated() {
+                let original = try task.specification.retryOf.flatMap { try Self.taskID($0, id, transaction.db) }
+                if let original, try self.isRetried(original, transaction.db) {
+                    results.append(.skipped)
+                } else if unfinished >= limit {
+                    results.append(.refused(.tooManyTasks(limit: limit, index: index)))
+                } else if stored + (task.specification.bringsContent ? 1 : 0) > storedLimit {
+                    results.append(.refused(.storedBytesExceeded(index: index)))
+                } else {
+                    do {
+                        let item = try self.create(task, index: index, in: session, lanes: &lanes, transaction)
+                        results.append(.created(try self.withoutForbidden([item], in: session, transaction)[0]))
+                        unfinished += 1
+                    } catch let error as DomainError {
+                        guard case .bodyNotFound = error else { throw error }
+                        results.append(.refused(error))
+                    }
+                }
+            }
+            return results
+        }
+    }
+
+    private func isRetried(_ task: TaskID, _ db: Connection) throws -> Bool {
+        try db.first("SELECT retried FROM task WHERE id = ?1", task.rawValue) { $0.bool(0) } ?? false
+    }
+}

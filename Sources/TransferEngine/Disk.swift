@@ -1,0 +1,148 @@
+import Base
+import CLinux
+import Glibc
+
+/// The calls themselves, which block.
+enum Disk {
+    static func folder(of path: String) -> String {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    static func syncFolder(_ path: String) throws(DiskError) {
+        try syncFolder(OpenFile.open(path, O_RDONLY | O_DIRECTORY))
+    }
+
+    static func syncFolder(_ folder: OpenFile) throws(DiskError) {
+        guard fsync(folder.descriptor) == 0 else { throw DiskError("fsync", errno: errno) }
+    }
+
+    static func makeFolder(_ path: String) throws(DiskError) {
+        if mkdir(path, 0o700) == 0 { return try syncFolder(folder(of: path)) }
+        switch errno {
+        case EEXIST: return
+        case ENOENT where folder(of: path) != path:
+            try makeFolder(folder(of: path))
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw DiskError("mkdir", errno: errno) }
+            try syncFolder(folder(of: path))
+        default: throw DiskError("mkdir", errno: errno)
+        }
+    }
+
+    static func list(_ path: String) throws(DiskError) -> [String] {
+        guard let folder = opendir(path) else { throw DiskError("opendir", errno: errno) }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    static func read(_ file: OpenFile, _ offset: Int64, _ count: Int) throws(DiskError) -> [UInt8] {
+        let available = max(0, min(Int64(count), try file.size() - offset))
+        var failure: DiskError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: Int(available)) { buffer, filled in
+            do throws(DiskError) {
+                while filled < buffer.count {
+                    let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
+                    let count = try file.read(into: rest, at: offset + Int64(filled))
+                    guard count > 0 else { return }
+                    filled += count
+                }
+            } catch { failure = error }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    /// Copies the next bytes, in the kernel where that can. Returns how many; 0 at the end.
+    static func copyStep(_ source: OpenFile, to target: OpenFile, at offset: Int64) throws(DiskError) -> Int {
+        for file in [source, target] where lseek(file.descriptor, off_t(offset), SEEK_SET) < 0 {
+            throw DiskError("lseek", errno: errno)
+        }
+        while true {
+            let count = clinux_copy_range(source.descriptor, target.descriptor, DiskQueue.stepLength)
+            if count >= 0 { return count }
+            switch errno {
+            case EINTR: continue
+            case EXDEV, EINVAL, ENOSYS, EOPNOTSUPP: return try copyByHand(source, to: target, at: offset)
+            default: throw DiskError("copy_file_range", errno: errno)
+            }
+        }
+    }
+
+    private static func copyByHand(
+        _ source: OpenFile, to target: OpenFile, at start: Int64
+    ) throws(DiskError) -> Int {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 16)
+        defer { buffer.deallocate() }
+        var done = 0
+        while done < DiskQueue.stepLength {
+            let count = try source.read(into: buffer, at: start + Int64(done))
+            guard count > 0 else { break }
+            try target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: start + Int64(done))
+            done += count
+        }
+        return done
+    }
+
+    static func openBeneath(root: String, path: String, _ flags: Int32) throws(DiskError) -> OpenFile {
+        let root = try OpenFile.open(root, clinux_O_PATH | O_DIRECTORY)
+        let descriptor = clinux_open_beneath(root.descriptor, path, flags | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { throw DiskError("openat2", errno: errno) }
+        return OpenFile(descriptor: descriptor)
+    }
+
+    static func moveBeneath(source: String, root: String, path: String, replace: Bool) throws(DiskError) -> Bool {
+        let (folder, name) = try placeBeneath(root: root, path: path)
+        guard clinux_rename(AT_FDCWD, source, folder.descriptor, name, replace ? 1 : 0) == 0 else {
+            if errno == EXDEV { return false }
+            throw DiskError("renameat2", errno: errno)
+        }
+        try syncFolder(folder)
+        try syncFolder(Disk.folder(of: source))
+        return true
+    }
+
+    /// A path's folder and the name in it.
+    static func split(_ path: String) throws(DiskError) -> (folder: String, name: String) {
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        let name = slash.map { String(path[path.utf8.index(after: $0)...]) } ?? path
+        guard !name.isEmpty, name != ".", name != "..", !path.utf8.contains(0), slash != path.startIndex else {
+            throw DiskError("rename", errno: EINVAL)
+        }
+        return (slash.map { String(path[..<$0]) } ?? ".", name)
+    }
+
+    /// The folder of a path below `root`, made where it is missing, and the name in it.
+    static func placeBeneath(root: String, path: String) throws(DiskError) -> (folder: OpenFile, name: String) {
+        let (folder, name) = try split(path)
+        return (try folderBeneath(root: root, path: folder), name)
+    }
+
+    /// Opens a folder below `root`, and makes what is missing of its path, one name at a time: the kernel judges each.
+    private static func folderBeneath(root: String, path: String) throws(DiskError) -> OpenFile {
+        let flags = O_RDONLY | O_DIRECTORY
+        do throws(DiskError) {
+            return try openBeneath(root: root, path: path, flags)
+        } catch {
+            guard error.errno == ENOENT else { throw error }
+        }
+        var folder = try OpenFile.open(root, flags)
+        for name in path.split(separator: "/").map(String.init) {
+            if mkdirat(folder.descriptor, name, 0o777) == 0 {
+                try syncFolder(folder)
+            } else if errno != EEXIST {
+                throw DiskError("mkdirat", errno: errno)
+            }
+            let descriptor = clinux_open_beneath(folder.descriptor, name, flags | O_CLOEXEC, 0)
+            guard descriptor >= 0 else { throw DiskError("openat2", errno: errno) }
+            folder = OpenFile(descriptor: descriptor)
+        }
+        return folder
+    }
+}

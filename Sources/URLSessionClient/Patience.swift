@@ -1,0 +1,25 @@
+import Wire
+
+/// Waits while the service cannot be reached or has no room for the request, longer with each time in a row.
+package struct Patience {
+    private var failures = 0
+
+    package init() {}
+
+    /// It answered: the next wait is short again.
+    package mutating func succeeded() { failures = 0 }
+
+    /// Waits before the next try.
+    ///
+    /// - Throws: `error` when another try would end the same way; `CancellationError`.
+    package mutating func wait(after error: any Error) async throws {
+        switch error {
+        case let problem as Problem where problem.status != 429 && problem.status != 503: throw problem
+        case let error as ClientError where error != .streamEnded: throw error
+        default: break
+        }
+        try Task.checkCancellation()
+        failures += 1
+        try await Task.sleep(for: .milliseconds(min(250 << min(failures, 6), 15_000)))
+    }
+}

@@ -1,0 +1,123 @@
+import Core
+import SQLite
+import Testing
+
+@testable import Store
+
+/// Parking and releasing more launches than one transaction takes.
+@Suite struct LaunchSettlingTests {
+    private static let count = Store.settledAtOnce * 2 + 50
+
+    @Test func `many launches are parked in pieces, and nothing is sent from the first on`() async throws {
+        let stage = try await Self.stage()
+        try await stage.webhook { $0.state = .paused }
+        #expect(try await stage.count(in: "parked") == Store.settledAtOnce)
+        #expect(try await stage.claim().isEmpty)
+        let agenda = try await stage.store.launchAgenda(at: stage.now)
+        #expect(agenda.hasUnsettled && !agenda.hasDueLaunches)
+        #expect(try await stage.settle() == [Store.settledAtOnce * 2, Self.count])
+        #expect(try await stage.count(in: "parked") == Self.count)
+        #expect(try await stage.claim().isEmpty)
+        #expect(try await !stage.store.launchAgenda(at: stage.now).hasUnsettled)
+    }
+
+    @Test func `many launches are released in pieces, one after the other`() async throws {
+        let stage = try await Self.stage()
+        try await stage.webhook { $0.state = .disabled }
+        _ = try await stage.settle()
+        stage.advance(by: .seconds(3600))
+        try await stage.webhook { $0.state = .enabled }
+        #expect(try await stage.count(in: "pending") == Store.settledAtOnce)
+        // Until all have their time, none goes.
+        #expect(try await stage.claim().isEmpty)
+        _ = try await stage.settle()
+        #expect(try await stage.count(in: "pending") == Self.count)
+        let due = try await stage.dueTimes()
+        #expect(due == (0..<Self.count).map { stage.now + .milliseconds(200 * $0) })
+        #expect(try await stage.claim().count == 1)
+    }
+
+    @Test func `who changes his mind gets what he said last`() async throws {
+        let stage = try await Self.stage()
+        try await stage.webhook { $0.state = .paused }
+        try await stage.webhook { $0.state = .enabled }
+        _ = try await stage.settle()
+        #expect(try await stage.count(in: "pending") == Self.count)
+        // What was never parked keeps its time.
+        #expect(try await stage.claim().count == 4)
+        try await stage.webhook { $0.state = .paused }
+        try await stage.webhook { $0.url = nil }
+        _ = try await stage.settle()
+        #expect(try await stage.count(in: "parked") >= Self.count - 4)
+        #expect(try await stage.launches().allSatisfy { $0.state.name != "pending" })
+    }
+
+    @Test func `a new launch is parked or goes out while the others are put in order`() async throws {
+        let stage = try await Self.stage()
+        try await stage.webhook { $0.state = .paused }
+        try await stage.finishTask(in: "new")
+        _ = try await stage.settle()
+        #expect(try await stage.count(in: "parked") == Self.count + 1)
+        try await stage.webhook { $0.state = .enabled }
+        try await stage.finishTask(in: "newer")
+        _ = try await stage.settle()
+        let claimed = try await stage.claim().map(\.sessionIdentifier)
+        #expect(claimed.contains("newer"))
+    }
+
+    @Test func `a start goes on where the last run ended`() async throws {
+        let stage = try await Self.stage()
+        try await stage.webhook { $0.state = .paused }
+        stage.store.close()
+        let store = try LaunchStage.open(stage.folder)
+        defer { store.close() }
+        _ = try await store.recoverLaunches(at: stage.now)
+        #expect(try await LaunchStage.count(in: "parked", store) == Self.count)
+    }
+
+    @Test func `410 in the middle of many disables at once`() async throws {
+        let stage = try await Self.stage()
+        let launch = try await stage.claim(limit: 1)[0]
+        try await stage.report(launch, .gone)
+        #expect(try await stage.count(in: "parked") == Store.settledAtOnce)
+        #expect(try await stage.claim().isEmpty)
+        _ = try await stage.settle()
+        #expect(try await stage.count(in: "parked") == Self.count)
+    }
+
+    private static func stage() async throws -> LaunchStage {
+        let stage = try await LaunchStage()
+        try await stage.finishTask(in: "a")
+        try await stage.crowd(launches: count - 1, apps: 0)
+        return stage
+    }
+}
+
+extension LaunchStage {
+    /// Settles to the end.
+    ///
+    /// - Returns: How many launches were parked after each piece.
+    fileprivate func settle() async throws -> [Int] {
+        var parked: [Int] = []
+        while try await store.launchAgenda(at: now).hasUnsettled {
+            _ = try await store.settleLaunches(at: now)
+            parked.append(try await count(in: "parked"))
+        }
+        return parked
+    }
+
+    fileprivate func count(in state: String) async throws -> Int { try await Self.count(in: state, store) }
+
+    fileprivate static func count(in state: String, _ store: Store) async throws -> Int {
+        try await store.database.read { db in
+            try db.first("SELECT count(*) FROM launch WHERE state = ?1", LaunchState.code(named: state)) { $0.int(0) }
+                ?? 0
+        }
+    }
+
+    fileprivate func dueTimes() async throws -> [Timestamp] {
+        try await store.database.read { db in
+            try db.all("SELECT due_at FROM launch ORDER BY id") { Timestamp(milliseconds: $0.integer(0)) }
+        }
+    }
+}

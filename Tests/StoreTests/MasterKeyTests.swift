@@ -1,0 +1,88 @@
+import Base
+import Core
+import TestSupport
+import Testing
+
+@testable import Store
+
+@Suite struct MasterKeyTests {
+    private let folder = TemporaryFolder()
+
+    private func open(key: UInt8) throws -> StoreFixture { try StoreFixture(folder: folder, key: key) }
+
+    @Test func `a store knows its key from any other`() async throws {
+        let first = try open(key: 1)
+        #expect(try await first.store.hasRightKey())
+        try await first.store.keepKeyCheck()
+        try await first.store.keepKeyCheck()
+        first.store.close()
+        for (key, isRight) in [(1, true), (2, false), (1, true)] as [(UInt8, Bool)] {
+            let next = try open(key: key)
+            #expect(try await next.store.hasRightKey() == isRight)
+            next.store.close()
+        }
+    }
+
+    @Test func `a store of a version that kept no check is known by its apps' secrets`() async throws {
+        let first = try open(key: 1)
+        _ = try await first.makeApp()
+        first.store.close()
+        for (key, isRight) in [(2, false), (1, true)] as [(UInt8, Bool)] {
+            let next = try open(key: key)
+            #expect(try await next.store.hasRightKey() == isRight)
+            next.store.close()
+        }
+    }
+
+    @Test func `without the key all that needed none stays, and nothing is left that does not open`() async throws {
+        let first = try open(key: 1)
+        try await first.store.keepKeyCheck()
+        let app = try await first.makeApp("app")
+        let plain = try await first.makeSession("plain", app: app)
+        let sealed = try await first.makeSession("sealed", app: app) {
+            $0.proxy = .init(kind: .http, host: "proxy.example", port: 8080, user: "u", password: "p")
+        }
+        let done = try await first.finished(plain)
+        let secret = HTTPFields([HTTPField(name: "Authorization", value: "Bearer canary")])
+        let lost = try await first.create(first.download { $0.request.headers = secret }, in: plain)
+        let lostLater = try await first.create(
+            first.download {
+                $0.request.headers = secret
+                $0.clientTaskId = "c"
+            }, in: plain)
+        _ = try await first.claim()
+        try await first.settle(first.completion(lostLater.id), first.ask(lost.id, "q"))
+        _ = try await first.store.answer(
+            "q", app: app,
+            with: Answer(disposition: .useCredential, credential: Credential(user: "u", password: "p")), origin: nil,
+            at: first.now)
+        let waiting = try await first.create(first.download(suspended: true), in: plain)
+        let inSealed = try await first.create(first.download(suspended: true), in: sealed)
+        _ = try await first.store.settle([], cookies: [plain.id: ["canary"]], at: first.now)
+        first.store.close()
+
+        let next = try open(key: 2)
+        #expect(try await !next.store.hasRightKey())
+        try await next.store.loseSecrets(at: next.now) { [9] }
+        #expect(try await next.store.hasRightKey())
+        #expect(try await next.store.webhookSecrets(of: app, at: next.now) == [[9]])
+        #expect(try await next.store.cookies(of: plain.id) == [])
+        let isAnswered = try await next.store.answerGiven(to: "q") != nil
+        #expect(!isAnswered)
+
+        let tasks = try await next.store.tasks(in: plain.id, TaskFilter(), after: 0, limit: 10)
+        #expect(tasks.map(\.outcome) == [.succeeded, .failed, .succeeded, nil])
+        #expect(tasks[0].specification.request.url == done.specification.request.url)
+        #expect(tasks[1].result?.error?.underlying?.code == "master-key-lost")
+        #expect(tasks[2].specification.clientTaskId == "c" && tasks[2].specification.request.headers == HTTPFields())
+        #expect(tasks[3].id == waiting.id && tasks[3].stage == .suspended)
+
+        let ended = try await next.store.session(sealed.id)
+        #expect(ended.state == .invalid && ended.counts.failed == 1)
+        #expect(try await next.kinds(ended).last == .didBecomeInvalid)
+        #expect(try await next.store.task(inSealed.id).outcome == .failed)
+        #expect(try await next.store.session(plain.id).state == .active)
+        _ = try await next.finished(try await next.store.session(plain.id))
+        next.store.close()
+    }
+}

@@ -1,0 +1,124 @@
+import CSQLite
+import Foundation
+import TestSupport
+import Testing
+
+/// How SQLite carries out each statement of the store: by an index, and in its order.
+///
+/// The statements are read from the sources, so that none can be forgotten: every call of a connection starts with its
+/// literal.
+@Suite struct QueryPlanTests {
+    /// Statements that scan or sort, by how they begin, and what bounds them.
+    private static let reasoned: [(beginning: String, bound: String)] = [
+        ("SELECT path FROM discarded_file LIMIT", "in the order of its key, as many as are asked for"),
+        ("SELECT app FROM deleted_app ORDER BY app LIMIT 100", "in the order of its key, a hundred"),
+        ("SELECT id FROM session WHERE forgotten = 1 ORDER BY id LIMIT 1", "the first of an index of those alone"),
+        ("SELECT task FROM live WHERE stage = 3", "an index of transfers under way alone: --max-transfers"),
+        ("SELECT task FROM live WHERE app = ?1 AND stage = 3", "an index of transfers under way alone"),
+        ("SELECT id FROM app ORDER BY id", "apps, whose common refresh status an operator changes"),
+        (
+            "SELECT public_id, space_document, secret FROM credential WHERE app = ?1 AND ifnull(session, 0) IN",
+            "sorts the credentials of one app for one host and port"
+        ),
+        ("SELECT secret FROM webhook_secret WHERE app = ?1", "sorts the secrets of one app within their grace"),
+        (
+            "SELECT id, app, state, kind, expires_at FROM launch WHERE state IN (1, 2) AND due_at <= ?1",
+            "sorts the launches that wait for an answer or an app: those in flight"
+        ),
+        ("SELECT 0 FROM question WHERE releasing = 1 LIMIT 1", "the first of an index of those alone"),
+        ("SELECT public_id FROM question WHERE releasing = 1 LIMIT 20", "twenty of an index of those alone"),
+        ("SELECT 1 FROM lane WHERE queued > 0 LIMIT 1", "the first of an index of those alone"),
+        (
+            "SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 FROM live WHERE stage = 8",
+            "in the order of an index of those alone, as many as are asked for"
+        ),
+        (
+            "SELECT l.id, l.app, l.session, l.origin, 1, l.limit_per_host",
+            "in the order of an index of suspects alone, as many as are asked for"
+        ),
+        ("SELECT task FROM live WHERE crashes > 0", "an index of suspects alone: --max-transfers"),
+        (
+            "SELECT task, move_document FROM live WHERE move_document IS NOT NULL",
+            "an index of moves under way alone, once at start"
+        ),
+        ("SELECT secret, app FROM webhook_secret LIMIT 1", "one row, once at start"),
+        ("DELETE FROM idempotency WHERE substr(answer, 1, 1)", lostKey),
+        ("UPDATE question SET answer_document = NULL", lostKey),
+        ("DELETE FROM question WHERE substr(question_document, 1, 1)", lostKey),
+        ("SELECT id, client_task_id, group_name FROM task WHERE substr(specification_document, 1, 1)", lostKey),
+        ("SELECT id FROM session WHERE substr(configuration_document, 1, 1)", lostKey),
+        ("SELECT id FROM app", lostKey),
+    ]
+
+    private static let lostKey = "once, when an operator gives up what the master key sealed"
+
+    private struct Statement {
+        var file: String
+        var sql: String
+    }
+
+    @Test func `no statement scans or sorts but those whose bound is told`() throws {
+        let fixture = try StoreFixture()
+        let statements = try Self.statements()
+        #expect(statements.count > 150)
+        var handle: OpaquePointer?
+        try #require(sqlite3_open_v2(fixture.folder.file("test.db"), &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)
+        defer { sqlite3_close(handle) }
+        var unused = Set(Self.reasoned.map(\.beginning))
+        for statement in statements where !statement.sql.hasPrefix("PRAGMA") {
+            let faults = try Self.plan(of: statement.sql, handle).filter { step in
+                step.hasPrefix("SCAN") && step != "SCAN CONSTANT ROW" || step.contains("TEMP B-TREE")
+            }
+            if faults.isEmpty { continue }
+            let reason = Self.reasoned.first { statement.sql.hasPrefix($0.beginning) }
+            #expect(reason != nil, "\(statement.file): \(statement.sql)\n\(faults.joined(separator: "\n"))")
+            if let reason { unused.remove(reason.beginning) }
+        }
+        #expect(unused.isEmpty, "listed, but nothing to be listed for")
+    }
+
+    @Test func `a statement that scans is seen`() throws {
+        let fixture = try StoreFixture()
+        var handle: OpaquePointer?
+        try #require(sqlite3_open_v2(fixture.folder.file("test.db"), &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)
+        defer { sqlite3_close(handle) }
+        #expect(try Self.plan(of: "SELECT id FROM task WHERE outcome = ?1 ORDER BY priority", handle).count == 2)
+    }
+
+    private static func plan(of sql: String, _ handle: OpaquePointer?) throws -> [String] {
+        var statement: OpaquePointer?
+        let code = sqlite3_prepare_v2(handle, "EXPLAIN QUERY PLAN " + sql, -1, &statement, nil)
+        try #require(code == SQLITE_OK, "\(sql): \(handle.map { String(cString: sqlite3_errmsg($0)) } ?? "")")
+        defer { sqlite3_finalize(statement) }
+        var steps: [String] = []
+        while sqlite3_step(statement) == SQLITE_ROW {
+            if let text = sqlite3_column_text(statement, 3) { steps.append(String(cString: text)) }
+        }
+        return steps
+    }
+
+    // MARK: Reading the sources
+
+    private static func statements() throws -> [Statement] {
+        let folder = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/") + "/Sources/Store"
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+        return try files.filter { $0.hasSuffix(".swift") && !$0.hasPrefix("Schema") }.flatMap { file in
+            let source = try String(contentsOfFile: "\(folder)/\(file)", encoding: .utf8)
+            let calls = source.matches(of: /db\.(?:execute|first|all|forEach)\(\s*/)
+            #expect(source.matches(of: /db\.execute\(/).count == source.matches(of: /\.execute\(/).count, "\(file)")
+            return calls.compactMap { call in
+                let sql = literal(source[call.range.upperBound...])
+                #expect(sql != nil, "\(file): \(source[call.range.lowerBound...].prefix(80))")
+                return sql.map { Statement(file: file, sql: $0) }
+            }
+        }
+    }
+
+    /// The string literal that a text begins with, on one line.
+    private static func literal(_ text: Substring) -> String? {
+        guard let match = text.prefixMatch(of: /"""(?s:(.*?))"""/)?.1 ?? text.prefixMatch(of: /"([^"]*)"/)?.1 else {
+            return nil
+        }
+        return match.replacing("\\\n", with: " ").split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    }
+}

@@ -1,0 +1,202 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// Tasks of a session that meet one protection space wait for one question.
+struct SharedQuestionTests {
+    private let fixture: StoreFixture
+    private let session: SessionRecord
+
+    init() async throws {
+        fixture = try StoreFixture()
+        session = try await fixture.makeSession()
+    }
+
+    private var store: Store { fixture.store }
+
+    /// Tasks that meet the protection space one after the other, the questions they would ask being `q1`, `q2`, ….
+    private func meet(_ count: Int, failures: Int = 0) async throws -> [TaskID] {
+        try await fixture.create((0..<count).map { _ in fixture.download() }, in: session)
+        return try await ask(failures: failures)
+    }
+
+    /// All that can be claimed meets the protection space.
+    private func ask(failures: Int = 0) async throws -> [TaskID] {
+        let claimed = try await fixture.claim().sorted { $0.number < $1.number }
+        let asked = claimed.map { fixture.ask($0.id, "q\($0.number)-\(failures)", failures: failures) }
+        _ = try await store.settle(asked, at: fixture.now)
+        return claimed.map(\.id)
+    }
+
+    private func answer(
+        _ questionId: String, _ disposition: Answer.Disposition, _ credential: Credential? = nil
+    ) async throws {
+        _ = try await store.answer(
+            questionId, app: session.app, with: Answer(disposition: disposition, credential: credential), origin: nil,
+            credentialId: "c", at: fixture.now)
+    }
+
+    private func open() async throws -> [QuestionRecord] {
+        try await store.questions(of: session.app, session: session.id, state: .open, after: 0, limit: 100)
+            .map(\.question)
+    }
+
+    private func stages(_ tasks: [TaskID]) async throws -> [TaskStage?] {
+        var stages: [TaskStage?] = []
+        for task in tasks { stages.append(try await store.task(task).stage) }
+        return stages
+    }
+
+    @Test
+    func `one event, one question, and each task names it`() async throws {
+        let tasks = try await meet(3)
+        #expect(try await fixture.kinds(session) == [.didReceiveChallenge])
+        let question = try #require(try await open().first)
+        #expect(question.questionId == "q1-0" && question.task == tasks[0] && question.taskCount == 3)
+        for task in tasks { #expect(try await store.task(task).questionId == "q1-0") }
+        #expect(try await open().count == 1)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `another realm, another key of a server and another session have questions of their own`() async throws {
+        _ = try await meet(1)
+        var (realm, first, second) = (StoreFixture.space, StoreFixture.space, StoreFixture.space)
+        realm.realm = "other"
+        first.authenticationMethod = .serverTrust
+        first.serverPublicKey = "sha256/one"
+        second.authenticationMethod = .serverTrust
+        second.serverPublicKey = "sha256/two"
+        for (index, space) in [realm, first, second].enumerated() {
+            let task = try await fixture.create(fixture.download(), in: session)
+            _ = try await fixture.claim()
+            try await fixture.settle(fixture.ask(task.id, "other\(index)", about: space))
+        }
+        #expect(try await open().map(\.taskCount) == [1, 1, 1, 1])
+        let neighbour = try await fixture.makeSession(app: session.app)
+        let task = try await fixture.create(fixture.download(), in: neighbour)
+        _ = try await fixture.claim()
+        try await fixture.settle(fixture.ask(task.id, "neighbour"))
+        #expect(try await store.question("neighbour", app: session.app).state == .open)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `an answer is for all who wait at that moment, and for no other`() async throws {
+        let tasks = try await meet(3)
+        try await answer("q1-0", .useCredential, Credential(user: "u", password: "p"))
+        let claimed = try await fixture.claim()
+        #expect(claimed.map(\.id).sorted { $0.rawValue < $1.rawValue } == tasks)
+        #expect(claimed.allSatisfy { $0.progress.authentication.map(\.questionId) == ["q1-0"] })
+        #expect(try await store.question("q1-0", app: session.app).taskCount == 3)
+        for task in claimed { try await fixture.settle(fixture.completion(task.id)) }
+        _ = try await meet(1)
+        #expect(try await open().count == 1)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `a kept credential serves those who meet the question a moment too late`() async throws {
+        try await fixture.create((0..<3).map { _ in fixture.download() }, in: session)
+        let claimed = try await fixture.claim().sorted { $0.number < $1.number }
+        try await fixture.settle(fixture.ask(claimed[0].id, "q1"))
+        try await answer("q1", .useCredential, Credential(user: "u", password: "p", persistence: .forSession))
+        try await fixture.settle(fixture.ask(claimed[1].id, "q2"))
+        #expect(try await store.task(claimed[1].id).stage == .queued)
+        #expect(try await open().isEmpty)
+        // Who had it and was refused all the same asks.
+        var refused = fixture.ask(claimed[2].id, "q3")
+        refused.credentialsKnown = ["c"]
+        try await fixture.settle(refused)
+        #expect(try await open().map(\.questionId) == ["q3"])
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `who is refused again asks once, with the count one higher`() async throws {
+        _ = try await meet(3)
+        try await answer("q1-0", .useCredential, Credential(user: "u", password: "wrong"))
+        // Somebody new is first to meet it again.
+        let new = try await fixture.create(fixture.download(), in: session)
+        let all = try await fixture.claim()
+        try await fixture.settle(fixture.ask(new.id, "new"))
+        for task in all where task.id != new.id {
+            try await fixture.settle(fixture.ask(task.id, "again\(task.number)", failures: 1))
+        }
+        let question = try #require(try await open().first)
+        #expect(question.questionId == "new" && question.taskCount == 4 && question.question.previousFailureCount == 1)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `a question passes on when its first task ends, and ends with its last`() async throws {
+        let tasks = try await meet(3)
+        _ = try await store.command(.cancel(reason: nil), task: tasks[0], at: fixture.now)
+        let question = try #require(try await open().first)
+        #expect(question.task == tasks[1] && question.taskIdentifier == 2 && question.taskCount == 2)
+        // G4: nothing is told of the first any more, and the question is still told by its one event.
+        #expect(try await fixture.kinds(session).count { $0 == .didReceiveChallenge } == 1)
+        try await expectSoundLedger(fixture)
+        _ = try await store.command(.cancel(reason: nil), task: tasks[2], at: fixture.now)
+        #expect(try await open().map(\.taskCount) == [1])
+        _ = try await store.command(.cancel(reason: nil), task: tasks[1], at: fixture.now)
+        #expect(try await store.question("q1-0", app: session.app).state == .expired)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `at its deadline it fails its task alone; the others ask anew`() async throws {
+        let tasks = try await meet(3)
+        _ = try await store.command(.suspend, task: tasks[2], at: fixture.now)
+        fixture.advance(.seconds(24 * 3600))
+        _ = try await store.expireQuestions(at: fixture.now, limit: 100)
+        #expect(try await store.task(tasks[0]).result?.error?.code == .userAuthenticationRequired)
+        #expect(try await stages(tasks) == [nil, .queued, .suspended])
+        try await expectSoundLedger(fixture)
+        _ = try await store.command(.resume, task: tasks[2], at: fixture.now)
+        _ = try await ask(failures: 0)
+        let question = try #require(try await open().first)
+        #expect(question.questionId == "q2-0" && question.taskCount == 2)
+        #expect(question.deadline == fixture.now + .seconds(24 * 3600))
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `each task's own resource timeout goes on`() async throws {
+        let tasks = try await meet(2)
+        fixture.advance(.seconds(12 * 3600))
+        let late = try await meet(1)
+        fixture.advance(.seconds(6 * 24 * 3600 + 13 * 3600))
+        // Nobody swept the question: the tasks' own time ends first here.
+        _ = try await store.expireTasks(at: fixture.now, limit: 100)
+        #expect(try await store.task(tasks[0]).result?.error?.code == .timedOut)
+        #expect(try await store.task(tasks[1]).result?.error?.code == .timedOut)
+        #expect(try await open().map(\.task) == late)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test(
+        arguments: [
+            Answer.Disposition.performDefaultHandling, .rejectProtectionSpace, .cancelAuthenticationChallenge,
+        ]
+    )
+    func `many who wait go on in pieces, whatever the answer`(_ disposition: Answer.Disposition) async throws {
+        let tasks = try await meet(450)
+        _ = try await store.command(.suspend, task: tasks[440], at: fixture.now)
+        try await answer("q1-0", disposition)
+        let held = try await stages(tasks).count { $0 == .awaitingAnswer }
+        #expect(held == 249, "the first piece goes on at once")
+        // The rest is due, and is after a restart; until then it still waits.
+        #expect(try await store.nextDueTime() == Timestamp(milliseconds: 0))
+        _ = try await store.command(.resume, task: tasks[440], at: fixture.now)
+        #expect(try await store.task(tasks[440]).stage == .awaitingAnswer)
+        try await expectSoundLedger(fixture)
+        for _ in 0..<2 { _ = try await store.expireQuestions(at: fixture.now, limit: 1000) }
+        #expect(try await store.nextDueTime() != Timestamp(milliseconds: 0))
+        let isCancelled = disposition == .cancelAuthenticationChallenge
+        #expect(try await stages(tasks) == Array(repeating: isCancelled ? nil : .queued, count: 450))
+        try await expectSoundLedger(fixture)
+    }
+}

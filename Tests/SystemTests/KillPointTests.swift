@@ -1,0 +1,123 @@
+import Core
+import Glibc
+import TestSupport
+import Testing
+
+/// SIGKILL at chosen points: between what is done to files and the commit that tells of it.
+@Suite struct KillPointTests {
+    private static let canCompile = access("/usr/bin/cc", X_OK) == 0
+    private static let length = 300_000
+
+    /// Compiles `Tests/Faults/kill-at.c`.
+    private static func killAt(in folder: TemporaryFolder) async throws -> [String: String] {
+        let tests = #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
+        let library = folder.file("kill-at.so")
+        try await ChildProcess.run(
+            ["/usr/bin/cc", "-shared", "-fPIC", "-O1", "-o", library, "/\(tests)/Faults/kill-at.c", "-ldl"])
+        return ["LD_PRELOAD": library, "KILL_AT_CONTROL": folder.file("kill")]
+    }
+
+    /// A folder of which files cannot be renamed to the data folder; nil where there is none.
+    private static func otherFilesystem(than folder: TemporaryFolder) -> TemporaryFolder? {
+        var (one, two) = (stat(), stat())
+        guard access("/dev/shm", W_OK) == 0, stat("/dev/shm", &one) == 0, stat(folder.path, &two) == 0,
+            one.st_dev != two.st_dev
+        else { return nil }
+        return TemporaryFolder(in: "/dev/shm")
+    }
+
+    /// Downloads to a destination, with a kill at a point, and looks at what the next life makes of it.
+    ///
+    /// - Returns: How often the origin was asked.
+    private func move(
+        to files: TemporaryFolder, replace: Bool, _ folder: TemporaryFolder, killedAt point: String
+    ) async throws -> Int {
+        let scene = try await Scene(
+            ["--files-root", "out=\(files.path)"], environment: try await Self.killAt(in: folder))
+        if replace { files.write([1, 2, 3], to: "a.bin") }
+        // Nothing of it could be continued.
+        scene.origin.serve("/a", .generated(seed: 1, length: Self.length).with { $0.etag = nil })
+        folder.write(Array(point.utf8), to: "kill")
+        let destination: JSON = ["root": "out", "path": "a.bin", "replace": .bool(replace)]
+        let number = try await scene.download("/a", ["destination": destination])
+        #expect(try await scene.service.waitForExit() == .killed(SIGKILL))
+        unlink(folder.file("kill"))
+        try await scene.service.start()
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded", "\(task)")
+        #expect(readFile(files.file("a.bin")) == Content.bytes(seed: 1, length: Self.length))
+        #expect(filesBelow(files.path) == ["a.bin"])
+        try await eventually("no partial file is left") { filesBelow(scene.service.data.file("data/partial")).isEmpty }
+        expectSound(try await scene.events())
+        return scene.origin.requests("/a").count
+    }
+
+    @Test(.enabled(if: canCompile, "/usr/bin/cc is needed"), arguments: [false, true])
+    func `a kill between the move to a destination and its commit is as if there was none`(
+        _ replace: Bool
+    ) async throws {
+        let folder = TemporaryFolder()
+        let count = try await move(to: TemporaryFolder(), replace: replace, folder, killedAt: "after rename a.bin")
+        #expect(count == 1)
+    }
+
+    @Test(.enabled(if: canCompile, "/usr/bin/cc is needed"))
+    func `a kill between the plan and the move costs another attempt`() async throws {
+        let folder = TemporaryFolder()
+        let count = try await move(to: TemporaryFolder(), replace: false, folder, killedAt: "before rename a.bin")
+        #expect(count == 2)
+    }
+
+    @Test(
+        .enabled(if: canCompile, "/usr/bin/cc is needed"),
+        arguments: [("after rename a.bin", 1), ("before rename .urlsessiond-", 2)])
+    func `the same on another filesystem, and no copy is left on the way`(
+        _ point: String, _ requests: Int
+    ) async throws {
+        let folder = TemporaryFolder()
+        guard let files = Self.otherFilesystem(than: folder) else { return }
+        #expect(try await move(to: files, replace: false, folder, killedAt: point) == requests)
+    }
+
+    @Test(.enabled(if: canCompile, "/usr/bin/cc is needed"))
+    func `a file of somebody else is never taken for the task's own`() async throws {
+        let folder = TemporaryFolder()
+        let files = TemporaryFolder()
+        let scene = try await Scene(
+            ["--files-root", "out=\(files.path)"], environment: try await Self.killAt(in: folder))
+        scene.origin.serve("/a", .generated(seed: 1, length: Self.length))
+        folder.write(Array("before rename a.bin".utf8), to: "kill")
+        let number = try await scene.download("/a", ["destination": ["root": "out", "path": "a.bin"]])
+        #expect(try await scene.service.waitForExit() == .killed(SIGKILL))
+        unlink(folder.file("kill"))
+        let others = Content.bytes(seed: 1, length: Self.length)
+        files.write(others, to: "a.bin")
+        try await scene.service.start()
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "failed" && task["error"]["code"] == -3000, "\(task)")
+        #expect(readFile(files.file("a.bin")) == others)
+    }
+
+    @Test(.enabled(if: canCompile, "/usr/bin/cc is needed"))
+    func `a kill before the commit of a cancel leaves the task its bytes`() async throws {
+        let folder = TemporaryFolder()
+        let scene = try await Scene(environment: try await Self.killAt(in: folder))
+        let (gate, length) = (Gate(), 2 << 20)
+        scene.origin.serve("/a", .generated(seed: 1, length: length), turns: [[.holdBody(after: 1 << 20, gate)]])
+        let number = try await scene.download("/a")
+        try await scene.waitFor("has bytes", task: number) { $0["countOfBytesReceived"].int == 1 << 20 }
+        expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/suspend"), 200)
+        try await eventually("the transfer stops") { scene.origin.openConnections == 0 }
+        try await scene.waitUntilRecorded(1 << 20)
+        folder.write(Array("before write -wal".utf8), to: "kill")
+        _ = try? await scene.api.post("/v1/sessions/s/tasks/\(number)/cancel", ["byProducingResumeData": true])
+        #expect(try await scene.service.waitForExit() == .killed(SIGKILL))
+        unlink(folder.file("kill"))
+        try await scene.service.start()
+        #expect(try await scene.task(number)["state"] == "suspended")
+        expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/resume"), 200)
+        #expect(try await scene.completed(number)["outcome"] == "succeeded")
+        #expect(scene.origin.requests("/a").last?.fields.contains("Range") == true)
+        #expect(Content.sha256(of: try await scene.content(number).body) == Content.sha256(seed: 1, length: length))
+    }
+}

@@ -1,0 +1,63 @@
+import TestSupport
+import Testing
+
+/// What an operator reads: the story of each task, and each request where that was asked for.
+@Suite struct LogTests {
+    private func lines(_ scene: Scene, _ matches: (JSON) -> Bool) -> [JSON] {
+        scene.service.errors.split(separator: "\n").compactMap { try? JSON(parsing: Array($0.utf8)) }.filter(matches)
+    }
+
+    @Test func `a task's story is told under the names that its app knows`() async throws {
+        let scene = try await Scene(configuration: [
+            "retryPolicy": ["statusCodes": [503], "maximumAttempts": 4, "initialDelay": 0.05, "maximumDelay": 0.1]
+        ])
+        scene.origin.serve("/first", .text("x"))
+        scene.origin.serve("/a", .text("bytes"), turns: [[.status(503)]])
+        try await scene.completed(try await scene.download("/first"))
+        let number = try await scene.download("/a?secret=1", ["clientTaskId": "mine"])
+        try await scene.completed(number)
+        func story() -> [JSON] { lines(scene) { $0["clientTaskId"] == "mine" } }
+        try await eventually("the completion is told") { story().contains { $0["message"] == "task completed" } }
+        let told = story()
+        #expect(
+            told.map { $0["message"].string } == [
+                "task created", "task started", "task will be retried", "task started", "task completed",
+            ])
+        for line in told {
+            #expect(line["level"] == "info", "\(line)")
+            #expect(line["app"] == "dev" && line["session"] == "s" && line["task"] == .string("\(number)"), "\(line)")
+        }
+        try #require(told.count == 5)
+        #expect(told[0]["kind"] == "download")
+        #expect(told[2]["status"] == "503" && told[2]["nextAt"].string?.hasSuffix("Z") == true, "\(told[2])")
+        #expect(told[3]["attempt"] == "2")
+        #expect(told[4]["outcome"] == "succeeded" && told[4]["status"] == "200", "\(told[4])")
+        #expect(!scene.service.errors.contains("secret"))
+    }
+
+    @Test func `a task that is cancelled ends its story with why`() async throws {
+        let scene = try await Scene()
+        let task = try await scene.create(scene.downloadOf("/a", ["state": "suspended"]))
+        let number = try #require(task["taskIdentifier"].int)
+        expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/cancel"), 202)
+        try await eventually("the completion is told") {
+            lines(scene) {
+                $0["message"] == "task completed" && $0["outcome"] == "cancelled" && $0["error"] == "cancelled"
+            }
+            .count == 1
+        }
+    }
+
+    @Test func `each request is told at debug by its X-Request-Id`() async throws {
+        let scene = try await Scene(["--log-level", "debug"])
+        let answer = try await scene.api.get(
+            "/v1/sessions/none?limit=secret", headers: [("X-Request-Id", "my-request")])
+        #expect(answer.status == 422 || answer.status == 404)
+        let line = try await eventually("the request is told") { () -> JSON? in
+            lines(scene) { $0["request"] == "my-request" && $0["message"] == "request answered" }.first
+        }
+        #expect(line["level"] == "debug" && line["method"] == "GET" && line["path"] == "/v1/sessions/none", "\(line)")
+        #expect(line["status"] == .string("\(answer.status)"))
+        #expect(!scene.service.errors.contains("limit=secret"))
+    }
+}

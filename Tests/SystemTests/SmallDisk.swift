@@ -1,0 +1,59 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// A small filesystem of its own for a service's data folder. It outlives the service, so that one can be started again.
+final class SmallDisk: Sendable {
+    let data: TemporaryFolder
+    /// What becomes a service that sees the filesystem.
+    let wrapper: [String]
+    private let holder: ChildProcess
+    /// The data folder as this process sees it.
+    private let path: String
+
+    init(megabytes: Int) async throws {
+        data = TemporaryFolder()
+        let folder = data.makeFolder("data")
+        let note = data.file("holder")
+        let script = """
+            mount -t tmpfs -o size=\(megabytes)m,mode=700 none "$0" && echo $$ > "$1.new" && mv "$1.new" "$1" \
+            && exec setpriv --pdeathsig KILL sleep infinity
+            """
+        holder = try await ChildProcess(["/usr/bin/unshare", "-rm", "/bin/sh", "-c", script, folder, note])
+        let pid = try await eventually("the filesystem is there") { () -> String? in
+            readFile(note).map { String(decoding: $0, as: UTF8.self).filter(\.isNumber) }
+        }
+        path = "/proc/\(pid)/root\(folder)"
+        wrapper = [
+            "/usr/bin/nsenter", "--preserve-credentials", "-U", "-m", "-t", pid, "/usr/bin/setpriv", "--pdeathsig",
+            "KILL",
+        ]
+    }
+
+    /// Whether such a filesystem can be had here.
+    static func canBeHad() async -> Bool {
+        let folder = TemporaryFolder()
+        let mount = "mount -t tmpfs -o size=1m none \(folder.path)"
+        return (try? await ChildProcess.run(["/usr/bin/unshare", "-rm", "/bin/sh", "-c", mount])) != nil
+    }
+
+    /// Bytes that are free on it.
+    var free: Int {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else { return -1 }
+        return Int(status.f_bavail) * Int(status.f_frsize)
+    }
+
+    /// The files below one of its folders.
+    func files(_ folder: String) -> [String] { filesBelow("\(path)/\(folder)") }
+
+    /// Takes bytes of it away.
+    func fill(_ count: Int) throws {
+        let file = open("\(path)/filler", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        try #require(file >= 0)
+        defer { close(file) }
+        try #require(posix_fallocate(file, 0, off_t(count)) == 0)
+    }
+
+    func empty() { unlink("\(path)/filler") }
+}
