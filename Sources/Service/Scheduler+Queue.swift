@@ -55,6 +55,7 @@ extension Scheduler {
             }
         } catch {
             cookies.putBack(jars)
+            dueTimeIsStale = true
             log.error("transfers could not be stored", ("error", "\(error)"))
             await storeOneByOne(batch)
             // What is stored later is not waited for on a full disk alone.

@@ -71,11 +71,7 @@ extension Exchange {
         easy.set(
             CURLOPT_HTTP_VERSION,
             isAutomatic ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1))
-        if request.usesFreshConnection {
-            easy.set(CURLOPT_FRESH_CONNECT, 1)
-        } else if isAutomatic {
-            easy.set(CURLOPT_PIPEWAIT, 1)
-        }
+        if request.usesFreshConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
         easy.set(CURLOPT_RESOLVE, list: pins)
         let context = Unmanaged.passUnretained(self).toOpaque()
         easy.set(openSocket: socketWanted)

@@ -107,9 +107,14 @@ final class Scene: Sendable {
     func completed(
         _ number: Int, in session: String = "s", within limit: Duration = .seconds(120)
     ) async throws -> JSON {
-        try await eventually("task \(number) of \(session) completes", within: limit) { () -> JSON? in
-            let task = try await api.get("/v1/sessions/\(session)/tasks/\(number)?wait=5").json
-            return task["state"] == "completed" ? task : .none
+        var last = JSON.null
+        do {
+            return try await eventually("task \(number) of \(session) completes", within: limit) { () -> JSON? in
+                last = try await api.get("/v1/sessions/\(session)/tasks/\(number)?wait=5").json
+                return last["state"] == "completed" ? last : .none
+            }
+        } catch is DeadlineExceeded {
+            throw DeadlineExceeded("task \(number) of \(session) completes: \(last)")
         }
     }
 

@@ -31,10 +31,15 @@ final class SecureFront: Sendable {
 
     let port: UInt16
     private let server: SocketServer
+    private let turn: Locked<Int>
+
+    /// Those that were accepted so far.
+    var connections: Int { turn.withLock { $0 } }
 
     /// - Parameter manners: One for each connection in turn, the last for all that follow.
     init(before port: UInt16, _ manners: [Manner]) throws {
         let turn = Locked(0)
+        self.turn = turn
         server = try SocketServer(port: 0) { socket in
             let index = turn.withLock { turn in
                 turn += 1

@@ -77,6 +77,19 @@ extension Misdeed {
             let identity = try await $0.identity()
             return [.init(as: identity) { $0.handshake = .stalls }, .init(as: identity)]
         },
+        Misdeed(id: "O-70", does: "stalls in one of two handshakes", needsNames: true) { scene in
+            let identity = try await Stage.shared().authority.identity()
+            scene.origin.serve("/a", .generated(seed: 1, length: 200_000))
+            let front = try SecureFront(
+                before: scene.origin.port,
+                [.init(as: identity) { $0.handshake = .stalls }, .init(as: identity)])
+            let request: [String: JSON] = ["request": ["url": .string(front.url("/a"))]]
+            let stalled = try await scene.download("/a", request)
+            try await eventually("it is connected") { front.connections == 1 }
+            // It must not wait for the other one's connection, which is given up after 30 s.
+            try await scene.completed(try await scene.download("/a", request), within: .seconds(20))
+            try require(try await scene.task(stalled)["state"] == "running", "the first one does not wait")
+        },
         secure(
             "O-70", "resets in the handshake",
             owed: .content(bytes(0..<200_000), attempts: 2, faults: ["secureConnectionFailed", ""])
