@@ -26,7 +26,7 @@ struct OwnedThread: Sendable {
 
     /// Waits until the thread has ended. The thread itself, asked to wait for itself, is let go instead.
     func join() {
-        if pthread_join(id, nil) == EDEADLK { pthread_detach(id) }
+        if pthread_equal(id, pthread_self()) != 0 { pthread_detach(id) } else { pthread_join(id, nil) }
     }
 
     /// Says that nobody will wait for the thread.

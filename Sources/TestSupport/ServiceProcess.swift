@@ -156,15 +156,11 @@ private final class Run: Sendable {
 
     var port: UInt16 { portNumber.withLock { $0 } }
 
-    /// Where the sanitizers find their options, for a service that was built with one.
-    private static let sanitizers = ["TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS"]
-
     /// Starts a process; `folder` stays until the process is gone.
     static func start(
         _ arguments: [String], _ changes: [String: String], keeping folder: TemporaryFolder?
     ) async throws -> Run {
         var environment = ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"]
-        for name in Self.sanitizers { environment[name] = getenv(name).map { String(cString: $0) } }
         environment.merge(changes) { _, new in new }
         let child = try await Spawner.start(arguments, environment: environment.map { "\($0)=\($1)" })
         return Run(child.pid, Collected(child.output), Collected(child.errors), keeping: folder)

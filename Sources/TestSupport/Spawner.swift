@@ -23,6 +23,10 @@ enum Spawner {
     // Unchecked: carries a result out of the lock within one thread.
     private struct Unowned<Value>: @unchecked Sendable { let value: Value }
 
+    /// Where the sanitizers find their options, for a program that was built with one.
+    private static let sanitizers = ["TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS"]
+        .compactMap { (name: String) in getenv(name).map { "\(name)=\(String(cString: $0))" } }
+
     /// Starts a program in a process group of its own, with pipes for what it writes.
     static func start(
         _ arguments: [String], environment: [String]
@@ -30,7 +34,7 @@ enum Spawner {
         try await withCheckedThrowingContinuation { continuation in
             queue.add {
                 do {
-                    continuation.resume(returning: try spawn(arguments, environment))
+                    continuation.resume(returning: try spawn(arguments, environment + sanitizers))
                 } catch {
                     continuation.resume(throwing: error)
                 }
