@@ -1,55 +1,70 @@
 import CSQLite
 
-/// One row of an answer, its columns by position from 0. Valid only during the callback it is given to.
+/// One row of an answer. Valid only during the callback it is given to.
 ///
 /// A column of another type is converted as SQLite does it, NULL to 0, "" or no bytes; `STRICT` tables leave little
 /// to convert. The corresponding C functions are `sqlite3_column_int64` and its siblings.
 package struct Row {
-    let statement: OpaquePointer
+    let statement: Statement
 
-    package func integer(_ index: Int) -> Int64 { sqlite3_column_int64(statement, column(index)) }
+    /// A column by its name, or by its position from 0 where an answer has but one.
+    package enum Column: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
+        case name(StaticString)
+        case position(Int)
 
-    package func integerOrNil(_ index: Int) -> Int64? { isNull(index) ? nil : integer(index) }
+        package init(stringLiteral name: StaticString) { self = .name(name) }
+        package init(integerLiteral position: Int) { self = .position(position) }
+    }
 
-    package func int(_ index: Int) -> Int { Int(integer(index)) }
+    package func integer(_ column: Column) -> Int64 { sqlite3_column_int64(handle, index(column)) }
 
-    package func intOrNil(_ index: Int) -> Int? { isNull(index) ? nil : int(index) }
+    package func integerOrNil(_ column: Column) -> Int64? { isNull(column) ? nil : integer(column) }
 
-    package func bool(_ index: Int) -> Bool { integer(index) != 0 }
+    package func int(_ column: Column) -> Int { Int(integer(column)) }
 
-    package func boolOrNil(_ index: Int) -> Bool? { isNull(index) ? nil : bool(index) }
+    package func intOrNil(_ column: Column) -> Int? { isNull(column) ? nil : int(column) }
 
-    package func real(_ index: Int) -> Double { sqlite3_column_double(statement, column(index)) }
+    package func bool(_ column: Column) -> Bool { integer(column) != 0 }
 
-    package func realOrNil(_ index: Int) -> Double? { isNull(index) ? nil : real(index) }
+    package func boolOrNil(_ column: Column) -> Bool? { isNull(column) ? nil : bool(column) }
+
+    package func real(_ column: Column) -> Double { sqlite3_column_double(handle, index(column)) }
+
+    package func realOrNil(_ column: Column) -> Double? { isNull(column) ? nil : real(column) }
 
     /// The text of a column. Bytes that are not UTF-8 become U+FFFD.
-    package func text(_ index: Int) -> String {
-        let column = column(index)
-        guard let bytes = sqlite3_column_text(statement, column) else { return "" }
-        let count = Int(sqlite3_column_bytes(statement, column))
+    package func text(_ column: Column) -> String {
+        let index = index(column)
+        guard let bytes = sqlite3_column_text(handle, index) else { return "" }
+        let count = Int(sqlite3_column_bytes(handle, index))
         return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
     }
 
-    package func textOrNil(_ index: Int) -> String? { isNull(index) ? nil : text(index) }
+    package func textOrNil(_ column: Column) -> String? { isNull(column) ? nil : text(column) }
 
-    package func blob(_ index: Int) -> [UInt8] { withBlob(index) { [UInt8]($0) } }
+    package func blob(_ column: Column) -> [UInt8] { withBlob(column) { [UInt8]($0) } }
 
-    package func blobOrNil(_ index: Int) -> [UInt8]? { isNull(index) ? nil : blob(index) }
+    package func blobOrNil(_ column: Column) -> [UInt8]? { isNull(column) ? nil : blob(column) }
 
     /// Lends the bytes of a column without a copy, until `body` returns.
-    package func withBlob<Result>(_ index: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        let column = column(index)
-        let bytes = sqlite3_column_blob(statement, column)
-        let count = Int(sqlite3_column_bytes(statement, column))
+    package func withBlob<Result>(_ column: Column, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        let index = index(column)
+        let bytes = sqlite3_column_blob(handle, index)
+        let count = Int(sqlite3_column_bytes(handle, index))
         return body(UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count))
     }
 
-    package func isNull(_ index: Int) -> Bool { sqlite3_column_type(statement, column(index)) == SQLITE_NULL }
+    package func isNull(_ column: Column) -> Bool { sqlite3_column_type(handle, index(column)) == SQLITE_NULL }
 
-    private func column(_ index: Int) -> Int32 {
-        precondition(index >= 0 && index < sqlite3_data_count(statement), "no column \(index)")
-        return Int32(truncatingIfNeeded: index)
+    private var handle: OpaquePointer { statement.handle }
+
+    private func index(_ column: Column) -> Int32 {
+        switch column {
+        case .name(let name): return statement.column(named: name)
+        case .position(let position):
+            precondition(position >= 0 && position < sqlite3_data_count(handle), "no column \(position)")
+            return Int32(truncatingIfNeeded: position)
+        }
     }
 }
 

@@ -7,6 +7,8 @@ final class Statement {
     let handle: OpaquePointer
     private let parameterCount: Int
     private let isReadOnly: Bool
+    /// Where the columns are that were asked for by name. A name is a literal, and found by its address.
+    private var columns: [UnsafePointer<UInt8>: Int32] = [:]
     /// Between its first step and its reset: whoever wants the same text meanwhile gets a statement of their own.
     private(set) var isRunning = false
 
@@ -47,12 +49,22 @@ final class Statement {
         while true {
             switch sqlite3_step(handle) {
             case SQLITE_ROW:
-                if isWanted { isWanted = try body(Row(statement: handle)) }
+                if isWanted { isWanted = try body(Row(statement: self)) }
                 if !isWanted && isReadOnly { return }
             case SQLITE_DONE: return
             case let code: throw connection.failure(code)
             }
         }
+    }
+
+    func column(named name: StaticString) -> Int32 {
+        if let column = columns[name.utf8Start] { return column }
+        let found = (0..<sqlite3_column_count(handle)).filter { index in
+            sqlite3_column_name(handle, index).map { String(cString: $0) } == name.description
+        }
+        precondition(found.count == 1, "\(found.count) columns \(name): \(sql)")
+        columns[name.utf8Start] = found[0]
+        return found[0]
     }
 
     private func bind(_ values: [(any SQLiteBindable)?], on connection: Connection) throws(SQLiteError) {

@@ -95,12 +95,12 @@ extension Store {
             """, id.rawValue
         ) { row in
             AppRecord(
-                id: id, identifier: row.text(0),
-                webhook: try documents.decode(WebhookSettings.self, row.blob(1)),
-                backgroundRefreshStatus: BackgroundRefreshStatus(rawValue: row.text(2)) ?? .available,
-                isForceQuit: row.bool(3), limits: try documents.decode(AppLimits.self, row.blob(4)),
-                unfinishedTasks: row.integer(5), storedBytes: row.integer(6),
-                createdAt: Timestamp(milliseconds: row.integer(7)), revision: row.integer(8))
+                id: id, identifier: row.text("identifier"),
+                webhook: try documents.decode(WebhookSettings.self, row.blob("webhook_document")),
+                backgroundRefreshStatus: try row.value("refresh_status"), isForceQuit: row.bool("force_quit"),
+                limits: try documents.decode(AppLimits.self, row.blob("limits_document")),
+                unfinishedTasks: row.integer("unfinished_tasks"), storedBytes: row.integer("stored_bytes"),
+                createdAt: row.time("created_at"), revision: row.integer("revision"))
         }
     }
 }

@@ -53,16 +53,7 @@ extension Store {
                 expires_at FROM body WHERE app = ?1 AND id > ?2 AND (?3 IS NULL OR complete = ?3) \
                 AND (?4 IS NULL OR (uses > 0) = ?4) ORDER BY id LIMIT ?5
                 """, app.rawValue, cursor, isComplete, isInUse, limit
-            ) { row in
-                (
-                    row.integer(0),
-                    BodyRecord(
-                        publicId: row.text(1), app: app, isComplete: row.bool(2), length: row.integer(3),
-                        expectedLength: row.integerOrNil(4), digest: row.textOrNil(5), mediaType: row.textOrNil(6),
-                        uses: row.integer(7), createdAt: Timestamp(milliseconds: row.integer(8)),
-                        expiresAt: row.integerOrNil(9).map(Timestamp.init(milliseconds:)))
-                )
-            }
+            ) { row in (row.integer("id"), BodyRecord(row, app: app, place: nil)) }
         }
     }
 
@@ -105,24 +96,17 @@ extension Store {
     func readBody(_ publicId: String, _ app: AppID, _ db: Connection) throws -> BodyRecord? {
         try db.first(
             """
-            SELECT complete, length, expected_length, digest, media_type, bytes, file, uses, created_at, expires_at \
-            FROM body WHERE public_id = ?1 AND app = ?2 AND ifnull(expires_at, 1) <> 0
+            SELECT public_id, complete, length, expected_length, digest, media_type, bytes, file, uses, created_at, \
+            expires_at FROM body WHERE public_id = ?1 AND app = ?2 AND ifnull(expires_at, 1) <> 0
             """, publicId, app.rawValue
-        ) { row in
-            BodyRecord(
-                publicId: publicId, app: app, isComplete: row.bool(0), length: row.integer(1),
-                expectedLength: row.integerOrNil(2), digest: row.textOrNil(3), mediaType: row.textOrNil(4),
-                place: row.textOrNil(6).map { .file($0) } ?? row.blobOrNil(5).map { .bytes($0) },
-                uses: row.integer(7), createdAt: Timestamp(milliseconds: row.integer(8)),
-                expiresAt: row.integerOrNil(9).map(Timestamp.init(milliseconds:)))
-        }
+        ) { row in BodyRecord(row, app: app, place: BodyLocation.Place(row)) }
     }
 
     func bodyLocation(_ id: Int64, _ db: Connection) throws -> BodyLocation? {
         try db.first("SELECT bytes, file, length, digest, media_type FROM body WHERE id = ?1", id) { row in
             BodyLocation(
-                place: row.textOrNil(1).map { .file($0) } ?? .bytes(row.blobOrNil(0) ?? []), length: row.integer(2),
-                digest: row.textOrNil(3) ?? "", mediaType: row.textOrNil(4))
+                place: BodyLocation.Place(row) ?? .bytes([]), length: row.integer("length"),
+                digest: row.text("digest"), mediaType: row.textOrNil("media_type"))
         }
     }
 
@@ -141,7 +125,7 @@ extension Store {
                 UPDATE body SET uses = uses + 1, expires_at = NULL WHERE public_id = ?1 AND app = ?2 AND complete = 1 \
                 AND ifnull(expires_at, 1) <> 0 RETURNING id, length
                 """, publicId, app.rawValue
-            ) { ($0.integer(0), $0.integer(1)) }
+            ) { ($0.integer("id"), $0.integer("length")) }
             guard let (row, length) = found else { throw DomainError.bodyNotFound(index: index) }
             return (row, publicId, length)
         case .bytes(let bytes, let mediaType, let publicId):
@@ -180,9 +164,9 @@ extension Store {
     func remove(body id: Int64, _ transaction: Transaction) throws {
         let removed = try transaction.db.first(
             "DELETE FROM body WHERE id = ?1 AND uses = 0 RETURNING app, length, file", id
-        ) { ($0.integer(0), $0.integer(1), $0.textOrNil(2)) }
+        ) { (AppID($0.integer("app")), $0.integer("length"), $0.textOrNil("file")) }
         guard let (app, length, file) = removed else { return }
-        transaction.addStored(-length, app: AppID(app))
+        transaction.addStored(-length, app: app)
         if let file { try discard(file, transaction) }
     }
 
@@ -225,5 +209,28 @@ extension Store {
             commits += 1
         }
         return commits
+    }
+}
+
+extension BodyRecord {
+    init(_ row: Row, app: AppID, place: BodyLocation.Place?) {
+        self.init(
+            publicId: row.text("public_id"), app: app, isComplete: row.bool("complete"), length: row.integer("length"),
+            expectedLength: row.integerOrNil("expected_length"), digest: row.textOrNil("digest"),
+            mediaType: row.textOrNil("media_type"), place: place, uses: row.integer("uses"),
+            createdAt: row.time("created_at"), expiresAt: row.timeOrNil("expires_at"))
+    }
+}
+
+extension BodyLocation.Place {
+    /// By the columns `file` and `bytes`, nil where both are.
+    init?(_ row: Row) {
+        if let file = row.textOrNil("file") {
+            self = .file(file)
+        } else if let bytes = row.blobOrNil("bytes") {
+            self = .bytes(bytes)
+        } else {
+            return nil
+        }
     }
 }

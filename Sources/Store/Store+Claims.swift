@@ -42,12 +42,12 @@ private struct TakenTask: Sendable {
 
     init(_ row: Row, of lane: QueuedLane) {
         self.lane = lane
-        id = TaskID(row.integer(0))
-        number = row.integer(1)
-        bodyID = row.integerOrNil(2)
-        progress = row.blobOrNil(3)
-        resourceDeadline = row.integerOrNil(4).map(Timestamp.init(milliseconds:))
-        specification = row.blob(5)
+        id = TaskID(row.integer("task"))
+        number = row.integer("number")
+        bodyID = row.integerOrNil("body")
+        progress = row.blobOrNil("progress_document")
+        resourceDeadline = row.timeOrNil("resource_deadline")
+        specification = row.blob("specification_document")
     }
 }
 
@@ -140,7 +140,7 @@ extension Store {
             UPDATE live SET stage = 3 WHERE task IN (SELECT task FROM live WHERE lane = ?1 AND stage = 2 \
             ORDER BY priority DESC, number LIMIT ?2) \
             RETURNING task, number, body, progress_document, resource_deadline, \
-            (SELECT specification_document FROM task WHERE id = live.task)
+            (SELECT specification_document FROM task WHERE id = live.task) AS specification_document
             """, lane.id, count
         ) { TakenTask($0, of: lane) }
         transaction.addQueued(-Int64(taken.count), lane: lane.id)
@@ -155,7 +155,7 @@ extension Store {
             """
             UPDATE live SET stage = 3 WHERE task = ?1 AND stage = 7 \
             RETURNING task, number, body, progress_document, resource_deadline, \
-            (SELECT specification_document FROM task WHERE id = live.task)
+            (SELECT specification_document FROM task WHERE id = live.task) AS specification_document
             """, task.rawValue
         ) { TakenTask($0, of: lane) }
         return try withBodies(taken, transaction.db)

@@ -10,17 +10,12 @@ extension Store {
             let found = try db.first(
                 """
                 SELECT length, algorithm, digest, ifnull((SELECT at + ?2 FROM acknowledgement \
-                WHERE session = content.session AND through >= content.seq ORDER BY through LIMIT 1), expires_at), \
-                expired, bytes, file FROM content WHERE task = ?1
+                WHERE session = content.session AND through >= content.seq ORDER BY through LIMIT 1), expires_at) \
+                AS expires_at, expired, bytes, file FROM content WHERE task = ?1
                 """, task.rawValue, self.policies.contentRetention.milliseconds
             ) { row in
                 ContentLocation(
-                    record: ContentRecord(
-                        length: row.integer(0),
-                        digest: ContentDigest(
-                            algorithm: DigestAlgorithm(rawValue: row.text(1)) ?? .sha256, value: row.text(2)),
-                        expiresAt: row.integerOrNil(3).map(Timestamp.init(milliseconds:)), isExpired: row.bool(4)),
-                    place: row.textOrNil(6).map { .file($0) } ?? row.blobOrNil(5).map { .bytes($0) })
+                    record: try ContentRecord(row, expiresAt: row.timeOrNil("expires_at")), place: .init(row))
             }
             guard let found else { throw DomainError.notFound }
             return found
@@ -44,10 +39,10 @@ extension Store {
         let wanted = max(1, rows / 4)
         let due = try db.all(
             """
-            SELECT c.task, c.seq <= s.acknowledged_seq FROM content c JOIN session s ON s.id = c.session \
+            SELECT c.task, c.seq <= s.acknowledged_seq AS acknowledged FROM content c JOIN session s ON s.id = c.session \
             WHERE c.expired = 0 AND c.expires_at <= ?1 ORDER BY c.expires_at LIMIT ?2
             """, transaction.now.milliseconds, wanted
-        ) { (task: $0.integer(0), isAcknowledged: $0.bool(1)) }
+        ) { (task: $0.integer("task"), isAcknowledged: $0.bool("acknowledged")) }
         for content in due {
             if content.isAcknowledged {
                 try db.execute("UPDATE content SET expires_at = NULL WHERE task = ?1", content.task)
@@ -62,10 +57,20 @@ extension Store {
     func expireContent(of task: Int64, _ transaction: Transaction) throws {
         let kept = try transaction.db.first(
             "SELECT file, length, session FROM content WHERE task = ?1 AND expired = 0", task
-        ) { ($0.textOrNil(0), $0.integer(1), SessionID($0.integer(2))) }
+        ) { ($0.textOrNil("file"), $0.integer("length"), SessionID($0.integer("session"))) }
         guard let (file, length, session) = kept else { return }
         try transaction.db.execute("UPDATE content SET expired = 1, bytes = NULL, file = NULL WHERE task = ?1", task)
         transaction.addStored(-length, app: try transaction.session(session).app)
         if let file { try discard(file, transaction) }
+    }
+}
+
+extension ContentRecord {
+    /// - Parameter expiresAt: An acknowledgement may have set another time than the row's.
+    init(_ row: Row, expiresAt: Timestamp?) throws {
+        self.init(
+            length: row.integer("length"),
+            digest: ContentDigest(algorithm: try row.value("algorithm"), value: row.text("digest")),
+            expiresAt: expiresAt, isExpired: row.bool("expired"))
     }
 }

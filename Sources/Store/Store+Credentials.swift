@@ -55,11 +55,12 @@ extension Store {
                 ORDER BY session IS NULL, id DESC
                 """, app.rawValue, Self.place(host, port), session.rawValue
             ) { row in
-                let publicId = row.text(0)
+                let publicId = row.text("public_id")
                 return KnownCredential(
-                    credentialId: publicId, space: try documents.decode(ProtectionSpace.self, row.blob(1)),
+                    credentialId: publicId,
+                    space: try documents.decode(ProtectionSpace.self, row.blob("space_document")),
                     credential: try documents.decode(
-                        Credential.self, row.blob(2), sealedAs: "credential/\(publicId)"))
+                        Credential.self, row.blob("secret"), sealedAs: "credential/\(publicId)"))
             }
         }
     }
@@ -80,7 +81,7 @@ extension Store {
                 SELECT id, public_id, space_document, session, created_at, secret FROM credential \
                 WHERE app = ?1 AND id > ?2 ORDER BY id LIMIT ?3
                 """, app.rawValue, cursor, limit
-            ) { row in (row.integer(0), try self.credential(row)) }
+            ) { row in (row.integer("id"), try self.credential(row)) }
         }
     }
 
@@ -89,7 +90,7 @@ extension Store {
         let found = try await database.read { db in
             try db.first(
                 """
-                SELECT id, public_id, space_document, session, created_at, secret FROM credential \
+                SELECT public_id, space_document, session, created_at, secret FROM credential \
                 WHERE public_id = ?1 AND app = ?2
                 """, credentialId, app.rawValue
             ) { row in try self.credential(row) }
@@ -98,12 +99,13 @@ extension Store {
         return found
     }
 
-    private func credential(_ row: borrowing Row) throws -> CredentialRecord {
-        let publicId = row.text(1)
-        let secret = try documents.decode(Credential.self, row.blob(5), sealedAs: "credential/\(publicId)")
+    private func credential(_ row: Row) throws -> CredentialRecord {
+        let publicId = row.text("public_id")
+        let secret = try documents.decode(Credential.self, row.blob("secret"), sealedAs: "credential/\(publicId)")
         return CredentialRecord(
-            credentialId: publicId, space: try documents.decode(ProtectionSpace.self, row.blob(2)), user: secret.user,
-            session: row.integerOrNil(3).map(SessionID.init), createdAt: Timestamp(milliseconds: row.integer(4)))
+            credentialId: publicId, space: try documents.decode(ProtectionSpace.self, row.blob("space_document")),
+            user: secret.user, session: row.integerOrNil("session").map(SessionID.init),
+            createdAt: row.time("created_at"))
     }
 
     /// - Throws: ``DomainError/notFound``.

@@ -17,16 +17,18 @@ extension Store {
         try await database.read { db in
             func read(_ row: Row) -> DiskPlan.Waiting {
                 DiskPlan.Waiting(
-                    task: TaskID(row.integer(0)), kept: row.integer(1), needed: row.integer(2), isReady: row.bool(3))
+                    task: TaskID(row.integer("task")), kept: row.integer("disk_kept"),
+                    needed: row.integer("disk_needed"), isReady: row.bool("ready"))
             }
             let least = try db.all(
                 """
-                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 FROM live WHERE stage = 8 \
-                AND EXISTS (SELECT 1 FROM session WHERE id = live.session AND forgotten = 0) ORDER BY disk_needed LIMIT ?2
+                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready FROM live WHERE stage = 8 \
+                AND EXISTS (SELECT 1 FROM session WHERE id = live.session AND forgotten = 0) \
+                ORDER BY disk_needed LIMIT ?2
                 """, now.milliseconds, limit, read: read)
             let most = try db.all(
                 """
-                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 FROM live WHERE stage = 8 \
+                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready FROM live WHERE stage = 8 \
                 AND disk_kept > 0 AND EXISTS (SELECT 1 FROM session WHERE id = live.session AND forgotten = 0) \
                 ORDER BY disk_needed DESC LIMIT ?2
                 """, now.milliseconds, limit, read: read)

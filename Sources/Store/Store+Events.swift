@@ -23,21 +23,27 @@ extension Store {
     ) throws -> EventPage {
         let session = try db.first(
             """
-            SELECT last_seq, acknowledged_seq, dropped_seq, running, identifier, incarnation FROM session \
+            SELECT last_seq, acknowledged_seq, dropped_seq, running, incarnation FROM session \
             WHERE id = ?1 AND forgotten = 0 AND EXISTS (SELECT 1 FROM app WHERE id = session.app)
             """, id.rawValue
-        ) { ($0.integer(0), $0.integer(1), $0.integer(2), $0.integer(3), $0.text(4), $0.integer(5)) }
-        guard let (lastSeq, acknowledged, dropped, running, identifier, incarnation) = session else {
-            throw DomainError.notFound
+        ) { row in
+            (
+                lastSeq: row.integer("last_seq"), acknowledgedSeq: row.integer("acknowledged_seq"),
+                droppedSeq: row.integer("dropped_seq"), running: row.integer("running"),
+                incarnation: row.integer("incarnation")
+            )
         }
-        let start = after ?? acknowledged
-        if start < dropped { throw DomainError.eventsExpired(oldestSeq: dropped + 1) }
-        guard start <= lastSeq else { throw DomainError.cursorInvalid(incarnation: incarnation, lastSeq: lastSeq) }
+        guard let session else { throw DomainError.notFound }
+        let start = after ?? session.acknowledgedSeq
+        if start < session.droppedSeq { throw DomainError.eventsExpired(oldestSeq: session.droppedSeq + 1) }
+        guard start <= session.lastSeq else {
+            throw DomainError.cursorInvalid(incarnation: session.incarnation, lastSeq: session.lastSeq)
+        }
         var room = maximumBytes
         let events = try db.all(
             """
-            SELECT e.seq, e.kind, e.task, e.occurred_at, e.data, t.number, t.client_task_id, t.group_name, t.outcome, \
-            CASE WHEN e.kind IN (5, 6) THEN t.result_document END, t.created_at, t.completed_at, \
+            SELECT e.seq, e.kind, e.occurred_at, e.data, t.number, t.client_task_id, t.group_name, t.outcome, \
+            CASE WHEN e.kind IN (5, 6) THEN t.result_document END AS result_document, t.created_at, t.completed_at, \
             c.length, c.algorithm, c.digest, c.expired \
             FROM event e LEFT JOIN task t ON t.id = e.task LEFT JOIN content c ON e.kind = 4 AND c.task = e.task \
             WHERE e.session = ?1 AND e.seq > ?2 ORDER BY e.seq LIMIT ?3
@@ -48,57 +54,48 @@ extension Store {
                 return room >= 0 || isFirst
             },
             read: { row in
-                EventRecord(
-                    seq: row.integer(0), kind: EventKind(rawValue: row.int(1)) ?? .didComplete,
-                    occurredAt: Timestamp(milliseconds: row.integer(3)), taskIdentifier: row.integerOrNil(5),
-                    clientTaskId: row.textOrNil(6), group: row.textOrNil(7),
-                    payload: try self.payload(row, session: id, identifier: identifier, db))
+                let kind: EventKind = EventKind(rawValue: row.int("kind")) ?? .didComplete
+                return EventRecord(
+                    seq: row.integer("seq"), kind: kind, occurredAt: row.time("occurred_at"),
+                    taskIdentifier: row.integerOrNil("number"), clientTaskId: row.textOrNil("client_task_id"),
+                    group: row.textOrNil("group_name"), payload: try self.payload(kind, row, db))
             })
         let end = events.last?.seq ?? start
         return EventPage(
-            events: events, lastSeq: lastSeq, acknowledgedSeq: acknowledged,
-            isFinished: end >= lastSeq && running == 0)
+            events: events, lastSeq: session.lastSeq, acknowledgedSeq: session.acknowledgedSeq,
+            isFinished: end >= session.lastSeq && session.running == 0)
     }
 
     /// Bytes that have to be read for an event. A question's are not in the row, and seldom.
     private func cost(_ row: Row) -> Int {
-        switch EventKind(rawValue: row.int(1)) {
+        switch EventKind(rawValue: row.int("kind")) {
         case .didReceiveChallenge, .willBeginDelayedRequest: 64 * 1024
-        default: 256 + row.withBlob(4, \.count) + row.withBlob(9, \.count)
+        default: 256 + row.withBlob("data", \.count) + row.withBlob("result_document", \.count)
         }
     }
 
     /// What an event tells. The three last events of a task are told from its row, which never changes after.
-    private func payload(
-        _ row: Row, session: SessionID, identifier: String, _ db: Connection
-    ) throws -> EventRecord.Payload {
-        switch EventKind(rawValue: row.int(1)) ?? .didBecomeInvalid {
+    private func payload(_ kind: EventKind, _ row: Row, _ db: Connection) throws -> EventRecord.Payload {
+        switch kind {
         case .willBeginDelayedRequest, .didReceiveChallenge:
-            let questionId = String(decoding: row.blob(4), as: UTF8.self)
+            let questionId = String(decoding: row.blob("data"), as: UTF8.self)
             guard let question = try readQuestion(questionId, db) else { throw DomainError.notFound }
             return .question(question)
         case .didResumeAtOffset:
-            return .resumed(try documents.decode(Resumption.self, row.blob(4)))
+            return .resumed(try documents.decode(Resumption.self, row.blob("data")))
         case .didFinishDownloading:
-            return .finishedDownloading(
-                ContentRecord(
-                    length: row.integerOrNil(12) ?? 0,
-                    digest: ContentDigest(
-                        algorithm: row.textOrNil(13).flatMap(DigestAlgorithm.init(rawValue:)) ?? .sha256,
-                        value: row.textOrNil(14) ?? ""),
-                    expiresAt: try row.blobOrNil(4).map { try documents.decode(Timestamp.self, $0) },
-                    isExpired: (row.integerOrNil(15) ?? 1) != 0))
+            let expiresAt = try row.blobOrNil("data").map { try documents.decode(Timestamp.self, $0) }
+            return .finishedDownloading(try ContentRecord(row, expiresAt: expiresAt))
         case .didFinishCollectingMetrics:
             return .metrics(
-                try documents.decode(TaskResult.self, row.blob(9)),
-                createdAt: Timestamp(milliseconds: row.integer(10)),
-                completedAt: Timestamp(milliseconds: row.integer(11)))
+                try documents.decode(TaskResult.self, row.blob("result_document")),
+                createdAt: row.time("created_at"), completedAt: row.time("completed_at"))
         case .didComplete:
             return .completed(
-                row.integerOrNil(8).flatMap { Outcome(rawValue: Int($0)) } ?? .failed,
-                try documents.decode(TaskResult.self, row.blob(9)))
+                row.integerOrNil("outcome").flatMap { Outcome(rawValue: Int($0)) } ?? .failed,
+                try documents.decode(TaskResult.self, row.blob("result_document")))
         case .didFinishEvents:
-            return .finishedEvents(launchId: String(decoding: row.blob(4), as: UTF8.self))
+            return .finishedEvents(launchId: String(decoding: row.blob("data"), as: UTF8.self))
         case .didBecomeInvalid:
             return .becameInvalid
         }

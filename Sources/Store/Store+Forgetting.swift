@@ -21,7 +21,7 @@ extension Store {
             "SELECT task FROM live WHERE session = ?1 AND stage = 3", id.rawValue
         ) { TaskID($0.integer(0)) }
         _ = try emptyLanes(of: id, Self.lanesAtOnce, db)
-        transaction.addUnfinished(-(entry.suspended + entry.running), app: entry.app)
+        transaction.addUnfinished(-entry.counts.unfinished, app: entry.app)
         entry.state = .invalid
         entry.isForgotten = true
         // At once: the identifier may be given to a new session in this transaction.
@@ -126,11 +126,18 @@ extension Store {
             if let file = try progress(of: live).adoptedFile { try discard(file, transaction) }
         }
         let content = try db.first(
-            "DELETE FROM content WHERE task = ?1 RETURNING file, iif(expired, 0, length), session", id
-        ) { ($0.textOrNil(0), $0.integer(1), SessionID($0.integer(2))) }
-        if let (file, length, session) = content {
-            if length > 0 { transaction.addStored(-length, app: try transaction.session(session).app) }
-            if let file { try discard(file, transaction) }
+            "DELETE FROM content WHERE task = ?1 RETURNING file, length, expired, session", id
+        ) { row in
+            (
+                file: row.textOrNil("file"), length: row.bool("expired") ? 0 : row.integer("length"),
+                session: SessionID(row.integer("session"))
+            )
+        }
+        if let content {
+            if content.length > 0 {
+                transaction.addStored(-content.length, app: try transaction.session(content.session).app)
+            }
+            if let file = content.file { try discard(file, transaction) }
         }
         try db.execute("DELETE FROM question WHERE task = ?1", id)
         try db.execute("DELETE FROM task WHERE id = ?1", id)

@@ -34,13 +34,14 @@ extension Store {
                 WHERE principal = ?1 AND idempotency_key = ?2 AND created_at > ?3
                 """, principal, key, (now - Self.idempotencyPeriod).milliseconds
             ) { row in
-                let kept = row.blob(3)
+                let kept = row.blob("answer")
                 let isSealed = kept.first == 1
                 let bytes = Array(kept.dropFirst())
                 let body = isSealed ? try documents.sealer.open(bytes, boundTo: "answer/\(principal)/\(key)") : bytes
-                let headers = try documents.decode(HTTPFields.self, row.blob(2))
+                let headers = try documents.decode(HTTPFields.self, row.blob("headers_document"))
                 return (
-                    row.blob(0), StoredAnswer(status: row.int(1), headers: headers, body: body, holdsSecrets: isSealed)
+                    row.blob("fingerprint"),
+                    StoredAnswer(status: row.int("status"), headers: headers, body: body, holdsSecrets: isSealed)
                 )
             }
         }

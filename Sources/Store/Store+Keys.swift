@@ -50,12 +50,11 @@ extension Store {
             key.createdAt.milliseconds, key.expiresAt?.milliseconds)
     }
 
-    private static func readKey(_ row: Row) -> KeyRecord {
+    private static func readKey(_ row: Row) throws -> KeyRecord {
         KeyRecord(
-            app: AppID(row.integer(0)), keyIdentifier: row.text(1), hash: row.blob(2),
-            scopes: row.text(3).split(separator: " ").compactMap { Scope(rawValue: String($0)) },
-            createdAt: Timestamp(milliseconds: row.integer(4)),
-            expiresAt: row.integerOrNil(5).map(Timestamp.init(milliseconds:)))
+            app: AppID(row.integer("app")), keyIdentifier: row.text("key_identifier"), hash: row.blob("hash"),
+            scopes: try row.text("scopes").split(separator: " ").map { try Scope(stored: String($0)) },
+            createdAt: row.time("created_at"), expiresAt: row.timeOrNil("expires_at"))
     }
 
     /// The webhook secrets that sign now: the current one first, then replaced ones within their grace period.

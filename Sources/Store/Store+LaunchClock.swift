@@ -16,9 +16,8 @@ extension Store {
                 """, now.milliseconds, limit
             ) {
                 (
-                    id: $0.integer(0), app: AppID($0.integer(1)), state: $0.int(2),
-                    kind: LaunchKind(rawValue: $0.int(3)),
-                    expiresAt: $0.integerOrNil(4).map(Timestamp.init(milliseconds:))
+                    id: $0.integer("id"), app: AppID($0.integer("app")), state: $0.int("state"),
+                    kind: LaunchKind(rawValue: $0.int("kind")), expiresAt: $0.timeOrNil("expires_at")
                 )
             }
             for launch in due {
@@ -53,11 +52,9 @@ extension Store {
         var aftermath = try await transact(at: now) { transaction in
             let interrupted = try transaction.db.all(
                 "SELECT id, kind, expires_at FROM launch WHERE state = 1 AND due_at IS NOT NULL"
-            ) {
-                ($0.integer(0), $0.int(1), Timestamp(milliseconds: $0.integer(2)))
-            }
+            ) { ($0.integer("id"), LaunchKind(rawValue: $0.int("kind")), $0.time("expires_at")) }
             for (id, kind, expiresAt) in interrupted {
-                if kind == LaunchKind.performFetch.rawValue {
+                if kind == .performFetch {
                     try transaction.move(launch: id, .succeeded(completedInline: false, deadline: expiresAt))
                 } else {
                     try transaction.move(launch: id, .interrupted)

@@ -85,31 +85,34 @@ extension Store {
             """, id
         ) { row in
             LaunchAttempt(
-                number: row.int(0), startedAt: Timestamp(milliseconds: row.integer(1)),
-                duration: .milliseconds(row.integer(2)), statusCode: row.intOrNil(3), error: row.textOrNil(4),
-                excerpt: row.textOrNil(5))
+                number: row.int("number"), startedAt: row.time("started_at"),
+                duration: .milliseconds(row.integer("duration")), statusCode: row.intOrNil("status"),
+                error: row.textOrNil("error"), excerpt: row.textOrNil("excerpt"))
         }
         return try db.first(
             """
             SELECT public_id, app, session, session_identifier, kind, state_document, reasons, last_seq, traceparent, \
-            created_at, expires_at, completed_at, result, max(due_at, ifnull((SELECT open_until FROM webhook_health \
-            WHERE webhook_health.app = launch.app), 0)) FROM launch WHERE id = ?1
+            created_at, expires_at, result, due_at, \
+            (SELECT open_until FROM webhook_health WHERE webhook_health.app = launch.app) AS open_until \
+            FROM launch WHERE id = ?1
             """, id
         ) { row in
-            var state = try documents.decode(LaunchState.self, row.blob(5))
-            // A breaker may have put the attempt off.
-            if case .pending(let count, let planned) = state, let due = row.integerOrNil(13) {
-                state = .pending(attempts: count, nextAttemptAt: max(planned, Timestamp(milliseconds: due)))
+            var state = try documents.decode(LaunchState.self, row.blob("state_document"))
+            // A breaker or a long stop may have put the attempt off.
+            if case .pending(let count, let planned) = state {
+                let due = max(planned, row.timeOrNil("due_at") ?? planned, row.timeOrNil("open_until") ?? planned)
+                state = .pending(attempts: count, nextAttemptAt: due)
             }
             var completedAt: Timestamp?
             if case .completed(let moment) = state { completedAt = moment }
             return LaunchRecord(
-                launchId: row.text(0), app: AppID(row.integer(1)), session: row.integerOrNil(2).map(SessionID.init),
-                sessionIdentifier: row.textOrNil(3), kind: LaunchKind(rawValue: row.int(4)) ?? .handleEvents,
-                state: state, reasons: LaunchRule.Reasons(rawValue: row.int(6)), lastSeq: row.integer(7),
-                attempts: attempts, traceparent: row.textOrNil(8), createdAt: Timestamp(milliseconds: row.integer(9)),
-                expiresAt: row.integerOrNil(10).map(Timestamp.init(milliseconds:)), completedAt: completedAt,
-                result: row.textOrNil(12).flatMap(BackgroundRefresh.Result.init(rawValue:)))
+                launchId: row.text("public_id"), app: AppID(row.integer("app")),
+                session: row.integerOrNil("session").map(SessionID.init),
+                sessionIdentifier: row.textOrNil("session_identifier"),
+                kind: LaunchKind(rawValue: row.int("kind")) ?? .handleEvents, state: state,
+                reasons: LaunchRule.Reasons(rawValue: row.int("reasons")), lastSeq: row.integer("last_seq"),
+                attempts: attempts, traceparent: row.textOrNil("traceparent"), createdAt: row.time("created_at"),
+                expiresAt: row.timeOrNil("expires_at"), completedAt: completedAt, result: try row.valueOrNil("result"))
         }
     }
 }

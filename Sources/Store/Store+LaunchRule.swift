@@ -6,7 +6,7 @@ extension Transaction {
     /// Asks whether the session has to launch its app, and writes the launch if so.
     func askLaunchRule(_ session: SessionEntry) throws {
         guard !session.isForgotten, session.sendsLaunches else { return }
-        var rule = session.book.rule(presence: try presence(of: session), unfinishedTasks: session.running)
+        var rule = session.book.rule(presence: try presence(of: session), unfinishedTasks: session.counts.running)
         rule.sendsLaunchEvents = session.sendsLaunches
         (rule.unansweredChallengeSeq, rule.unansweredDelayedRequestSeq) = try openQuestions(of: session)
         switch rule.evaluate(at: now) {
@@ -24,12 +24,12 @@ extension Transaction {
     private func openQuestions(of session: SessionEntry) throws -> (Int64, Int64) {
         try db.first(
             """
-            SELECT ifnull(max(CASE WHEN e.kind = 2 THEN q.seq END), 0), \
-            ifnull(max(CASE WHEN e.kind = 1 THEN q.seq END), 0) \
+            SELECT ifnull(max(CASE WHEN e.kind = 2 THEN q.seq END), 0) AS challenge, \
+            ifnull(max(CASE WHEN e.kind = 1 THEN q.seq END), 0) AS delayed_request \
             FROM question q JOIN event e ON e.session = q.session AND e.seq = q.seq \
             WHERE q.session = ?1 AND q.state = 0
             """, session.id.rawValue
-        ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
+        ) { ($0.integer("challenge"), $0.integer("delayed_request")) } ?? (0, 0)
     }
 
     /// Streams and waits from memory, leases from the row.
@@ -56,8 +56,8 @@ extension Transaction {
             """, session.id.rawValue, session.book.lastCompletionSeq
         ) { row in
             try documents.decode(
-                TaskSpecification.self, row.blob(0),
-                sealedAs: Store.context(SessionID(row.integer(1)), row.integer(2))
+                TaskSpecification.self, row.blob("specification_document"),
+                sealedAs: Store.context(SessionID(row.integer("session")), row.integer("number"))
             ).traceparent
         }
         try db.execute(
@@ -84,7 +84,7 @@ extension Transaction {
     @discardableResult
     func move(launch id: Int64, _ event: LaunchState.Event) throws -> [LaunchState.Effect] {
         let row = try db.first("SELECT app, state_document FROM launch WHERE id = ?1", id) {
-            (AppID($0.integer(0)), $0.blob(1))
+            (AppID($0.integer("app")), $0.blob("state_document"))
         }
         guard let (app, document) = row else { throw DomainError.notFound }
         var state = try documents.decode(LaunchState.self, document)
@@ -186,9 +186,14 @@ extension Store {
     ) throws {
         let row = try transaction.db.first(
             "SELECT id, session, last_seq, state FROM launch WHERE public_id = ?1 AND app = ?2", launchId, app.rawValue
-        ) { ($0.integer(0), $0.integerOrNil(1), $0.integer(2), $0.int(3)) }
+        ) {
+            (
+                $0.integer("id"), $0.integerOrNil("session").map(SessionID.init), $0.integer("last_seq"),
+                $0.int("state")
+            )
+        }
         guard let (id, sessionID, lastSeq, state) = row else { throw DomainError.notFound }
-        guard let sessionID, let session = try? transaction.session(SessionID(sessionID)) else {
+        guard let sessionID, let session = try? transaction.session(sessionID) else {
             try transaction.move(launch: id, .complete)
             return
         }

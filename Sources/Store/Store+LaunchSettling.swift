@@ -37,7 +37,7 @@ extension Store {
     private func settleLaunches(of app: AppRecord, _ transaction: Transaction) throws {
         let (db, now) = (transaction.db, transaction.now)
         let place = try db.first("SELECT settled_launch, next_release_at FROM app WHERE id = ?1", app.id.rawValue) {
-            ($0.integer(0), Timestamp(milliseconds: $0.integer(1)))
+            ($0.integer("settled_launch"), $0.time("next_release_at"))
         }
         guard let (settled, next) = place else { return }
         let open = try db.all(
@@ -47,8 +47,8 @@ extension Store {
             """, app.id.rawValue, settled, Self.settledAtOnce
         ) {
             (
-                id: $0.integer(0), kind: LaunchKind(rawValue: $0.int(1)), state: $0.int(2),
-                due: $0.integerOrNil(3).map(Timestamp.init(milliseconds:))
+                id: $0.integer("id"), kind: LaunchKind(rawValue: $0.int("kind")), state: $0.int("state"),
+                due: $0.timeOrNil("due_at")
             )
         }
         var release = max(next, now)

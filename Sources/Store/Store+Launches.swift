@@ -23,7 +23,7 @@ extension Store {
             UNION ALL SELECT min(due_at) FROM launch WHERE state = 1 AND due_at > ?1 \
             UNION ALL SELECT min(due_at) FROM launch WHERE state = 2 AND due_at > ?1)
             """, now.milliseconds
-        ) { $0.integerOrNil(0).map(Timestamp.init(milliseconds:)) }
+        ) { $0.timeOrNil(0) }
         return LaunchAgenda(
             hasDueLaunches: due, hasExpired: expired, hasUnsettled: isUnsettled, next: next ?? nil)
     }
@@ -59,15 +59,14 @@ extension Store {
             """, id
         ) { row in
             ClaimedLaunch(
-                id: id, launchId: row.text(0), app: app.id, appIdentifier: app.identifier,
-                session: row.integerOrNil(1).map(SessionID.init), sessionIdentifier: row.textOrNil(2),
-                kind: LaunchKind(rawValue: row.int(3)) ?? .handleEvents,
-                reasons: LaunchRule.Reasons(rawValue: row.int(4)), lastSeq: row.integer(5), attempt: row.int(6),
-                body: row.blobOrNil(7), traceparent: row.textOrNil(8),
-                createdAt: Timestamp(milliseconds: row.integer(9)),
-                expiresAt: row.integerOrNil(10).map(Timestamp.init(milliseconds:)) ?? .latestWritable,
-                webhook: app.webhook, previousResult: nil,
-                refreshStatus: app.backgroundRefreshStatus.stricter(status))
+                id: id, launchId: row.text("public_id"), app: app.id, appIdentifier: app.identifier,
+                session: row.integerOrNil("session").map(SessionID.init),
+                sessionIdentifier: row.textOrNil("session_identifier"),
+                kind: LaunchKind(rawValue: row.int("kind")) ?? .handleEvents,
+                reasons: LaunchRule.Reasons(rawValue: row.int("reasons")), lastSeq: row.integer("last_seq"),
+                attempt: row.int("attempts"), body: row.blobOrNil("body"), traceparent: row.textOrNil("traceparent"),
+                createdAt: row.time("created_at"), expiresAt: row.timeOrNil("expires_at") ?? .latestWritable,
+                webhook: app.webhook, previousResult: nil, refreshStatus: app.backgroundRefreshStatus.stricter(status))
         }
     }
 
@@ -106,7 +105,7 @@ extension Store {
             SELECT e.data, t.outcome FROM task t JOIN event e ON e.session = t.session AND e.seq = t.completed_seq \
             WHERE t.session = ?1 AND t.completed_seq > ?2 AND t.completed_seq <= ?3 ORDER BY t.completed_seq LIMIT 1
             """, session.rawValue, after, lastSeq
-        ) { (TaskCounts(completions: $0.blob(0)), Outcome(rawValue: $0.int(1))) }
+        ) { (TaskCounts(completions: $0.blob("data")), Outcome(rawValue: $0.int("outcome"))) }
         let last = try db.first(
             """
             SELECT e.data FROM task t JOIN event e ON e.session = t.session AND e.seq = t.completed_seq \
@@ -227,11 +226,14 @@ extension Store {
     func giveUp(_ id: Int64, _ app: AppRecord, _ transaction: Transaction) throws {
         let row = try transaction.db.first(
             "SELECT public_id, session, last_seq, kind FROM launch WHERE id = ?1", id
-        ) { ($0.text(0), $0.integerOrNil(1).map(SessionID.init), $0.integer(2), $0.int(3)) }
-        guard let (launchId, sessionID, lastSeq, kind) = row else { return }
-        if kind == LaunchKind.performFetch.rawValue {
-            try expireFetch(launchId, id: id, app, transaction)
+        ) { row in
+            (
+                row.text("public_id"), row.integerOrNil("session").map(SessionID.init), row.integer("last_seq"),
+                LaunchKind(rawValue: row.int("kind"))
+            )
         }
+        guard let (launchId, sessionID, lastSeq, kind) = row else { return }
+        if kind == .performFetch { try expireFetch(launchId, id: id, app, transaction) }
         guard let sessionID, let session = try? transaction.session(sessionID) else { return }
         session.book.exhausted(id, tellingThrough: lastSeq)
         session.revision += 1

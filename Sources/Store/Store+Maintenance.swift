@@ -102,7 +102,7 @@ extension Store {
                 """
                 SELECT session, through FROM acknowledgement WHERE contents_expired = 0 AND at <= ?1 ORDER BY at LIMIT 1
                 """, (transaction.now - policies.contentRetention).milliseconds
-            ) { ($0.integer(0), $0.integer(1)) }
+            ) { ($0.integer("session"), $0.integer("through")) }
             guard let (session, through) = due else { return false }
             let wanted = max(1, left / Self.rowsOfContent)
             let contents = try db.all(
@@ -126,7 +126,7 @@ extension Store {
                 """
                 SELECT session, through FROM acknowledgement WHERE events_dropped = 0 AND at <= ?1 ORDER BY at LIMIT 1
                 """, (transaction.now - Self.acknowledgedRetention).milliseconds
-            ) { ($0.integer(0), $0.integer(1)) }
+            ) { ($0.integer("session"), $0.integer("through")) }
             guard let (session, through) = due else { return false }
             try db.execute(
                 """
@@ -160,7 +160,7 @@ extension Store {
                 SELECT session, through FROM acknowledgement WHERE contents_expired = 1 AND events_dropped = 1 \
                 AND at <= ?1 ORDER BY at LIMIT 1
                 """, (transaction.now - Self.completedRetention).milliseconds
-            ) { ($0.integer(0), $0.integer(1)) }
+            ) { ($0.integer("session"), $0.integer("through")) }
             guard let (session, through) = due else { return false }
             let wanted = max(1, left / Self.rowsOfTask)
             let tasks = try db.all(
@@ -210,10 +210,10 @@ extension Store {
         let cursor = idleLaneCursor.withLock { $0 }
         let lanes = try db.all(
             """
-            SELECT id, queued > 0 OR EXISTS (SELECT 1 FROM live WHERE lane = lane.id) FROM lane WHERE id > ?1 \
+            SELECT id, queued > 0 OR EXISTS (SELECT 1 FROM live WHERE lane = lane.id) AS used FROM lane WHERE id > ?1 \
             ORDER BY id LIMIT ?2
             """, cursor, rows
-        ) { (id: $0.integer(0), isUsed: $0.bool(1)) }
+        ) { (id: $0.integer("id"), isUsed: $0.bool("used")) }
         let idle = lanes.filter { !$0.isUsed }
         for lane in idle { try db.execute("DELETE FROM lane WHERE id = ?1", lane.id) }
         idleLaneCursor.withLock { $0 = lanes.count < rows ? 0 : lanes.last?.id ?? 0 }

@@ -15,7 +15,9 @@ extension Store {
                 return (try? documents.sealer.open(check, boundTo: Self.checkContext)) == Self.checkText
             }
             // Of a version that kept no check: any app's secret tells.
-            let secret = try db.first("SELECT secret, app FROM webhook_secret LIMIT 1") { ($0.blob(0), $0.integer(1)) }
+            let secret = try db.first("SELECT secret, app FROM webhook_secret LIMIT 1") {
+                ($0.blob("secret"), $0.integer("app"))
+            }
             guard let (sealed, app) = secret else { return true }
             return (try? documents.sealer.open(sealed, boundTo: "webhook/\(app)")) != nil
         }
@@ -80,7 +82,7 @@ extension Store {
                 SELECT id, client_task_id, group_name FROM task WHERE substr(specification_document, 1, 1) = x'01' \
                 ORDER BY id LIMIT ?1
                 """, limit
-            ) { (TaskID($0.integer(0)), $0.textOrNil(1), $0.textOrNil(2)) }
+            ) { (TaskID($0.integer("id")), $0.textOrNil("client_task_id"), $0.textOrNil("group_name")) }
             for (id, clientTaskId, group) in lost {
                 let live = try transaction.live(id)
                 var specification = TaskSpecification(

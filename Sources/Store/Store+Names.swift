@@ -9,9 +9,11 @@ extension Store {
     package func names(of session: SessionID) async throws -> (app: String, session: String) {
         let names = try await database.read { db in
             try db.first(
-                "SELECT a.identifier, s.identifier FROM session s JOIN app a ON a.id = s.app WHERE s.id = ?1",
-                session.rawValue
-            ) { ($0.text(0), $0.text(1)) }
+                """
+                SELECT a.identifier AS app, s.identifier AS session FROM session s JOIN app a ON a.id = s.app \
+                WHERE s.id = ?1
+                """, session.rawValue
+            ) { ($0.text("app"), $0.text("session")) }
         }
         guard let names else { throw DomainError.notFound }
         return names
@@ -22,10 +24,14 @@ extension Store {
         let name = try await database.read { db in
             try db.first(
                 """
-                SELECT a.identifier, s.identifier, t.number, t.client_task_id FROM task t \
+                SELECT a.identifier AS app, s.identifier AS session, t.number, t.client_task_id FROM task t \
                 JOIN session s ON s.id = t.session JOIN app a ON a.id = s.app WHERE t.id = ?1
                 """, task.rawValue
-            ) { TaskName(app: $0.text(0), session: $0.text(1), number: $0.integer(2), clientTaskId: $0.textOrNil(3)) }
+            ) { row in
+                TaskName(
+                    app: row.text("app"), session: row.text("session"), number: row.integer("number"),
+                    clientTaskId: row.textOrNil("client_task_id"))
+            }
         }
         guard let name else { throw DomainError.notFound }
         return name

@@ -17,7 +17,7 @@ extension Store {
     package func plannedMoves() async throws -> [(task: TaskID, move: PlannedMove)] {
         try await database.read { [documents] db in
             try db.all("SELECT task, move_document FROM live WHERE move_document IS NOT NULL") { row in
-                (TaskID(row.integer(0)), try documents.decode(PlannedMove.self, row.blob(1)))
+                (TaskID(row.integer("task")), try documents.decode(PlannedMove.self, row.blob("move_document")))
             }
         }
     }

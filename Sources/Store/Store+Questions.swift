@@ -28,7 +28,7 @@ extension Store {
         of app: AppID, _ session: SessionID?, _ state: QuestionRecord.State?, after cursor: Int64, limit: Int,
         _ db: Connection
     ) throws -> [(Int64, String)] {
-        func read(_ row: Row) -> (Int64, String) { (row.integer(0), row.text(1)) }
+        func read(_ row: Row) -> (Int64, String) { (row.integer("id"), row.text("public_id")) }
         if let session {
             return try db.all(
                 """
@@ -55,20 +55,20 @@ extension Store {
         try db.first(
             """
             SELECT q.task, t.number, q.session, s.identifier, q.state, q.question_document, q.disposition, \
-            q.created_at, q.deadline, q.answered_at, \
-            iif(q.state = 0, (SELECT count(*) FROM live WHERE live.question = q.id), q.task_count) \
+            q.created_at, q.deadline, q.answered_at, CASE WHEN q.state = 0 \
+            THEN (SELECT count(*) FROM live WHERE live.question = q.id) ELSE q.task_count END AS task_count \
             FROM question q JOIN session s ON s.id = q.session JOIN task t ON t.id = q.task WHERE q.public_id = ?1
             """, questionId
         ) { row in
             QuestionRecord(
-                questionId: questionId, task: TaskID(row.integer(0)), taskIdentifier: row.integer(1),
-                taskCount: row.integer(10), session: SessionID(row.integer(2)), sessionIdentifier: row.text(3),
-                state: QuestionRecord.State(rawValue: row.int(4)) ?? .expired,
+                questionId: questionId, task: TaskID(row.integer("task")), taskIdentifier: row.integer("number"),
+                taskCount: row.integer("task_count"), session: SessionID(row.integer("session")),
+                sessionIdentifier: row.text("identifier"),
+                state: QuestionRecord.State(rawValue: row.int("state")) ?? .expired,
                 question: try documents.decode(
-                    Question.self, row.blob(5), sealedAs: "question/\(questionId)"),
-                disposition: row.textOrNil(6).flatMap(Answer.Disposition.init(rawValue:)),
-                createdAt: Timestamp(milliseconds: row.integer(7)), deadline: Timestamp(milliseconds: row.integer(8)),
-                answeredAt: row.integerOrNil(9).map(Timestamp.init(milliseconds:)))
+                    Question.self, row.blob("question_document"), sealedAs: "question/\(questionId)"),
+                disposition: try row.valueOrNil("disposition"), createdAt: row.time("created_at"),
+                deadline: row.time("deadline"), answeredAt: row.timeOrNil("answered_at"))
         }
     }
 
@@ -98,7 +98,7 @@ extension Store {
                 """
                 SELECT id, public_id FROM question WHERE session = ?1 AND space = ?2 AND state = 0
                 """, session.id.rawValue, space
-            ) { ($0.integer(0), $0.text(1)) }
+            ) { ($0.integer("id"), $0.text("public_id")) }
         }
         guard let (id, questionId) = found else { return nil }
         // The app learns that what it gave was refused, whoever was refused first.
@@ -249,8 +249,9 @@ extension Store {
                 """, questionId
             ) { row in
                 (
-                    try documents.decode(Question.self, row.blob(0), sealedAs: "question/\(questionId)"),
-                    try documents.decode(Answer.self, row.blob(1), sealedAs: "answer/\(questionId)")
+                    try documents.decode(
+                        Question.self, row.blob("question_document"), sealedAs: "question/\(questionId)"),
+                    try documents.decode(Answer.self, row.blob("answer_document"), sealedAs: "answer/\(questionId)")
                 )
             }
         }
@@ -265,10 +266,10 @@ extension Store {
             let db = transaction.db
             let due = try db.all(
                 """
-                SELECT id, task, (SELECT count(*) FROM live WHERE live.question = question.id) FROM question \
+                SELECT id, task, (SELECT count(*) FROM live WHERE live.question = question.id) AS waiting FROM question \
                 WHERE state = 0 AND deadline <= ?1 LIMIT ?2
                 """, now.milliseconds, limit
-            ) { (id: $0.integer(0), task: TaskID($0.integer(1)), count: $0.integer(2)) }
+            ) { (id: $0.integer("id"), task: TaskID($0.integer("task")), count: $0.integer("waiting")) }
             for (question, id, count) in due {
                 try db.execute(
                     "UPDATE question SET state = 2, task_count = ?2, releasing = ?3 WHERE id = ?1", question,

@@ -150,11 +150,12 @@ extension Store {
             try db.forEach(
                 """
                 SELECT l.id, l.app, l.session, l.origin, l.queued, l.limit_per_host, l.background, l.conditions, \
-                (SELECT priority FROM live WHERE lane = l.id AND stage = 2 ORDER BY priority DESC, number LIMIT 1), \
+                (SELECT priority FROM live WHERE lane = l.id AND stage = 2 \
+                ORDER BY priority DESC, number LIMIT 1) AS priority, \
                 CASE WHEN l.conditions & 1 THEN (SELECT resource_deadline FROM live WHERE lane = l.id AND stage = 2 \
-                ORDER BY priority DESC, number LIMIT 1) END, \
-                CASE WHEN l.conditions & 1 THEN (SELECT resource_timeout FROM session WHERE id = l.session) END, \
-                l.served_at FROM lane l WHERE l.queued > 0 AND l.app = ?1 \
+                ORDER BY priority DESC, number LIMIT 1) END AS resource_deadline, \
+                CASE WHEN l.conditions & 1 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
+                END AS resource_timeout, l.served_at FROM lane l WHERE l.queued > 0 AND l.app = ?1 \
                 AND (l.origin, l.served_at, l.id) > (?2, ?3, ?4) ORDER BY l.origin, l.served_at, l.id LIMIT ?5
                 """, app, place.origin, place.servedAt, place.lane, window
             ) { row in
@@ -165,7 +166,7 @@ extension Store {
                     place = .behind(lane.origin)
                     return false
                 }
-                place = QueueCursor.Place(origin: lane.origin, servedAt: row.integer(11), lane: lane.id)
+                place = QueueCursor.Place(origin: lane.origin, servedAt: row.integer("served_at"), lane: lane.id)
                 if sieve.mayStart(lane) {
                     lanes.append(lane)
                     room -= 1
@@ -180,22 +181,24 @@ extension Store {
     private func suspect(through sieve: QueueSieve, _ db: Connection) throws -> (task: TaskID, lane: QueuedLane)? {
         try db.all(
             """
-            SELECT l.id, l.app, l.session, l.origin, 1, l.limit_per_host, l.background, l.conditions, s.priority, \
-            CASE WHEN l.conditions & 1 THEN s.resource_deadline END, \
-            CASE WHEN l.conditions & 1 THEN (SELECT resource_timeout FROM session WHERE id = l.session) END, s.task \
+            SELECT l.id, l.app, l.session, l.origin, 1 AS queued, l.limit_per_host, l.background, l.conditions, \
+            s.priority, CASE WHEN l.conditions & 1 THEN s.resource_deadline END AS resource_deadline, \
+            CASE WHEN l.conditions & 1 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
+            END AS resource_timeout, s.task \
             FROM live s JOIN lane l ON l.id = s.lane WHERE s.stage = 7 ORDER BY s.task LIMIT ?1
             """, Self.suspectWindow
-        ) { row in (TaskID(row.integer(11)), Self.queuedLane(row)) }
+        ) { row in (TaskID(row.integer("task")), Self.queuedLane(row)) }
         .first { sieve.room($0.1.origin, $0.1.app) > 0 && sieve.mayStart($0.1) }
         .map { (task: $0.0, lane: $0.1) }
     }
 
     private static func queuedLane(_ row: Row) -> QueuedLane {
         QueuedLane(
-            id: row.integer(0), app: AppID(row.integer(1)), session: SessionID(row.integer(2)), origin: row.text(3),
-            queued: row.integer(4), limitPerHost: row.int(5), isBackground: row.bool(6),
-            conditions: LaneConditions(rawValue: row.int(7)),
-            patience: patience(row.integerOrNil(9), row.integerOrNil(10)), priority: row.realOrNil(8) ?? 0)
+            id: row.integer("id"), app: AppID(row.integer("app")), session: SessionID(row.integer("session")),
+            origin: row.text("origin"), queued: row.integer("queued"), limitPerHost: row.int("limit_per_host"),
+            isBackground: row.bool("background"), conditions: LaneConditions(rawValue: row.int("conditions")),
+            patience: patience(row.integerOrNil("resource_deadline"), row.integerOrNil("resource_timeout")),
+            priority: row.real("priority"))
     }
 
     /// When a discretionary task's resource timeout began, and how long it is.

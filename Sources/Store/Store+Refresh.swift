@@ -34,25 +34,23 @@ extension Store {
     private func pastFetches(of app: AppID, _ db: Connection) throws -> [PastFetch] {
         try db.all(
             """
-            SELECT l.public_id, ifnull(a.started_at, l.created_at), l.completed_at, l.result FROM launch l \
+            SELECT l.public_id, ifnull(a.started_at, l.created_at) AS at, l.completed_at, l.result FROM launch l \
             LEFT JOIN launch_attempt a ON a.launch = l.id AND a.number = 1 \
             WHERE l.app = ?1 AND l.kind = 1 AND l.state <> 5 ORDER BY l.id DESC LIMIT 50
             """, app.rawValue
         ) { row in
-            let at = Timestamp(milliseconds: row.integer(1))
+            let at = row.time("at")
             return PastFetch(
-                launchId: row.text(0), at: at,
-                duration: row.integerOrNil(2).map { max(.zero, Timestamp(milliseconds: $0) - at) },
-                result: row.textOrNil(3).flatMap(BackgroundRefresh.Result.init(rawValue:)))
+                launchId: row.text("public_id"), at: at,
+                duration: row.timeOrNil("completed_at").map { max(.zero, $0 - at) },
+                result: try row.valueOrNil("result"))
         }
     }
 
     /// When the next fetch of any app is due.
     package func nextFetchTime() async throws -> Timestamp? {
         try await database.read { db in
-            try db.first("SELECT min(next_at) FROM refresh WHERE next_at IS NOT NULL") {
-                $0.integerOrNil(0).map(Timestamp.init(milliseconds:))
-            } ?? nil
+            try db.first("SELECT min(next_at) FROM refresh WHERE next_at IS NOT NULL") { $0.timeOrNil(0) } ?? nil
         }
     }
 
@@ -82,7 +80,7 @@ extension Store {
             SELECT id, app FROM launch WHERE kind = 1 AND state = 0 AND attempts = 0 AND created_at < ?1 \
             ORDER BY created_at LIMIT ?2
             """, start.milliseconds, limit
-        ) { ($0.integer(0), AppID($0.integer(1))) }
+        ) { ($0.integer("id"), AppID($0.integer("app"))) }
         for (id, owner) in unsent {
             guard let app = try readApp(owner, transaction.db) else {
                 try remove(launch: id, transaction.db)

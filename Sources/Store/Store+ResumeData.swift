@@ -55,7 +55,7 @@ extension Store {
         let due = try transaction.db.all(
             "SELECT nonce, file, spent FROM resume_data WHERE expires_at <= ?1 LIMIT ?2",
             transaction.now.milliseconds, wanted
-        ) { ($0.blob(0), $0.text(1), $0.bool(2)) }
+        ) { ($0.blob("nonce"), $0.text("file"), $0.bool("spent")) }
         for (nonce, file, isSpent) in due {
             if !isSpent { try discard(file, transaction) }
             try transaction.db.execute("DELETE FROM resume_data WHERE nonce = ?1", nonce)

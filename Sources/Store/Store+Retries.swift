@@ -37,7 +37,7 @@ extension Store {
             let (before, stored) =
                 try transaction.db.first(
                     "SELECT unfinished_tasks, stored_bytes FROM app WHERE id = ?1", session.app.rawValue
-                ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
+                ) { ($0.integer("unfinished_tasks"), $0.integer("stored_bytes")) } ?? (0, 0)
             var unfinished = before
             var lanes: [String: Int64] = [:]
             var results: [RetryResult] = []

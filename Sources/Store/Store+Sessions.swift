@@ -154,33 +154,27 @@ extension Store {
             """
             SELECT s.app, s.identifier, s.incarnation, s.state, s.configuration_document, s.description, s.suspended, \
             s.running, s.succeeded, s.http_error, s.failed, s.cancelled, s.not_modified, s.bytes_received, \
-            s.bytes_sent, s.last_seq, s.acknowledged_seq, s.dropped_seq, s.attachment_document, l.public_id, \
-            s.created_at, s.revision, s.next_task - 1 \
+            s.bytes_sent, s.last_seq, s.acknowledged_seq, s.dropped_seq, s.attachment_document, \
+            l.public_id AS open_launch, s.created_at, s.revision, s.next_task \
             FROM session s JOIN app a ON a.id = s.app LEFT JOIN launch l ON l.id = s.open_launch \
             WHERE s.id = ?1 AND s.forgotten = 0
             """, id.rawValue
         ) { row in
-            var counts = TaskCounts()
-            counts.suspended = row.integer(6)
-            counts.running = row.integer(7)
-            counts.succeeded = row.integer(8)
-            counts.httpError = row.integer(9)
-            counts.failed = row.integer(10)
-            counts.cancelled = row.integer(11)
-            counts.notModified = row.integer(12)
-            let app = AppID(row.integer(0))
-            let identifier = row.text(1)
-            let attachment = try row.blobOrNil(18).map { try documents.decode(Attachment.self, $0) }
+            let app = AppID(row.integer("app"))
+            let identifier = row.text("identifier")
             return SessionRecord(
-                id: id, app: app, identifier: identifier, incarnation: row.integer(2),
-                state: SessionState(rawValue: row.int(3)) ?? .invalid,
+                id: id, app: app, identifier: identifier, incarnation: row.integer("incarnation"),
+                state: SessionState(rawValue: row.int("state")) ?? .invalid,
                 configuration: try documents.decode(
-                    SessionConfiguration.self, row.blob(4), sealedAs: Self.context(app, identifier)),
-                sessionDescription: row.textOrNil(5), counts: counts, countOfBytesReceived: row.integer(13),
-                countOfBytesSent: row.integer(14), lastEventSeq: row.integer(15), acknowledgedSeq: row.integer(16),
-                droppedSeq: row.integer(17), attachment: attachment, lastTaskNumber: row.integer(22),
-                openLaunch: row.textOrNil(19),
-                createdAt: Timestamp(milliseconds: row.integer(20)), revision: row.integer(21))
+                    SessionConfiguration.self, row.blob("configuration_document"),
+                    sealedAs: Self.context(app, identifier)),
+                sessionDescription: row.textOrNil("description"), counts: TaskCounts(row),
+                countOfBytesReceived: row.integer("bytes_received"), countOfBytesSent: row.integer("bytes_sent"),
+                lastEventSeq: row.integer("last_seq"), acknowledgedSeq: row.integer("acknowledged_seq"),
+                droppedSeq: row.integer("dropped_seq"),
+                attachment: try row.blobOrNil("attachment_document").map { try documents.decode(Attachment.self, $0) },
+                lastTaskNumber: row.integer("next_task") - 1, openLaunch: row.textOrNil("open_launch"),
+                createdAt: row.time("created_at"), revision: row.integer("revision"))
         }
     }
 }

@@ -175,7 +175,7 @@ extension Store {
         try db.execute("DELETE FROM live WHERE task = ?1", live.id.rawValue)
         try leaveQuestion(live, transaction)
         if live.stage == .queued { transaction.addQueued(-1, lane: live.lane) }
-        if live.stage == .suspended { session.suspended -= 1 } else { session.running -= 1 }
+        if live.stage == .suspended { session.counts.suspended -= 1 } else { session.counts.running -= 1 }
         transaction.addUnfinished(-1, app: session.app)
         if let body = live.body { try release(body: body, transaction) }
         if outcome == .cancelled, result.progress.uploadURL != nil {

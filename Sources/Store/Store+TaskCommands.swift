@@ -17,26 +17,32 @@ struct LiveTask {
     /// The question that it waits for.
     var question: Int64?
     /// Crashes of the service in a row that found it under way.
-    var crashes = 0
+    var crashes: Int
 
     var isSuspect: Bool { Quarantine.verdict(after: crashes) == .runAlone }
 
     static func read(_ id: TaskID, _ db: Connection) throws -> LiveTask? {
         try db.first(
             """
-            SELECT session, number, lane, stage, begins_at, resource_deadline, resource_remaining, body, \
-            progress_document, kind, question, crashes FROM live WHERE task = ?1
-            """, id.rawValue
-        ) { row in
-            LiveTask(
-                id: id, session: SessionID(row.integer(0)), number: row.integer(1),
-                kind: TaskKind(rawValue: row.int(9)) ?? .download, lane: row.integer(2),
-                stage: TaskStage(rawValue: row.int(3)) ?? .queued,
-                beginsAt: row.integerOrNil(4).map(Timestamp.init(milliseconds:)),
-                deadline: row.integerOrNil(5).map(Timestamp.init(milliseconds:)),
-                remaining: row.integerOrNil(6).map { .milliseconds($0) }, body: row.integerOrNil(7),
-                progress: row.blobOrNil(8), question: row.integerOrNil(10), crashes: row.int(11))
-        }
+            SELECT task, session, number, kind, lane, stage, begins_at, resource_deadline, resource_remaining, body, \
+            progress_document, question, crashes FROM live WHERE task = ?1
+            """, id.rawValue, read: LiveTask.init)
+    }
+
+    private init(_ row: Row) throws {
+        id = TaskID(row.integer("task"))
+        session = SessionID(row.integer("session"))
+        number = row.integer("number")
+        kind = TaskKind(rawValue: row.int("kind")) ?? .download
+        lane = row.integer("lane")
+        stage = TaskStage(rawValue: row.int("stage")) ?? .queued
+        beginsAt = row.timeOrNil("begins_at")
+        deadline = row.timeOrNil("resource_deadline")
+        remaining = row.integerOrNil("resource_remaining").map { .milliseconds($0) }
+        body = row.integerOrNil("body")
+        progress = row.blobOrNil("progress_document")
+        question = row.integerOrNil("question")
+        crashes = row.int("crashes")
     }
 }
 
@@ -145,8 +151,8 @@ extension Store {
         if let deadline, deadline != live.deadline { transaction.wake(at: deadline) }
         if stage.state != live.stage.state {
             let isSuspended = stage == .suspended
-            session.suspended += isSuspended ? 1 : -1
-            session.running += isSuspended ? -1 : 1
+            session.counts.suspended += isSuspended ? 1 : -1
+            session.counts.running += isSuspended ? -1 : 1
             session.isChanged = true
             try transaction.db.execute(
                 """
@@ -259,7 +265,12 @@ extension Store {
             SELECT l.task, l.number, t.state, t.group_name FROM live l JOIN task t ON t.id = l.task \
             WHERE l.session = ?1 AND l.number > ?2 ORDER BY l.number LIMIT ?3
             """, session.rawValue, number, limit
-        ) { (TaskID($0.integer(0)), $0.integer(1), TaskState(rawValue: $0.int(2)), $0.textOrNil(3)) }
+        ) { row in
+            (
+                TaskID(row.integer("task")), row.integer("number"), TaskState(rawValue: row.int("state")),
+                row.textOrNil("group_name")
+            )
+        }
     }
 }
 

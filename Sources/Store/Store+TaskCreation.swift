@@ -21,7 +21,7 @@ extension Store {
             var (unfinished, stored) =
                 try transaction.db.first(
                     "SELECT unfinished_tasks, stored_bytes FROM app WHERE id = ?1", session.app.rawValue
-                ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
+                ) { ($0.integer("unfinished_tasks"), $0.integer("stored_bytes")) } ?? (0, 0)
             var lanes: [String: Int64] = [:]
             var created: [CreatedTask] = []
             created.reserveCapacity(tasks.count)
@@ -118,8 +118,8 @@ extension Store {
             try new.progress.map { try documents.encode($0) })
         transaction.addUnfinished(1, app: session.app)
         switch stage {
-        case .suspended: session.suspended += 1
-        default: session.running += 1
+        case .suspended: session.counts.suspended += 1
+        default: session.counts.running += 1
         }
         if stage == .queued { transaction.addQueued(1, lane: lane) }
         if stage == .delayed { transaction.wake(at: start) }
@@ -138,7 +138,7 @@ extension Store {
         try db.first(
             "SELECT id, fingerprint FROM task WHERE session = ?1 AND client_task_id = ?2", session.rawValue,
             clientTaskId
-        ) { (TaskID($0.integer(0)), $0.blobOrNil(1) ?? []) }
+        ) { (TaskID($0.integer("id")), $0.blob("fingerprint")) }
     }
 
     func lane(_ origin: String, _ session: SessionEntry, _ db: Connection) throws -> Int64 {

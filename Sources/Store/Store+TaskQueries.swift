@@ -88,7 +88,9 @@ extension Store {
             """, session.rawValue, number, state, outcome, limit, read: readID)
     }
 
-    private static func readID(_ row: Row) -> (TaskID, Int64) { (TaskID(row.integer(0)), row.integer(1)) }
+    private static func readID(_ row: Row) -> (TaskID, Int64) {
+        (TaskID(row.integer("id")), row.integer("number"))
+    }
 
     func readTask(_ id: TaskID, _ db: Connection) throws -> TaskRecord? {
         try db.first(
@@ -97,37 +99,29 @@ extension Store {
             t.created_at, t.started_at, t.completed_at, t.revision, l.stage, l.due_at, l.resource_deadline, \
             l.progress_document, c.length, c.algorithm, c.digest, \
             ifnull((SELECT at + ?2 FROM acknowledgement WHERE session = c.session AND through >= c.seq \
-            ORDER BY through LIMIT 1), c.expires_at), c.expired, s.app, q.public_id, l.crashes \
+            ORDER BY through LIMIT 1), c.expires_at) AS expires_at, c.expired, s.app, q.public_id, l.crashes \
             FROM task t JOIN session s ON s.id = t.session JOIN app a ON a.id = s.app LEFT JOIN live l ON l.task = t.id \
             LEFT JOIN question q ON q.id = l.question LEFT JOIN content c ON c.task = t.id \
             WHERE t.id = ?1 AND s.forgotten = 0
             """, id.rawValue, policies.contentRetention.milliseconds
         ) { row in
-            let session = SessionID(row.integer(0))
-            let number = row.integer(1)
+            let session = SessionID(row.integer("session"))
+            let number = row.integer("number")
             var task = TaskRecord(
-                id: id, session: session, app: AppID(row.integer(19)), number: number,
-                state: TaskState(rawValue: row.int(2)) ?? .completed,
-                stage: row.integerOrNil(10).flatMap { TaskStage(rawValue: Int($0)) },
-                outcome: row.integerOrNil(3).flatMap { Outcome(rawValue: Int($0)) },
+                id: id, session: session, app: AppID(row.integer("app")), number: number,
+                state: TaskState(rawValue: row.int("state")) ?? .completed,
+                stage: row.integerOrNil("stage").flatMap { TaskStage(rawValue: Int($0)) },
+                outcome: row.integerOrNil("outcome").flatMap { Outcome(rawValue: Int($0)) },
                 specification: try documents.decode(
-                    TaskSpecification.self, row.blob(4), sealedAs: Self.context(session, number)),
-                progress: try row.blobOrNil(13).map { try documents.decode(TaskProgress.self, $0) },
-                result: try row.blobOrNil(5).map { try documents.decode(TaskResult.self, $0) },
-                content: row.integerOrNil(14).map { length in
-                    ContentRecord(
-                        length: length,
-                        digest: ContentDigest(
-                            algorithm: DigestAlgorithm(rawValue: row.text(15)) ?? .sha256, value: row.text(16)),
-                        expiresAt: row.integerOrNil(17).map(Timestamp.init(milliseconds:)), isExpired: row.bool(18))
-                },
-                dueAt: row.integerOrNil(11).map(Timestamp.init(milliseconds:)),
-                resourceDeadline: row.integerOrNil(12).map(Timestamp.init(milliseconds:)),
-                createdAt: Timestamp(milliseconds: row.integer(6)),
-                startedAt: row.integerOrNil(7).map(Timestamp.init(milliseconds:)),
-                completedAt: row.integerOrNil(8).map(Timestamp.init(milliseconds:)), revision: row.integer(9))
-            task.questionId = row.textOrNil(20)
-            task.crashes = Int(row.integerOrNil(21) ?? 0)
+                    TaskSpecification.self, row.blob("specification_document"), sealedAs: Self.context(session, number)),
+                progress: try row.blobOrNil("progress_document").map { try documents.decode(TaskProgress.self, $0) },
+                result: try row.blobOrNil("result_document").map { try documents.decode(TaskResult.self, $0) },
+                content: row.isNull("length") ? nil : try ContentRecord(row, expiresAt: row.timeOrNil("expires_at")),
+                dueAt: row.timeOrNil("due_at"), resourceDeadline: row.timeOrNil("resource_deadline"),
+                createdAt: row.time("created_at"), startedAt: row.timeOrNil("started_at"),
+                completedAt: row.timeOrNil("completed_at"), revision: row.integer("revision"))
+            task.questionId = row.textOrNil("public_id")
+            task.crashes = row.int("crashes")
             return task
         }
     }

@@ -48,8 +48,8 @@ extension Store {
             app.rawValue
         ) { row in
             WebhookHealth(
-                failingSince: row.integerOrNil(0).map(Timestamp.init(milliseconds:)), consecutiveFailures: row.int(1),
-                trips: row.int(2), openUntil: row.integerOrNil(3).map(Timestamp.init(milliseconds:)))
+                failingSince: row.timeOrNil("failing_since"), consecutiveFailures: row.int("consecutive_failures"),
+                trips: row.int("trips"), openUntil: row.timeOrNil("open_until"))
         } ?? WebhookHealth()
     }
 

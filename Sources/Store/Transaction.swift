@@ -134,7 +134,7 @@ final class Transaction {
     func finish() throws -> Aftermath {
         try flushCounters()
         for session in sessions.values where session.isChanged {
-            if session.state == .invalidating && session.suspended + session.running == 0 {
+            if session.state == .invalidating && session.counts.unfinished == 0 {
                 session.state = .invalid
                 session.invalidAt = now
                 session.revision += 1
@@ -177,8 +177,6 @@ final class SessionEntry {
     /// What the launch rule goes by.
     var book = LaunchBook()
     var attachment: [UInt8]?
-    var suspended: Int64
-    var running: Int64
     var counts: TaskCounts
     var bytesReceived: Int64
     var bytesSent: Int64
@@ -193,10 +191,10 @@ final class SessionEntry {
         try db.first(
             """
             SELECT s.app, s.identifier, sends_launches, resource_timeout, state, \
-            forgotten OR a.id IS NULL, next_task, last_seq, \
+            forgotten = 1 OR a.id IS NULL AS gone, next_task, last_seq, \
             acknowledged_seq, last_completion_seq, exhausted_seq, open_launch, idle_completions, launch_not_before, \
             attachment_document, suspended, running, succeeded, http_error, failed, cancelled, not_modified, \
-            bytes_received, bytes_sent, invalid_at, s.revision, a.identifier, discretionary \
+            bytes_received, bytes_sent, invalid_at, s.revision, a.identifier AS app_identifier, discretionary \
             FROM session s LEFT JOIN app a ON a.id = s.app WHERE s.id = ?1
             """, id.rawValue
         ) { SessionEntry(id, $0) }
@@ -204,35 +202,28 @@ final class SessionEntry {
 
     private init(_ id: SessionID, _ row: Row) {
         self.id = id
-        app = AppID(row.integer(0))
-        identifier = row.text(1)
-        sendsLaunches = row.bool(2)
-        resourceTimeout = .milliseconds(row.integer(3))
-        state = SessionState(rawValue: row.int(4)) ?? .invalid
-        isForgotten = row.bool(5)
-        nextTask = row.integer(6)
-        book.lastSeq = row.integer(7)
-        book.acknowledgedSeq = row.integer(8)
-        book.lastCompletionSeq = row.integer(9)
-        book.exhaustedSeq = row.integer(10)
-        book.openLaunch = row.integerOrNil(11)
-        book.idleCompletions = row.int(12)
-        book.notBefore = Timestamp(milliseconds: row.integer(13))
-        attachment = row.blobOrNil(14)
-        suspended = row.integer(15)
-        running = row.integer(16)
-        counts = TaskCounts()
-        counts.succeeded = row.integer(17)
-        counts.httpError = row.integer(18)
-        counts.failed = row.integer(19)
-        counts.cancelled = row.integer(20)
-        counts.notModified = row.integer(21)
-        bytesReceived = row.integer(22)
-        bytesSent = row.integer(23)
-        invalidAt = row.integerOrNil(24).map(Timestamp.init(milliseconds:))
-        revision = row.integer(25)
-        appIdentifier = row.text(26)
-        isDiscretionary = row.bool(27)
+        app = AppID(row.integer("app"))
+        identifier = row.text("identifier")
+        appIdentifier = row.text("app_identifier")
+        sendsLaunches = row.bool("sends_launches")
+        resourceTimeout = .milliseconds(row.integer("resource_timeout"))
+        isDiscretionary = row.bool("discretionary")
+        state = SessionState(rawValue: row.int("state")) ?? .invalid
+        isForgotten = row.bool("gone")
+        nextTask = row.integer("next_task")
+        book.lastSeq = row.integer("last_seq")
+        book.acknowledgedSeq = row.integer("acknowledged_seq")
+        book.lastCompletionSeq = row.integer("last_completion_seq")
+        book.exhaustedSeq = row.integer("exhausted_seq")
+        book.openLaunch = row.integerOrNil("open_launch")
+        book.idleCompletions = row.int("idle_completions")
+        book.notBefore = row.time("launch_not_before")
+        attachment = row.blobOrNil("attachment_document")
+        counts = TaskCounts(row)
+        bytesReceived = row.integer("bytes_received")
+        bytesSent = row.integer("bytes_sent")
+        invalidAt = row.timeOrNil("invalid_at")
+        revision = row.integer("revision")
     }
 
     func write(_ db: Connection) throws {
@@ -245,7 +236,8 @@ final class SessionEntry {
             bytes_sent = ?20, invalid_at = ?21, revision = ?22, forgotten = ?23 WHERE id = ?1
             """,
             id.rawValue, state.rawValue, nextTask, lastSeq, acknowledgedSeq, book.lastCompletionSeq, book.exhaustedSeq,
-            book.openLaunch, book.idleCompletions, book.notBefore.milliseconds, attachment, suspended, running,
+            book.openLaunch, book.idleCompletions, book.notBefore.milliseconds, attachment, counts.suspended,
+            counts.running,
             counts.succeeded, counts.httpError, counts.failed, counts.cancelled, counts.notModified, bytesReceived,
             bytesSent, invalidAt?.milliseconds, revision, isForgotten)
         isChanged = false

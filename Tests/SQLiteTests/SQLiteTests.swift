@@ -30,6 +30,18 @@ import Testing
         }
     }
 
+    @Test func `columns are found by their names in each statement`() async throws {
+        let folder = TemporaryFolder()
+        let database = try folder.open()
+        let sums = try await database.write { db in
+            try db.execute("INSERT INTO thing (name, size) VALUES ('a', 1), ('b', 2)")
+            func weigh(_ row: Row) -> String { "\(row.text("name")) \(row.int("size") + row.int("extra"))" }
+            return try db.all("SELECT name, size, size * 10 AS extra FROM thing ORDER BY id", read: weigh)
+                + db.all("SELECT t.size, 100 AS extra, t.name FROM thing t ORDER BY id", read: weigh)
+        }
+        #expect(sums == ["a 11", "b 22", "a 101", "b 102"])
+    }
+
     @Test func `an empty blob is not NULL`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()

@@ -79,7 +79,7 @@ struct AppTests {
                 (SELECT count(*) FROM api_key), (SELECT count(*) FROM launch), (SELECT count(*) FROM incarnation), \
                 (SELECT count(*) FROM webhook_secret), (SELECT count(*) FROM app)
                 """
-            ) { row in (0..<8).map { row.integer($0) } }
+            ) { row in (0..<8).map { row.integer(.position($0)) } }
         }
         #expect(rest == [[1, 1, 0, 1, 0, 1, 1, 1]])
         try await expectSoundLedger(fixture)

@@ -37,7 +37,7 @@ struct Ledger {
                 "suspended", "running", "succeeded", "httpError", "failed", "cancelled", "notModified", "nextTask",
             ]
             var faults = names.indices.compactMap { index -> String? in
-                let (kept, counted) = (row.integer(index + 1), row.integer(index + 9))
+                let (kept, counted) = (row.integer(.position(index + 1)), row.integer(.position(index + 9)))
                 return kept == counted ? nil : "session \(row.integer(0)) \(names[index]): \(kept), counted \(counted)"
             }
             if row.integer(17) > 0 { faults.append("session \(row.integer(0)): tasks without a fitting live row") }

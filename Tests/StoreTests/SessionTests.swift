@@ -151,7 +151,7 @@ struct SessionTests {
                 (SELECT count(*) FROM event), (SELECT count(*) FROM lane), (SELECT count(*) FROM content), \
                 (SELECT count(*) FROM question), (SELECT count(*) FROM acknowledgement)
                 """
-            ) { row in (0..<8).map { row.integer($0) } }
+            ) { row in (0..<8).map { row.integer(.position($0)) } }
         }
         #expect(rows == [[0, 0, 0, 0, 0, 0, 0, 0]])
         let next = try await fixture.makeSession("s", app: session.app)
