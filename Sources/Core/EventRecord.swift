@@ -1,26 +1,15 @@
 /// The kept messages of a session: the delegate's methods that must not be lost.
-package enum EventKind: Int, Sendable, CaseIterable {
-    case willBeginDelayedRequest = 1
-    case didReceiveChallenge = 2
-    case didResumeAtOffset = 3
-    case didFinishDownloading = 4
-    case didFinishCollectingMetrics = 5
-    case didComplete = 6
-    case didFinishEvents = 7
-    case didBecomeInvalid = 8
+package enum EventKind: String, Sendable, CaseIterable {
+    case willBeginDelayedRequest = "task.willBeginDelayedRequest"
+    case didReceiveChallenge = "task.didReceiveChallenge"
+    case didResumeAtOffset = "task.didResumeAtOffset"
+    case didFinishDownloading = "task.didFinishDownloading"
+    case didFinishCollectingMetrics = "task.didFinishCollectingMetrics"
+    case didComplete = "task.didComplete"
+    case didFinishEvents = "session.didFinishEvents"
+    case didBecomeInvalid = "session.didBecomeInvalid"
 
-    package var name: String {
-        switch self {
-        case .willBeginDelayedRequest: "task.willBeginDelayedRequest"
-        case .didReceiveChallenge: "task.didReceiveChallenge"
-        case .didResumeAtOffset: "task.didResumeAtOffset"
-        case .didFinishDownloading: "task.didFinishDownloading"
-        case .didFinishCollectingMetrics: "task.didFinishCollectingMetrics"
-        case .didComplete: "task.didComplete"
-        case .didFinishEvents: "session.didFinishEvents"
-        case .didBecomeInvalid: "session.didBecomeInvalid"
-        }
-    }
+    package var name: String { rawValue }
 }
 
 /// A download went on, or began anew, after an interruption.

@@ -1,18 +1,11 @@
 /// Why an app is launched.
-package enum LaunchKind: Int, Sendable, CaseIterable {
-    case handleEvents = 0
-    case performFetch = 1
-    case refreshStatusDidChange = 2
-    case ping = 3
+package enum LaunchKind: String, Sendable, CaseIterable {
+    case handleEvents = "session.handleEvents"
+    case performFetch = "app.performFetch"
+    case refreshStatusDidChange = "app.backgroundRefreshStatusDidChange"
+    case ping = "webhook.ping"
 
-    package var name: String {
-        switch self {
-        case .handleEvents: "session.handleEvents"
-        case .performFetch: "app.performFetch"
-        case .refreshStatusDidChange: "app.backgroundRefreshStatusDidChange"
-        case .ping: "webhook.ping"
-        }
-    }
+    package var name: String { rawValue }
 }
 
 /// One HTTP try of a launch.

@@ -171,32 +171,43 @@ package enum LaunchState: Hashable, Sendable, Codable {
 }
 
 extension LaunchState {
-    /// Whether it stands in the way of another launch of its session.
-    package var isOpen: Bool {
+    /// The state without what is known of it: as clients see it, and as the store finds it.
+    package enum Phase: String, Sendable, CaseIterable {
+        case pending, delivering, launched, parked, completed, superseded, exhausted
+
+        /// Whether an attempt may be under way: a launch is parked whatever it is at.
+        package var mayBeUnderWay: Bool { self == .delivering || self == .parked }
+    }
+
+    package var phase: Phase {
         switch self {
-        case .pending, .delivering, .launched, .parked: true
-        case .completed, .superseded, .exhausted: false
+        case .pending: .pending
+        case .delivering: .delivering
+        case .launched: .launched
+        case .parked: .parked
+        case .completed: .completed
+        case .superseded: .superseded
+        case .exhausted: .exhausted
         }
     }
+
+    package var name: String { phase.rawValue }
+
+    /// When it ended; nil while it stands in the way of another launch of its session.
+    package var endedAt: Timestamp? {
+        switch self {
+        case .pending, .delivering, .launched, .parked: nil
+        case .completed(let moment), .superseded(let moment), .exhausted(_, let moment): moment
+        }
+    }
+
+    package var isOpen: Bool { endedAt == nil }
 
     /// When the clock has something to do: the next attempt, the end of the lease or the app's deadline.
     package var dueAt: Timestamp? {
         switch self {
         case .pending(_, let moment), .delivering(_, let moment), .launched(_, let moment): moment
         case .parked, .completed, .superseded, .exhausted: nil
-        }
-    }
-
-    /// As clients see it.
-    package var name: String {
-        switch self {
-        case .pending: "pending"
-        case .delivering: "delivering"
-        case .launched: "launched"
-        case .parked: "parked"
-        case .completed: "completed"
-        case .superseded: "superseded"
-        case .exhausted: "exhausted"
         }
     }
 
@@ -207,24 +218,6 @@ extension LaunchState {
             .parked(let attempts, _), .exhausted(let attempts, _):
             attempts
         case .completed, .superseded: nil
-        }
-    }
-
-    /// The number of the state that clients call by that name.
-    package static func code(named name: String) -> Int? {
-        ["pending", "delivering", "launched", "parked", "completed", "superseded", "exhausted"].firstIndex(of: name)
-    }
-
-    /// The state's number in the store.
-    package var code: Int {
-        switch self {
-        case .pending: 0
-        case .delivering: 1
-        case .launched: 2
-        case .parked: 3
-        case .completed: 4
-        case .superseded: 5
-        case .exhausted: 6
         }
     }
 }

@@ -111,18 +111,10 @@ package struct Answer: Hashable, Sendable, Codable {
 /// Tasks of a session that meet the same protection space wait for one question. It is the first one's; when that ends,
 /// the next one's.
 package struct QuestionRecord: Sendable, Hashable {
-    package enum State: Int, Sendable, CaseIterable {
-        case open = 0
-        case answered = 1
-        case expired = 2
+    package enum State: String, Sendable, CaseIterable {
+        case open, answered, expired
 
-        package var name: String {
-            switch self {
-            case .open: "open"
-            case .answered: "answered"
-            case .expired: "expired"
-            }
-        }
+        package var name: String { rawValue }
     }
 
     package var questionId: String

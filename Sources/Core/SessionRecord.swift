@@ -1,16 +1,8 @@
 /// The life of a session: active, then invalidating while its last tasks finish, then invalid until it is forgotten.
-package enum SessionState: Int, Sendable, Codable {
-    case active = 0
-    case invalidating = 1
-    case invalid = 2
+package enum SessionState: String, Sendable, Codable, CaseIterable {
+    case active, invalidating, invalid
 
-    package var name: String {
-        switch self {
-        case .active: "active"
-        case .invalidating: "invalidating"
-        case .invalid: "invalid"
-        }
-    }
+    package var name: String { rawValue }
 }
 
 /// How many tasks of a session are in each state and had each outcome. Kept in the transaction of every change.

@@ -1,37 +1,15 @@
 /// The state of a task as `URLSessionTask.State` has it.
-package enum TaskState: Int, Sendable, Codable, CaseIterable {
-    case suspended = 0
-    case running = 1
-    case canceling = 2
-    case completed = 3
+package enum TaskState: String, Sendable, Codable, CaseIterable {
+    case suspended, running, canceling, completed
 
-    package var name: String {
-        switch self {
-        case .suspended: "suspended"
-        case .running: "running"
-        case .canceling: "canceling"
-        case .completed: "completed"
-        }
-    }
+    package var name: String { rawValue }
 }
 
 /// How a task ended.
-package enum Outcome: Int, Sendable, Codable, CaseIterable {
-    case succeeded = 0
-    case httpError = 1
-    case failed = 2
-    case cancelled = 3
-    case notModified = 4
+package enum Outcome: String, Sendable, Codable, CaseIterable {
+    case succeeded, httpError, failed, cancelled, notModified
 
-    package var name: String {
-        switch self {
-        case .succeeded: "succeeded"
-        case .httpError: "httpError"
-        case .failed: "failed"
-        case .cancelled: "cancelled"
-        case .notModified: "notModified"
-        }
-    }
+    package var name: String { rawValue }
 }
 
 /// An origin's final answer, as `URLResponse` tells it.

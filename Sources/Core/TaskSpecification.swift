@@ -1,8 +1,7 @@
-package enum TaskKind: Int, Sendable, Codable {
-    case download = 0
-    case upload = 1
+package enum TaskKind: String, Sendable, Codable, CaseIterable {
+    case download, upload
 
-    package var name: String { self == .download ? "download" : "upload" }
+    package var name: String { rawValue }
 }
 
 /// The request of a task as the app gave it.

@@ -17,16 +17,9 @@
 /// `waitingForDisk` the scheduler, `active` the transfer engine's report, `awaitingAnswer` the app or the question's
 /// deadline, `suspended` the app.
 /// After a crash `active` is what was under way: recovery feeds it `interrupted`, which charges no attempt.
-package enum TaskStage: Int, Hashable, Sendable, Codable, CaseIterable {
-    case suspended = 0
-    case delayed = 1
-    case queued = 2
-    case active = 3
-    case retryWait = 4
-    case waitingForConnectivity = 5
-    case awaitingAnswer = 6
-    case quarantined = 7
-    case waitingForDisk = 8
+package enum TaskStage: String, Hashable, Sendable, Codable, CaseIterable {
+    case suspended, delayed, queued, active, retryWait, waitingForConnectivity, awaitingAnswer, quarantined
+    case waitingForDisk
 
     /// What may happen to a task that is not completed.
     package enum Event: Hashable, Sendable {

@@ -52,7 +52,7 @@ package final class Database: Sendable {
     ///   - check: Whether to look for damage first (`PRAGMA quick_check`), which reads the whole file.
     ///   - onFatalError: Called on the writing thread after a commit that is neither done nor undone. It must end
     ///     the process without answering anybody; the next start finds out.
-    /// - Throws: `SQLITE_SCHEMA` for a database of a newer program, `SQLITE_CORRUPT` for a damaged one,
+    /// - Throws: `SQLITE_SCHEMA` for a database of a newer program or of one too old, `SQLITE_CORRUPT` for a damaged one,
     ///   `SQLITE_CANTOPEN`, `SQLITE_BUSY`.
     package static func open(
         path: String, readers: Int = 2, longestRead: Duration = .seconds(5), migrations: [Migration],
@@ -60,7 +60,7 @@ package final class Database: Sendable {
     ) throws(SQLiteError) -> Database {
         try createPrivately(path)
         let connection = try Connection(path: path, role: .writer)
-        try connection.refuseNewerSchema(than: migrations)
+        try connection.refuseUnknownSchema(migrations)
         let mode = try connection.value("PRAGMA journal_mode = WAL") { $0.text(0) }
         guard mode == "wal" else {
             throw SQLiteError(code: SQLITE_CANTOPEN, message: "\(path): no write-ahead log on this file system")

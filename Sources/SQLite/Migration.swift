@@ -20,15 +20,22 @@ extension Connection {
         try value("PRAGMA user_version") { $0.int(0) } ?? 0
     }
 
-    /// Refuses a file that a newer program has changed, before anything is touched.
-    func refuseNewerSchema(than migrations: [Migration]) throws(SQLiteError) {
-        let known = migrations.map(\.version).max() ?? 0
+    /// Refuses a file that a newer program has changed, or one that is older than the first migration, before anything
+    /// is touched.
+    func refuseUnknownSchema(_ migrations: [Migration]) throws(SQLiteError) {
         let found = try schemaVersion()
-        guard found > known else { return }
-        throw SQLiteError(
-            code: SQLITE_SCHEMA,
-            message: "the database has schema version \(found), this program knows versions up to \(known):"
-                + " run the newer program, or restore a backup")
+        if let newest = migrations.last?.version, found > newest {
+            throw SQLiteError(
+                code: SQLITE_SCHEMA,
+                message: "the database has schema version \(found), this program knows versions up to \(newest):"
+                    + " run the newer program, or restore a backup")
+        }
+        if let oldest = migrations.first?.version, found > 0, found < oldest {
+            throw SQLiteError(
+                code: SQLITE_SCHEMA,
+                message: "the database has schema version \(found), this program knows versions from \(oldest) on:"
+                    + " run the older program, or begin with an empty data directory")
+        }
     }
 
     /// Brings the schema to the last version, each step in a transaction of its own.

@@ -13,7 +13,8 @@ extension Service {
     ///
     /// - Parameter state: A state's code.
     package func launches(
-        of app: AppID, session identifier: String?, state: Int?, kind: LaunchKind?, after cursor: Int64, limit: Int
+        of app: AppID, session identifier: String?, state: LaunchState.Phase?, kind: LaunchKind?,
+        after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, launch: LaunchRecord)] {
         try await store.launches(
             of: app, session: identifier, state: state, kind: kind, after: cursor, limit: limit)

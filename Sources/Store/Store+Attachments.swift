@@ -40,10 +40,7 @@ extension Store {
                     "SELECT 1 FROM launch WHERE id = ?1 AND public_id = ?2", launch, launchId
                 ) { _ in true }
             } ?? false
-        guard !isLaunchedApp else { return }
-        try transaction.move(launch: launch, .clientAttached)
-        let isOpen = try transaction.db.first("SELECT state < 4 FROM launch WHERE id = ?1", launch) { $0.bool(0) }
-        if isOpen != true { session.book.closed(launch) }
+        if !isLaunchedApp { try welcomeClient(of: session, transaction) }
     }
 
     func attachment(of session: SessionEntry) throws -> Attachment {

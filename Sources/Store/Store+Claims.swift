@@ -137,7 +137,7 @@ extension Store {
         }
         let taken = try db.all(
             """
-            UPDATE live SET stage = 3 WHERE task IN (SELECT task FROM live WHERE lane = ?1 AND stage = 2 \
+            UPDATE live SET stage = 'active' WHERE task IN (SELECT task FROM live WHERE lane = ?1 AND stage = 'queued' \
             ORDER BY priority DESC, number LIMIT ?2) \
             RETURNING task, number, body, progress_document, resource_deadline, \
             (SELECT specification_document FROM task WHERE id = live.task) AS specification_document
@@ -153,7 +153,7 @@ extension Store {
     ) throws -> [TakenTask] {
         let taken = try transaction.db.all(
             """
-            UPDATE live SET stage = 3 WHERE task = ?1 AND stage = 7 \
+            UPDATE live SET stage = 'active' WHERE task = ?1 AND stage = 'quarantined' \
             RETURNING task, number, body, progress_document, resource_deadline, \
             (SELECT specification_document FROM task WHERE id = live.task) AS specification_document
             """, task.rawValue
@@ -189,7 +189,7 @@ extension Store {
                 try db.first("SELECT min(resource_deadline) FROM live WHERE resource_deadline IS NOT NULL") {
                     $0.integerOrNil(0)
                 } ?? nil,
-                try db.first("SELECT min(deadline) FROM question WHERE state = 0") { $0.integerOrNil(0) } ?? nil,
+                try db.first("SELECT min(deadline) FROM question WHERE state = 'open'") { $0.integerOrNil(0) } ?? nil,
                 try db.first("SELECT 0 FROM question WHERE releasing = 1 LIMIT 1") { $0.integer(0) },
             ]
             return times.compactMap { $0 }.min().map(Timestamp.init(milliseconds:))

@@ -19,7 +19,7 @@ extension Store {
     ) throws {
         let key = Self.key(space)
         try db.execute(
-            "DELETE FROM credential WHERE app = ?1 AND ifnull(session, 0) = ?2 AND space = ?3", app.rawValue,
+            "DELETE FROM credential WHERE app = ?1 AND coalesce(session, 0) = ?2 AND space = ?3", app.rawValue,
             session?.rawValue ?? 0, key)
         try db.execute(
             """
@@ -37,7 +37,7 @@ extension Store {
         guard let space = question.protectionSpace else { return false }
         return try db.all(
             """
-            SELECT public_id FROM credential WHERE app = ?1 AND ifnull(session, 0) IN (0, ?2) AND space = ?3
+            SELECT public_id FROM credential WHERE app = ?1 AND coalesce(session, 0) IN (0, ?2) AND space = ?3
             """, session.app.rawValue, session.id.rawValue, Self.key(space)
         ) { $0.text(0) }.contains { !known.contains($0) }
     }
@@ -51,7 +51,7 @@ extension Store {
             try db.all(
                 """
                 SELECT public_id, space_document, secret FROM credential WHERE app = ?1 \
-                AND ifnull(session, 0) IN (0, ?3) AND space >= ?2 || '/' AND space < ?2 || '0' \
+                AND coalesce(session, 0) IN (0, ?3) AND space >= ?2 || '/' AND space < ?2 || '0' \
                 ORDER BY session IS NULL, id DESC
                 """, app.rawValue, Self.place(host, port), session.rawValue
             ) { row in

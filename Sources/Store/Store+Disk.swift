@@ -22,13 +22,13 @@ extension Store {
             }
             let least = try db.all(
                 """
-                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready FROM live WHERE stage = 8 \
+                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready FROM live WHERE stage = 'waitingForDisk' \
                 AND EXISTS (SELECT 1 FROM session WHERE id = live.session AND forgotten = 0) \
                 ORDER BY disk_needed LIMIT ?2
                 """, now.milliseconds, limit, read: read)
             let most = try db.all(
                 """
-                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready FROM live WHERE stage = 8 \
+                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready FROM live WHERE stage = 'waitingForDisk' \
                 AND disk_kept > 0 AND EXISTS (SELECT 1 FROM session WHERE id = live.session AND forgotten = 0) \
                 ORDER BY disk_needed DESC LIMIT ?2
                 """, now.milliseconds, limit, read: read)

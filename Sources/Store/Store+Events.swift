@@ -43,9 +43,10 @@ extension Store {
         let events = try db.all(
             """
             SELECT e.seq, e.kind, e.occurred_at, e.data, t.number, t.client_task_id, t.group_name, t.outcome, \
-            CASE WHEN e.kind IN (5, 6) THEN t.result_document END AS result_document, t.created_at, t.completed_at, \
-            c.length, c.algorithm, c.digest, c.expired \
-            FROM event e LEFT JOIN task t ON t.id = e.task LEFT JOIN content c ON e.kind = 4 AND c.task = e.task \
+            CASE WHEN e.kind IN ('task.didFinishCollectingMetrics', 'task.didComplete') THEN t.result_document END \
+            AS result_document, t.created_at, t.completed_at, c.length, c.algorithm, c.digest, c.expired \
+            FROM event e LEFT JOIN task t ON t.id = e.task \
+            LEFT JOIN content c ON e.kind = 'task.didFinishDownloading' AND c.task = e.task \
             WHERE e.session = ?1 AND e.seq > ?2 ORDER BY e.seq LIMIT ?3
             """, id.rawValue, start, limit,
             while: { row in
@@ -54,7 +55,7 @@ extension Store {
                 return room >= 0 || isFirst
             },
             read: { row in
-                let kind: EventKind = EventKind(rawValue: row.int("kind")) ?? .didComplete
+                let kind: EventKind = try row.value("kind")
                 return EventRecord(
                     seq: row.integer("seq"), kind: kind, occurredAt: row.time("occurred_at"),
                     taskIdentifier: row.integerOrNil("number"), clientTaskId: row.textOrNil("client_task_id"),
@@ -68,7 +69,7 @@ extension Store {
 
     /// Bytes that have to be read for an event. A question's are not in the row, and seldom.
     private func cost(_ row: Row) -> Int {
-        switch EventKind(rawValue: row.int("kind")) {
+        switch EventKind(rawValue: row.text("kind")) {
         case .didReceiveChallenge, .willBeginDelayedRequest: 64 * 1024
         default: 256 + row.withBlob("data", \.count) + row.withBlob("result_document", \.count)
         }
@@ -92,7 +93,7 @@ extension Store {
                 createdAt: row.time("created_at"), completedAt: row.time("completed_at"))
         case .didComplete:
             return .completed(
-                row.integerOrNil("outcome").flatMap { Outcome(rawValue: Int($0)) } ?? .failed,
+                try row.value("outcome"),
                 try documents.decode(TaskResult.self, row.blob("result_document")))
         case .didFinishEvents:
             return .finishedEvents(launchId: String(decoding: row.blob("data"), as: UTF8.self))

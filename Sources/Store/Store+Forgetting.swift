@@ -18,7 +18,7 @@ extension Store {
         try supersedeLaunch(of: entry, transaction)
         guard !entry.isForgotten else { return }
         transaction.aftermath.transfersToStop += try db.all(
-            "SELECT task FROM live WHERE session = ?1 AND stage = 3", id.rawValue
+            "SELECT task FROM live WHERE session = ?1 AND stage = 'active'", id.rawValue
         ) { TaskID($0.integer(0)) }
         _ = try emptyLanes(of: id, Self.lanesAtOnce, db)
         transaction.addUnfinished(-entry.counts.unfinished, app: entry.app)
@@ -44,7 +44,7 @@ extension Store {
     func forgetInvalidSessions(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let wanted = max(1, rows / Self.rowsOfTask)
         let due = try transaction.db.all(
-            "SELECT id FROM session WHERE state = 2 AND forgotten = 0 AND invalid_at <= ?1 LIMIT ?2",
+            "SELECT id FROM session WHERE state = 'invalid' AND forgotten = 0 AND invalid_at <= ?1 LIMIT ?2",
             (transaction.now - Self.invalidRetention).milliseconds, wanted
         ) { SessionID($0.integer(0)) }
         for session in due { try forget(session, transaction) }
@@ -151,7 +151,7 @@ extension Store {
     package func deleteApp(_ id: AppID) async throws -> [TaskID] {
         try await database.write { db in
             guard try self.readApp(id, db) != nil else { throw DomainError.notFound }
-            let active = try db.all("SELECT task FROM live WHERE app = ?1 AND stage = 3", id.rawValue) {
+            let active = try db.all("SELECT task FROM live WHERE app = ?1 AND stage = 'active'", id.rawValue) {
                 TaskID($0.integer(0))
             }
             try db.execute("INSERT INTO deleted_app (app) VALUES (?1)", id.rawValue)
@@ -179,7 +179,7 @@ extension Store {
             "SELECT id FROM session WHERE app = ?1 AND forgotten = 0 LIMIT ?2", id.rawValue, max(1, left / 2)
         ) { SessionID($0.integer(0)) }
         for session in sessions where left > 0 {
-            try db.execute("UPDATE session SET forgotten = 1, state = 2 WHERE id = ?1", session.rawValue)
+            try db.execute("UPDATE session SET forgotten = 1, state = 'invalid' WHERE id = ?1", session.rawValue)
             left -= 1 + (try emptyLanes(of: session, left, db))
         }
         guard left > 0 else { return }
@@ -230,10 +230,8 @@ extension Store {
     func dropLaunches(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let wanted = max(1, rows / 3)
         let old = try transaction.db.all(
-            """
-            SELECT id FROM launch WHERE completed_at IS NOT NULL AND completed_at <= ?1 AND state >= 4 \
-            ORDER BY completed_at LIMIT ?2
-            """, (transaction.now - Self.launchRetention).milliseconds, wanted
+            "SELECT id FROM launch WHERE ended_at <= ?1 ORDER BY ended_at LIMIT ?2",
+            (transaction.now - Self.launchRetention).milliseconds, wanted
         ) { $0.integer(0) }
         for id in old { try remove(launch: id, transaction.db) }
         return old.count == wanted

@@ -11,13 +11,14 @@ extension Store {
         try await transact(at: now) { transaction in
             let due = try transaction.db.all(
                 """
-                SELECT id, app, state, kind, expires_at FROM launch WHERE state IN (1, 2) AND due_at <= ?1 \
-                ORDER BY due_at LIMIT ?2
+                SELECT id, app, state, kind, expires_at FROM launch \
+                WHERE state IN ('delivering', 'launched') AND due_at <= ?1 ORDER BY due_at LIMIT ?2
                 """, now.milliseconds, limit
             ) {
                 (
-                    id: $0.integer("id"), app: AppID($0.integer("app")), state: $0.int("state"),
-                    kind: LaunchKind(rawValue: $0.int("kind")), expiresAt: $0.timeOrNil("expires_at")
+                    id: $0.integer("id"), app: AppID($0.integer("app")),
+                    phase: try $0.value("state") as LaunchState.Phase, kind: try $0.value("kind") as LaunchKind,
+                    expiresAt: $0.timeOrNil("expires_at")
                 )
             }
             for launch in due {
@@ -25,7 +26,7 @@ extension Store {
                     try self.remove(launch: launch.id, transaction.db)
                     continue
                 }
-                if launch.state == 1 {
+                if launch.phase == .delivering {
                     try transaction.move(launch: launch.id, .leaseExpired)
                     continue
                 }
@@ -51,8 +52,8 @@ extension Store {
     package func recoverLaunches(at now: Timestamp) async throws -> Aftermath {
         var aftermath = try await transact(at: now) { transaction in
             let interrupted = try transaction.db.all(
-                "SELECT id, kind, expires_at FROM launch WHERE state = 1 AND due_at IS NOT NULL"
-            ) { ($0.integer("id"), LaunchKind(rawValue: $0.int("kind")), $0.time("expires_at")) }
+                "SELECT id, kind, expires_at FROM launch WHERE state = 'delivering' AND due_at IS NOT NULL"
+            ) { ($0.integer("id"), try $0.value("kind") as LaunchKind, $0.time("expires_at")) }
             for (id, kind, expiresAt) in interrupted {
                 if kind == .performFetch {
                     try transaction.move(launch: id, .succeeded(completedInline: false, deadline: expiresAt))

@@ -3,17 +3,16 @@ import SQLite
 
 extension Store {
     /// Up to `limit` launches of an app after a cursor, with the cursor of each, in the order of their creation.
-    ///
-    /// - Parameter state: A state's code.
     package func launches(
-        of app: AppID, session identifier: String?, state: Int?, kind: LaunchKind?, after cursor: Int64, limit: Int
+        of app: AppID, session identifier: String?, state: LaunchState.Phase?, kind: LaunchKind?,
+        after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, launch: LaunchRecord)] {
         try await database.read { db in
             let ids = try db.all(
                 """
                 SELECT id FROM launch WHERE app = ?1 AND id > ?2 AND (?3 IS NULL OR session_identifier = ?3) \
                 AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR kind = ?5) ORDER BY id LIMIT ?6
-                """, app.rawValue, cursor, identifier, state, kind?.rawValue, limit
+                """, app.rawValue, cursor, identifier, state?.rawValue, kind?.rawValue, limit
             ) { $0.integer(0) }
             return try ids.compactMap { id in try self.readLaunch(id, db).map { (id, $0) } }
         }
@@ -109,7 +108,7 @@ extension Store {
                 launchId: row.text("public_id"), app: AppID(row.integer("app")),
                 session: row.integerOrNil("session").map(SessionID.init),
                 sessionIdentifier: row.textOrNil("session_identifier"),
-                kind: LaunchKind(rawValue: row.int("kind")) ?? .handleEvents, state: state,
+                kind: try row.value("kind"), state: state,
                 reasons: LaunchRule.Reasons(rawValue: row.int("reasons")), lastSeq: row.integer("last_seq"),
                 attempts: attempts, traceparent: row.textOrNil("traceparent"), createdAt: row.time("created_at"),
                 expiresAt: row.timeOrNil("expires_at"), completedAt: completedAt, result: try row.valueOrNil("result"))

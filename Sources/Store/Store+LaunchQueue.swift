@@ -34,8 +34,8 @@ extension Transaction {
         for urgency in LaunchUrgency.allCases {
             let due = try db.first(
                 """
-                SELECT due_at FROM launch WHERE state = 0 AND app = ?1 \
-                AND CASE WHEN redelivered THEN 0 WHEN attempts = 0 THEN 1 ELSE 2 END = ?2 ORDER BY due_at LIMIT 1
+                SELECT due_at FROM launch WHERE state = 'pending' AND app = ?1 AND urgency = ?2 \
+                ORDER BY due_at LIMIT 1
                 """, app.rawValue, urgency.rawValue
             ) { $0.integer(0) }
             if let due { next = min(next ?? due, due) }
@@ -49,11 +49,15 @@ extension Transaction {
 }
 
 /// Which of an app's launches goes first.
-enum LaunchUrgency: Int, CaseIterable {
+enum LaunchUrgency: String, CaseIterable {
     /// A person wants it sent.
-    case redelivered = 0
-    case firstAttempt = 1
-    case retry = 2
+    case redelivered
+    case firstAttempt
+    case retry
+
+    init(of state: LaunchState, after event: LaunchState.Event) {
+        self = event == .redeliver ? .redelivered : state.attempts == 0 ? .firstAttempt : .retry
+    }
 }
 
 // MARK: - Claiming
@@ -168,8 +172,7 @@ extension Transaction {
         for urgency in LaunchUrgency.allCases {
             let id = try db.first(
                 """
-                SELECT id FROM launch WHERE state = 0 AND app = ?1 \
-                AND CASE WHEN redelivered THEN 0 WHEN attempts = 0 THEN 1 ELSE 2 END = ?2 AND due_at <= ?3 \
+                SELECT id FROM launch WHERE state = 'pending' AND app = ?1 AND urgency = ?2 AND due_at <= ?3 \
                 ORDER BY due_at LIMIT 1
                 """, app.rawValue, urgency.rawValue, now.milliseconds
             ) { $0.integer(0) }

@@ -24,10 +24,10 @@ extension Transaction {
     private func openQuestions(of session: SessionEntry) throws -> (Int64, Int64) {
         try db.first(
             """
-            SELECT ifnull(max(CASE WHEN e.kind = 2 THEN q.seq END), 0) AS challenge, \
-            ifnull(max(CASE WHEN e.kind = 1 THEN q.seq END), 0) AS delayed_request \
+            SELECT ifnull(max(CASE WHEN e.kind = 'task.didReceiveChallenge' THEN q.seq END), 0) AS challenge, \
+            ifnull(max(CASE WHEN e.kind = 'task.willBeginDelayedRequest' THEN q.seq END), 0) AS delayed_request \
             FROM question q JOIN event e ON e.session = q.session AND e.seq = q.seq \
-            WHERE q.session = ?1 AND q.state = 0
+            WHERE q.session = ?1 AND q.state = 'open'
             """, session.id.rawValue
         ) { ($0.integer("challenge"), $0.integer("delayed_request")) } ?? (0, 0)
     }
@@ -64,9 +64,9 @@ extension Transaction {
             """
             INSERT INTO launch (public_id, app, session, kind, state, state_document, reasons, last_seq, due_at, \
             traceparent, created_at, expires_at, session_identifier) \
-            VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+            VALUES (?1, ?2, ?3, 'session.handleEvents', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
             """,
-            Identifier.make(prefix: "lnch_"), session.app.rawValue, session.id.rawValue, state.code,
+            Identifier.make(prefix: "lnch_"), session.app.rawValue, session.id.rawValue, state.name,
             try documents.encode(state), reasons.rawValue, session.lastSeq, state.dueAt?.milliseconds,
             traceparent ?? nil, now.milliseconds, (now + LaunchSchedule.lifetime).milliseconds, session.identifier)
         session.book.openLaunch = db.lastInsertRowID
@@ -91,10 +91,10 @@ extension Transaction {
         let effects = try state.handle(event, at: now)
         try db.execute(
             """
-            UPDATE launch SET state = ?2, state_document = ?3, due_at = ?4, attempts = ifnull(?6, attempts), \
-            redelivered = ?7, completed_at = CASE WHEN ?2 >= 4 THEN ifnull(completed_at, ?5) END WHERE id = ?1
-            """, id, state.code, try documents.encode(state), state.dueAt?.milliseconds, now.milliseconds,
-            state.attempts, event == .redeliver)
+            UPDATE launch SET state = ?2, state_document = ?3, due_at = ?4, attempts = ifnull(?5, attempts), \
+            urgency = ?6, ended_at = ?7 WHERE id = ?1
+            """, id, state.name, try documents.encode(state), state.dueAt?.milliseconds, state.attempts,
+            LaunchUrgency(of: state, after: event).rawValue, state.endedAt?.milliseconds)
         switch state {
         case .pending(_, let due): try launchBecomesDue(of: app, at: due)
         case .delivering, .launched: aftermath.hasDueLaunches = true
@@ -122,25 +122,31 @@ extension Store {
         guard let launch = session.book.openLaunch else { return }
         try transaction.db.execute(
             """
-            UPDATE launch SET state = ?2, state_document = ?3, due_at = NULL, completed_at = ?4 WHERE id = ?1
-            """,
-            launch, LaunchState.superseded(at: transaction.now).code,
-            try documents.encode(LaunchState.superseded(at: transaction.now)), transaction.now.milliseconds)
+            UPDATE launch SET state = 'superseded', state_document = ?2, due_at = NULL, ended_at = ?3 WHERE id = ?1
+            """, launch, try documents.encode(LaunchState.superseded(at: transaction.now)), transaction.now.milliseconds
+        )
         session.book.closed(launch)
     }
 
-    /// A client attached by itself: a launch that has not gone out yet is not needed.
+    /// A client came by itself: a launch that has not gone out yet is not needed.
+    func welcomeClient(of session: SessionEntry, _ transaction: Transaction) throws {
+        guard let launch = session.book.openLaunch else { return }
+        try transaction.move(launch: launch, .clientAttached)
+        let isOver = try transaction.db.first("SELECT ended_at IS NOT NULL FROM launch WHERE id = ?1", launch) {
+            $0.bool(0)
+        }
+        if isOver == true {
+            session.book.closed(launch)
+            session.isChanged = true
+        }
+    }
+
+    /// A client attached by itself.
     package func clientAttached(to id: SessionID, at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let session = try transaction.session(id)
             try self.noteActivity(session.app, transaction)
-            guard let launch = session.book.openLaunch else { return }
-            try transaction.move(launch: launch, .clientAttached)
-            let isOpen = try transaction.db.first("SELECT state < 4 FROM launch WHERE id = ?1", launch) { $0.bool(0) }
-            if isOpen != true {
-                session.book.closed(launch)
-                session.isChanged = true
-            }
+            try self.welcomeClient(of: session, transaction)
         }.1
     }
 
@@ -189,10 +195,10 @@ extension Store {
         ) {
             (
                 $0.integer("id"), $0.integerOrNil("session").map(SessionID.init), $0.integer("last_seq"),
-                $0.int("state")
+                try $0.value("state") as LaunchState.Phase
             )
         }
-        guard let (id, sessionID, lastSeq, state) = row else { throw DomainError.notFound }
+        guard let (id, sessionID, lastSeq, phase) = row else { throw DomainError.notFound }
         guard let sessionID, let session = try? transaction.session(sessionID) else {
             try transaction.move(launch: id, .complete)
             return
@@ -203,10 +209,9 @@ extension Store {
             throw DomainError.acknowledgementOutOfRange(lastSeq: session.lastSeq)
         }
         // The receiver's answer may be late: the launch may wait for its next attempt again.
-        let isUnderWay = state == 1 || state == 3
         let effects = try transaction.move(
             launch: id,
-            isInline && isUnderWay ? .succeeded(completedInline: true, deadline: transaction.now) : .complete)
+            isInline && phase.mayBeUnderWay ? .succeeded(completedInline: true, deadline: transaction.now) : .complete)
         if effects.contains(.acknowledge) { try acknowledge(through: through, session, transaction) }
         guard effects.contains(.finishEvents) else { return }
         // An invalid session has told its last event already.

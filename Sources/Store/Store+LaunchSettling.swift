@@ -43,22 +43,23 @@ extension Store {
         let open = try db.all(
             """
             SELECT id, kind, state, due_at FROM launch INDEXED BY launch_open \
-            WHERE app = ?1 AND state < 4 AND id > ?2 ORDER BY id LIMIT ?3
+            WHERE app = ?1 AND ended_at IS NULL AND id > ?2 ORDER BY id LIMIT ?3
             """, app.id.rawValue, settled, Self.settledAtOnce
         ) {
             (
-                id: $0.integer("id"), kind: LaunchKind(rawValue: $0.int("kind")), state: $0.int("state"),
-                due: $0.timeOrNil("due_at")
+                id: $0.integer("id"), kind: try $0.value("kind") as LaunchKind,
+                phase: try $0.value("state") as LaunchState.Phase, due: $0.timeOrNil("due_at")
             )
         }
         var release = max(next, now)
         for launch in open {
             if let reason = app.parkReason {
-                try park(launch.id, launch.kind, isPending: launch.state == 0, app, reason, transaction)
-            } else if launch.state == 3 {
+                try park(launch.id, launch.kind, isPending: launch.phase == .pending, app, reason, transaction)
+            } else if launch.phase == .parked {
                 try self.release(launch.id, at: release, transaction)
                 release = release + Self.releaseInterval
-            } else if launch.state == 0, launch.kind == .handleEvents, let due = launch.due, due <= now - Self.longStop
+            } else if launch.phase == .pending, launch.kind == .handleEvents, let due = launch.due,
+                due <= now - Self.longStop
             {
                 try db.execute("UPDATE launch SET due_at = ?2 WHERE id = ?1", launch.id, release.milliseconds)
                 release = release + Self.releaseInterval
@@ -74,7 +75,7 @@ extension Store {
 
     /// An unsent fetch is given up instead: it is not made up for later.
     private func park(
-        _ id: Int64, _ kind: LaunchKind?, isPending: Bool, _ app: AppRecord, _ reason: LaunchState.ParkReason,
+        _ id: Int64, _ kind: LaunchKind, isPending: Bool, _ app: AppRecord, _ reason: LaunchState.ParkReason,
         _ transaction: Transaction
     ) throws {
         if kind != .performFetch { return _ = try transaction.move(launch: id, .park(reason)) }

@@ -15,13 +15,14 @@ extension Store {
             try db.first("SELECT 1 FROM app WHERE settled_launch IS NOT NULL LIMIT 1") { _ in true } ?? false
         let expired =
             try db.first(
-                "SELECT 1 FROM launch WHERE state IN (1, 2) AND due_at <= ?1 LIMIT 1", now.milliseconds
+                "SELECT 1 FROM launch WHERE state IN ('delivering', 'launched') AND due_at <= ?1 LIMIT 1",
+                now.milliseconds
             ) { _ in true } ?? false
         let next = try db.first(
             """
             SELECT min(at) FROM (SELECT min(next_launch_at) AS at FROM app WHERE next_launch_at > ?1 \
-            UNION ALL SELECT min(due_at) FROM launch WHERE state = 1 AND due_at > ?1 \
-            UNION ALL SELECT min(due_at) FROM launch WHERE state = 2 AND due_at > ?1)
+            UNION ALL SELECT min(due_at) FROM launch WHERE state = 'delivering' AND due_at > ?1 \
+            UNION ALL SELECT min(due_at) FROM launch WHERE state = 'launched' AND due_at > ?1)
             """, now.milliseconds
         ) { $0.timeOrNil(0) }
         return LaunchAgenda(
@@ -62,7 +63,7 @@ extension Store {
                 id: id, launchId: row.text("public_id"), app: app.id, appIdentifier: app.identifier,
                 session: row.integerOrNil("session").map(SessionID.init),
                 sessionIdentifier: row.textOrNil("session_identifier"),
-                kind: LaunchKind(rawValue: row.int("kind")) ?? .handleEvents,
+                kind: try row.value("kind"),
                 reasons: LaunchRule.Reasons(rawValue: row.int("reasons")), lastSeq: row.integer("last_seq"),
                 attempt: row.int("attempts"), body: row.blobOrNil("body"), traceparent: row.textOrNil("traceparent"),
                 createdAt: row.time("created_at"), expiresAt: row.timeOrNil("expires_at") ?? .latestWritable,
@@ -105,7 +106,7 @@ extension Store {
             SELECT e.data, t.outcome FROM task t JOIN event e ON e.session = t.session AND e.seq = t.completed_seq \
             WHERE t.session = ?1 AND t.completed_seq > ?2 AND t.completed_seq <= ?3 ORDER BY t.completed_seq LIMIT 1
             """, session.rawValue, after, lastSeq
-        ) { (TaskCounts(completions: $0.blob("data")), Outcome(rawValue: $0.int("outcome"))) }
+        ) { (TaskCounts(completions: $0.blob("data")), try $0.value("outcome") as Outcome) }
         let last = try db.first(
             """
             SELECT e.data FROM task t JOIN event e ON e.session = t.session AND e.seq = t.completed_seq \
@@ -115,7 +116,7 @@ extension Store {
         ) { TaskCounts(completions: $0.blob(0)) }
         guard let (before, outcome) = first, var counts = last else { return TaskCounts() }
         for outcome in Outcome.allCases { counts[outcome] -= before[outcome] }
-        if let outcome { counts[outcome] += 1 }
+        counts[outcome] += 1
         return counts
     }
 
@@ -139,11 +140,13 @@ extension Store {
         try await transact(at: now) { transaction in
             let db = transaction.db
             let id = report.launch.id
-            let code = try db.first("SELECT state FROM launch WHERE id = ?1", id) { $0.int(0) }
-            guard let code, let app = try self.readApp(report.launch.app, db) else { return }
-            let isUnderWay = code == 1 || code == 3
+            let phase = try db.first("SELECT state FROM launch WHERE id = ?1", id) {
+                try $0.value(0) as LaunchState.Phase
+            }
+            guard let phase, let app = try self.readApp(report.launch.app, db) else { return }
+            let isUnderWay = phase.mayBeUnderWay
             if report.verdict == .interrupted {
-                if code == 1 { try transaction.move(launch: id, .interrupted) }
+                if phase == .delivering { try transaction.move(launch: id, .interrupted) }
                 return
             }
             try self.insert(report.attempt, launch: id, db)
@@ -229,7 +232,7 @@ extension Store {
         ) { row in
             (
                 row.text("public_id"), row.integerOrNil("session").map(SessionID.init), row.integer("last_seq"),
-                LaunchKind(rawValue: row.int("kind"))
+                try row.value("kind") as LaunchKind
             )
         }
         guard let (launchId, sessionID, lastSeq, kind) = row else { return }

@@ -55,7 +55,7 @@ extension Store {
         try db.first(
             """
             SELECT q.task, t.number, q.session, s.identifier, q.state, q.question_document, q.disposition, \
-            q.created_at, q.deadline, q.answered_at, CASE WHEN q.state = 0 \
+            q.created_at, q.deadline, q.answered_at, CASE WHEN q.state = 'open' \
             THEN (SELECT count(*) FROM live WHERE live.question = q.id) ELSE q.task_count END AS task_count \
             FROM question q JOIN session s ON s.id = q.session JOIN task t ON t.id = q.task WHERE q.public_id = ?1
             """, questionId
@@ -64,7 +64,7 @@ extension Store {
                 questionId: questionId, task: TaskID(row.integer("task")), taskIdentifier: row.integer("number"),
                 taskCount: row.integer("task_count"), session: SessionID(row.integer("session")),
                 sessionIdentifier: row.text("identifier"),
-                state: QuestionRecord.State(rawValue: row.int("state")) ?? .expired,
+                state: try row.value("state"),
                 question: try documents.decode(
                     Question.self, row.blob("question_document"), sealedAs: "question/\(questionId)"),
                 disposition: try row.valueOrNil("disposition"), createdAt: row.time("created_at"),
@@ -96,7 +96,7 @@ extension Store {
         let found = try space.flatMap { space in
             try db.first(
                 """
-                SELECT id, public_id FROM question WHERE session = ?1 AND space = ?2 AND state = 0
+                SELECT id, public_id FROM question WHERE session = ?1 AND space = ?2 AND state = 'open'
                 """, session.id.rawValue, space
             ) { ($0.integer("id"), $0.text("public_id")) }
         }
@@ -121,7 +121,7 @@ extension Store {
             """
             INSERT INTO question \
             (public_id, app, session, task, seq, state, question_document, created_at, deadline, space) \
-            VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9) RETURNING id
+            VALUES (?1, ?2, ?3, ?4, ?5, 'open', ?6, ?7, ?8, ?9) RETURNING id
             """,
             questionId, session.app.rawValue, session.id.rawValue, live.id.rawValue, seq,
             try documents.encode(
@@ -151,7 +151,7 @@ extension Store {
             do throws(Refused) { _ = try life.handle(.answer, at: now) } catch { throw DomainError.questionAnswered }
             try db.execute(
                 """
-                UPDATE question SET state = 1, releasing = 1, disposition = ?2, answer_document = ?3, \
+                UPDATE question SET state = 'answered', releasing = 1, disposition = ?2, answer_document = ?3, \
                 answered_at = ?4, task_count = ?5 WHERE public_id = ?1
                 """,
                 questionId, answer.disposition.rawValue,
@@ -267,12 +267,12 @@ extension Store {
             let due = try db.all(
                 """
                 SELECT id, task, (SELECT count(*) FROM live WHERE live.question = question.id) AS waiting FROM question \
-                WHERE state = 0 AND deadline <= ?1 LIMIT ?2
+                WHERE state = 'open' AND deadline <= ?1 LIMIT ?2
                 """, now.milliseconds, limit
             ) { (id: $0.integer("id"), task: TaskID($0.integer("task")), count: $0.integer("waiting")) }
             for (question, id, count) in due {
                 try db.execute(
-                    "UPDATE question SET state = 2, task_count = ?2, releasing = ?3 WHERE id = ?1", question,
+                    "UPDATE question SET state = 'expired', task_count = ?2, releasing = ?3 WHERE id = ?1", question,
                     max(1, count), count > 1)
                 try db.execute("UPDATE live SET question = NULL WHERE task = ?1", id.rawValue)
                 guard let live = try transaction.live(id) else { continue }
@@ -295,9 +295,11 @@ extension Store {
             "SELECT task FROM live WHERE question = ?1 ORDER BY number LIMIT 1", question
         ) { $0.integer(0) }
         guard let next else {
-            return try transaction.db.execute("UPDATE question SET state = 2 WHERE id = ?1 AND state = 0", question)
+            return try transaction.db.execute(
+                "UPDATE question SET state = 'expired' WHERE id = ?1 AND state = 'open'", question)
         }
         try transaction.db.execute(
-            "UPDATE question SET task = ?3 WHERE id = ?1 AND task = ?2 AND state = 0", question, live.id.rawValue, next)
+            "UPDATE question SET task = ?3 WHERE id = ?1 AND task = ?2 AND state = 'open'", question, live.id.rawValue,
+            next)
     }
 }

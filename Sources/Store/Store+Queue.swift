@@ -150,9 +150,9 @@ extension Store {
             try db.forEach(
                 """
                 SELECT l.id, l.app, l.session, l.origin, l.queued, l.limit_per_host, l.background, l.conditions, \
-                (SELECT priority FROM live WHERE lane = l.id AND stage = 2 \
+                (SELECT priority FROM live WHERE lane = l.id AND stage = 'queued' \
                 ORDER BY priority DESC, number LIMIT 1) AS priority, \
-                CASE WHEN l.conditions & 1 THEN (SELECT resource_deadline FROM live WHERE lane = l.id AND stage = 2 \
+                CASE WHEN l.conditions & 1 THEN (SELECT resource_deadline FROM live WHERE lane = l.id AND stage = 'queued' \
                 ORDER BY priority DESC, number LIMIT 1) END AS resource_deadline, \
                 CASE WHEN l.conditions & 1 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
                 END AS resource_timeout, l.served_at FROM lane l WHERE l.queued > 0 AND l.app = ?1 \
@@ -185,7 +185,7 @@ extension Store {
             s.priority, CASE WHEN l.conditions & 1 THEN s.resource_deadline END AS resource_deadline, \
             CASE WHEN l.conditions & 1 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
             END AS resource_timeout, s.task \
-            FROM live s JOIN lane l ON l.id = s.lane WHERE s.stage = 7 ORDER BY s.task LIMIT ?1
+            FROM live s JOIN lane l ON l.id = s.lane WHERE s.stage = 'quarantined' ORDER BY s.task LIMIT ?1
             """, Self.suspectWindow
         ) { row in (TaskID(row.integer("task")), Self.queuedLane(row)) }
         .first { sieve.room($0.1.origin, $0.1.app) > 0 && sieve.mayStart($0.1) }

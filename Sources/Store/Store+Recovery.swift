@@ -27,7 +27,9 @@ extension Store {
         partialFile length: @escaping @Sendable (TaskID) -> Int64? = { _ in nil }
     ) async throws -> (recovered: Recovered, aftermath: Aftermath) {
         try await transact(at: now) { transaction in
-            let active = try transaction.db.all("SELECT task FROM live WHERE stage = 3") { TaskID($0.integer(0)) }
+            let active = try transaction.db.all("SELECT task FROM live WHERE stage = 'active'") {
+                TaskID($0.integer(0))
+            }
             var recovered = Recovered()
             for id in active {
                 guard let live = try transaction.live(id) else { continue }

@@ -34,15 +34,16 @@ extension Store {
     private func pastFetches(of app: AppID, _ db: Connection) throws -> [PastFetch] {
         try db.all(
             """
-            SELECT l.public_id, ifnull(a.started_at, l.created_at) AS at, l.completed_at, l.result FROM launch l \
+            SELECT l.public_id, ifnull(a.started_at, l.created_at) AS at, l.ended_at, l.result FROM launch l \
             LEFT JOIN launch_attempt a ON a.launch = l.id AND a.number = 1 \
-            WHERE l.app = ?1 AND l.kind = 1 AND l.state <> 5 ORDER BY l.id DESC LIMIT 50
+            WHERE l.app = ?1 AND l.kind = 'app.performFetch' AND l.state <> 'superseded' \
+            ORDER BY l.id DESC LIMIT 50
             """, app.rawValue
         ) { row in
             let at = row.time("at")
             return PastFetch(
                 launchId: row.text("public_id"), at: at,
-                duration: row.timeOrNil("completed_at").map { max(.zero, $0 - at) },
+                duration: row.timeOrNil("ended_at").map { max(.zero, $0 - at) },
                 result: try row.valueOrNil("result"))
         }
     }
@@ -77,8 +78,8 @@ extension Store {
     private func giveUpUnsentFetches(before start: Timestamp, _ limit: Int, _ transaction: Transaction) throws -> Int {
         let unsent = try transaction.db.all(
             """
-            SELECT id, app FROM launch WHERE kind = 1 AND state = 0 AND attempts = 0 AND created_at < ?1 \
-            ORDER BY created_at LIMIT ?2
+            SELECT id, app FROM launch WHERE kind = 'app.performFetch' AND state = 'pending' AND attempts = 0 \
+            AND created_at < ?1 ORDER BY created_at LIMIT ?2
             """, start.milliseconds, limit
         ) { ($0.integer("id"), AppID($0.integer("app"))) }
         for (id, owner) in unsent {
@@ -254,7 +255,7 @@ extension Store {
             INSERT INTO launch (public_id, app, kind, state, state_document, due_at, created_at, expires_at) \
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
             """,
-            launchId, app.id.rawValue, kind.rawValue, state.code, try documents.encode(state),
+            launchId, app.id.rawValue, kind.rawValue, state.name, try documents.encode(state),
             state.dueAt?.milliseconds, now.milliseconds, (now + LaunchSchedule.lifetime).milliseconds)
         if let due = state.dueAt { try transaction.launchBecomesDue(of: app.id, at: due) }
     }
@@ -346,8 +347,10 @@ extension Store {
                 if refresh.interval != .never { try save(refresh, of: new, transaction) }
             } else {
                 let unsent = try transaction.db.first(
-                    "SELECT id FROM launch WHERE app = ?1 AND state = 0 AND kind = 1 AND attempts = 0",
-                    new.id.rawValue
+                    """
+                    SELECT id FROM launch WHERE app = ?1 AND state = 'pending' AND kind = 'app.performFetch' \
+                    AND attempts = 0
+                    """, new.id.rawValue
                 ) { $0.integer(0) }
                 if let unsent { try abandonFetch(id: unsent, new, transaction) }
                 try scheduleRefresh(of: new, transaction)
@@ -361,7 +364,8 @@ extension Store {
     private func tellRefreshStatus(of app: AppRecord, _ transaction: Transaction) throws {
         let kind = LaunchKind.refreshStatusDidChange
         let older = try transaction.db.all(
-            "SELECT id FROM launch WHERE app = ?1 AND kind = ?2 AND state IN (0, 3)", app.id.rawValue, kind.rawValue
+            "SELECT id FROM launch WHERE app = ?1 AND kind = ?2 AND state IN ('pending', 'parked')", app.id.rawValue,
+            kind.rawValue
         ) { $0.integer(0) }
         for id in older { try transaction.move(launch: id, .clientAttached) }
         try insertLaunch(Identifier.make(prefix: "lnch_"), kind, app, transaction)

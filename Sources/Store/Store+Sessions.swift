@@ -129,7 +129,7 @@ extension Store {
             """
             INSERT INTO session (app, identifier, incarnation, state, configuration_document, sends_launches, \
             resource_timeout, description, created_at, discretionary) \
-            VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9)
+            VALUES (?1, ?2, ?3, 'active', ?4, ?5, ?6, ?7, ?8, ?9)
             """,
             app.rawValue, identifier, incarnation,
             try documents.encode(
@@ -164,7 +164,7 @@ extension Store {
             let identifier = row.text("identifier")
             return SessionRecord(
                 id: id, app: app, identifier: identifier, incarnation: row.integer("incarnation"),
-                state: SessionState(rawValue: row.int("state")) ?? .invalid,
+                state: try row.value("state"),
                 configuration: try documents.decode(
                     SessionConfiguration.self, row.blob("configuration_document"),
                     sealedAs: Self.context(app, identifier)),

@@ -158,7 +158,7 @@ extension Store {
         session.book.lastCompletionSeq = seq
         let clientTaskId = try db.first(
             """
-            UPDATE task SET state = 3, outcome = ?2, result_document = ?3, completed_at = ?4, \
+            UPDATE task SET state = 'completed', outcome = ?2, result_document = ?3, completed_at = ?4, \
             completed_seq = ?5, revision = revision + 1 WHERE id = ?1 RETURNING client_task_id
             """,
             live.id.rawValue, outcome.rawValue, try documents.encode(result), now.milliseconds, seq

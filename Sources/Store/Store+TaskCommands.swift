@@ -33,9 +33,9 @@ struct LiveTask {
         id = TaskID(row.integer("task"))
         session = SessionID(row.integer("session"))
         number = row.integer("number")
-        kind = TaskKind(rawValue: row.int("kind")) ?? .download
+        kind = try row.value("kind")
         lane = row.integer("lane")
-        stage = TaskStage(rawValue: row.int("stage")) ?? .queued
+        stage = try row.value("stage")
         beginsAt = row.timeOrNil("begins_at")
         deadline = row.timeOrNil("resource_deadline")
         remaining = row.integerOrNil("resource_remaining").map { .milliseconds($0) }
@@ -259,7 +259,7 @@ extension Store {
     /// must not have all of them looked at in one transaction.
     private static func unfinished(
         _ session: SessionID, after number: Int64, limit: Int, _ db: Connection
-    ) throws -> [(id: TaskID, number: Int64, state: TaskState?, group: String?)] {
+    ) throws -> [(id: TaskID, number: Int64, state: TaskState, group: String?)] {
         try db.all(
             """
             SELECT l.task, l.number, t.state, t.group_name FROM live l JOIN task t ON t.id = l.task \
@@ -267,7 +267,7 @@ extension Store {
             """, session.rawValue, number, limit
         ) { row in
             (
-                TaskID(row.integer("task")), row.integer("number"), TaskState(rawValue: row.int("state")),
+                TaskID(row.integer("task")), row.integer("number"), try row.value("state") as TaskState,
                 row.textOrNil("group_name")
             )
         }
@@ -275,7 +275,7 @@ extension Store {
 }
 
 extension TaskFilter {
-    fileprivate func matches(state: TaskState?, group: String?) -> Bool {
+    fileprivate func matches(state: TaskState, group: String?) -> Bool {
         if let wanted = self.state, wanted != state { return false }
         guard let wanted = self.group else { return true }
         return group.map { $0.utf8.elementsEqual(wanted.utf8) } ?? false

@@ -69,7 +69,7 @@ extension Store {
         if let outcome, outcome != Outcome.succeeded.rawValue {
             return try db.all(
                 """
-                SELECT id, number FROM task WHERE session = ?1 AND outcome = ?2 AND outcome <> 0 AND number > ?3 \
+                SELECT id, number FROM task WHERE session = ?1 AND outcome = ?2 AND outcome <> 'succeeded' AND number > ?3 \
                 AND (?4 IS NULL OR state = ?4) ORDER BY number LIMIT ?5
                 """, session.rawValue, outcome, number, state, limit, read: readID)
         }
@@ -109,9 +109,9 @@ extension Store {
             let number = row.integer("number")
             var task = TaskRecord(
                 id: id, session: session, app: AppID(row.integer("app")), number: number,
-                state: TaskState(rawValue: row.int("state")) ?? .completed,
-                stage: row.integerOrNil("stage").flatMap { TaskStage(rawValue: Int($0)) },
-                outcome: row.integerOrNil("outcome").flatMap { Outcome(rawValue: Int($0)) },
+                state: try row.value("state"),
+                stage: try row.valueOrNil("stage"),
+                outcome: try row.valueOrNil("outcome"),
                 specification: try documents.decode(
                     TaskSpecification.self, row.blob("specification_document"), sealedAs: Self.context(session, number)),
                 progress: try row.blobOrNil("progress_document").map { try documents.decode(TaskProgress.self, $0) },

@@ -197,10 +197,10 @@ final class SessionEntry {
             bytes_received, bytes_sent, invalid_at, s.revision, a.identifier AS app_identifier, discretionary \
             FROM session s LEFT JOIN app a ON a.id = s.app WHERE s.id = ?1
             """, id.rawValue
-        ) { SessionEntry(id, $0) }
+        ) { try SessionEntry(id, $0) }
     }
 
-    private init(_ id: SessionID, _ row: Row) {
+    private init(_ id: SessionID, _ row: Row) throws {
         self.id = id
         app = AppID(row.integer("app"))
         identifier = row.text("identifier")
@@ -208,7 +208,7 @@ final class SessionEntry {
         sendsLaunches = row.bool("sends_launches")
         resourceTimeout = .milliseconds(row.integer("resource_timeout"))
         isDiscretionary = row.bool("discretionary")
-        state = SessionState(rawValue: row.int("state")) ?? .invalid
+        state = try row.value("state")
         isForgotten = row.bool("gone")
         nextTask = row.integer("next_task")
         book.lastSeq = row.integer("last_seq")

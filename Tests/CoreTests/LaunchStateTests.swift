@@ -145,7 +145,7 @@ import Testing
     @Test func `open and due are what they say`() {
         #expect(Self.states.map(\.isOpen) == [true, true, true, true, false, false, false])
         #expect(Self.states.map(\.dueAt) == [now, .after(45), .after(60), nil, nil, nil, nil])
-        #expect(Self.states.map(\.code) == Array(0...6))
+        #expect(Self.states.map(\.phase) == State.Phase.allCases)
     }
 
     @Test(arguments: 0..<20)

@@ -162,6 +162,15 @@ import Testing
         _ = try folder.open(migrations: Migration.things + [Self.second])
     }
 
+    @Test func `a schema older than the first step is refused and left alone`() async throws {
+        let folder = TemporaryFolder()
+        try folder.open().close()
+        let error = #expect(throws: SQLiteError.self) { try folder.open(migrations: [Self.second]) }
+        #expect(error?.message.contains("schema version 1, this program knows versions from 2 on") == true)
+        #expect(folder.names() == ["test.db"])
+        _ = try folder.open()
+    }
+
     @Test func `one that fails is undone whole and says which it was`() async throws {
         let folder = TemporaryFolder()
         let broken = Migration(

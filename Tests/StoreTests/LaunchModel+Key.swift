@@ -29,7 +29,7 @@ extension LaunchModel {
         key.reserveCapacity(32)
         var tasks = session.tasks.indices.map { task in
             [
-                session.tasks[task].map { UInt8($0.rawValue) } ?? 9,
+                place(of: session.tasks[task]),
                 number(session.questions[task], after: book.acknowledgedSeq),
             ]
         }
@@ -61,12 +61,17 @@ extension LaunchModel {
                 continue
             }
             key += [
-                UInt8(launch.state.code + 1), launch.isTold ? 1 : 0, UInt8(launch.state.attempts ?? 0),
+                place(of: launch.state.phase) + 1, launch.isTold ? 1 : 0, UInt8(launch.state.attempts ?? 0),
                 number(launch.lastSeq, after: book.acknowledgedSeq),
                 launch.state.dueAt.map { moment($0, past: 0) } ?? 0,
             ]
         }
         return key
+    }
+
+    /// The place of a case among all of its kind; behind the last for nil.
+    private func place<Value: CaseIterable & Equatable>(of value: Value?) -> UInt8 {
+        UInt8(Array(Value.allCases).firstIndex { $0 == value } ?? Value.allCases.count)
     }
 
     private func number(_ seq: Int64, after acknowledged: Int64) -> UInt8 {

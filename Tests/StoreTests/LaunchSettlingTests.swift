@@ -110,8 +110,7 @@ extension LaunchStage {
 
     fileprivate static func count(in state: String, _ store: Store) async throws -> Int {
         try await store.database.read { db in
-            try db.first("SELECT count(*) FROM launch WHERE state = ?1", LaunchState.code(named: state)) { $0.int(0) }
-                ?? 0
+            try db.first("SELECT count(*) FROM launch WHERE state = ?1", state) { $0.int(0) } ?? 0
         }
     }
 

@@ -179,7 +179,7 @@ import Testing
             _ session: String? = nil, _ state: String? = nil, _ kind: LaunchKind? = nil, after: Int64 = 0
         ) async throws -> [String?] {
             try await stage.store.launches(
-                of: stage.app, session: session, state: state.flatMap(LaunchState.code(named:)), kind: kind,
+                of: stage.app, session: session, state: state.flatMap(LaunchState.Phase.init), kind: kind,
                 after: after, limit: 2
             ).map(\.launch.sessionIdentifier)
         }

@@ -19,17 +19,17 @@ struct Ledger {
             """
             SELECT s.id, s.suspended, s.running, s.succeeded, s.http_error, s.failed, s.cancelled, s.not_modified, \
             s.next_task, \
-            (SELECT count(*) FROM live WHERE session = s.id AND stage = 0), \
-            (SELECT count(*) FROM live WHERE session = s.id AND stage > 0), \
-            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 0), \
-            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 1), \
-            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 2), \
-            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 3), \
-            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 4), \
+            (SELECT count(*) FROM live WHERE session = s.id AND stage = 'suspended'), \
+            (SELECT count(*) FROM live WHERE session = s.id AND stage <> 'suspended'), \
+            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 'succeeded'), \
+            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 'httpError'), \
+            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 'failed'), \
+            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 'cancelled'), \
+            (SELECT count(*) FROM task WHERE session = s.id AND outcome = 'notModified'), \
             (SELECT count(*) + 1 FROM task WHERE session = s.id), \
-            (SELECT count(*) FROM task t WHERE session = s.id AND state < 3 AND NOT EXISTS \
-              (SELECT 1 FROM live l WHERE l.task = t.id AND (l.stage = 0) = (t.state = 0))), \
-            (SELECT count(*) FROM live l JOIN task t ON t.id = l.task WHERE l.session = s.id AND t.state = 3) \
+            (SELECT count(*) FROM task t WHERE session = s.id AND state <> 'completed' AND NOT EXISTS \
+              (SELECT 1 FROM live l WHERE l.task = t.id AND (l.stage = 'suspended') = (t.state = 'suspended'))), \
+            (SELECT count(*) FROM live l JOIN task t ON t.id = l.task WHERE l.session = s.id AND t.state = 'completed') \
             FROM session s WHERE s.forgotten = 0
             """
         ) { row in
@@ -49,7 +49,7 @@ struct Ledger {
     private static func lanes(_ db: Connection) throws -> [String] {
         try db.all(
             """
-            SELECT l.id, l.queued, (SELECT count(*) FROM live WHERE lane = l.id AND stage = 2) AS n \
+            SELECT l.id, l.queued, (SELECT count(*) FROM live WHERE lane = l.id AND stage = 'queued') AS n \
             FROM lane l JOIN session s ON s.id = l.session WHERE s.forgotten = 0 AND l.queued <> n
             """
         ) { "lane \($0.integer(0)) queued: \($0.integer(1)), counted \($0.integer(2))" }
@@ -88,22 +88,25 @@ struct Ledger {
         try db.all(
             """
             SELECT task, stage FROM live l JOIN session s ON s.id = l.session WHERE s.forgotten = 0 \
-            AND ((due_at IS NULL) <> (stage NOT IN (1, 4, 5)) OR (resource_deadline IS NULL) <> (stage = 0) \
-            OR (resource_remaining IS NULL) <> (stage <> 0))
+            AND ((due_at IS NULL) <> (stage NOT IN ('delayed', 'retryWait', 'waitingForConnectivity')) \
+            OR (resource_deadline IS NULL) <> (stage = 'suspended') \
+            OR (resource_remaining IS NULL) <> (stage <> 'suspended'))
             """
-        ) { "task \($0.integer(0)) of stage \($0.integer(1)): clocks" }
+        ) { "task \($0.integer(0)) of stage \($0.text(1)): clocks" }
             + db.all(
                 """
                 SELECT task, stage FROM live l JOIN session s ON s.id = l.session WHERE s.forgotten = 0 \
-                AND (stage = 6 AND question IS NULL OR stage NOT IN (0, 6) AND question IS NOT NULL \
-                OR NOT EXISTS (SELECT 1 FROM question q WHERE q.id = l.question AND (q.state = 0 OR q.releasing)) \
+                AND (stage = 'awaitingAnswer' AND question IS NULL \
+                OR stage NOT IN ('suspended', 'awaitingAnswer') AND question IS NOT NULL \
+                OR NOT EXISTS (SELECT 1 FROM question q WHERE q.id = l.question AND (q.state = 'open' OR q.releasing)) \
                 AND question IS NOT NULL)
                 """
-            ) { "task \($0.integer(0)) of stage \($0.integer(1)): its question" }
+            ) { "task \($0.integer(0)) of stage \($0.text(1)): its question" }
             + db.all(
                 """
                 SELECT q.id, q.task FROM question q JOIN session s ON s.id = q.session WHERE s.forgotten = 0 \
-                AND q.state = 0 AND (q.releasing OR NOT EXISTS (SELECT 1 FROM live WHERE task = q.task AND question = q.id))
+                AND q.state = 'open' AND (q.releasing \
+                OR NOT EXISTS (SELECT 1 FROM live WHERE task = q.task AND question = q.id))
                 """
             ) { "question \($0.integer(0)): its task \($0.integer(1)) does not wait for it" }
     }
@@ -120,19 +123,19 @@ struct Ledger {
                 """
                 SELECT e.session, e.task FROM event e JOIN session s ON s.id = e.session WHERE s.forgotten = 0 \
                 AND e.task IS NOT NULL AND e.seq > (SELECT min(seq) FROM event d WHERE d.session = e.session \
-                AND d.task = e.task AND d.kind = 6)
+                AND d.task = e.task AND d.kind = 'task.didComplete')
                 """
             ) { "session \($0.integer(0)): something follows didComplete of \($0.integer(1))" }
             + db.all(
                 """
                 SELECT e.session, e.seq FROM event e JOIN session s ON s.id = e.session \
-                WHERE e.kind = 8 AND e.seq <> s.last_seq
+                WHERE e.kind = 'session.didBecomeInvalid' AND e.seq <> s.last_seq
                 """
             ) { "session \($0.integer(0)): didBecomeInvalid is not the last event" }
             + db.all(
                 """
-                SELECT t.id FROM task t JOIN session s ON s.id = t.session WHERE s.forgotten = 0 AND t.state = 3 \
-                AND s.dropped_seq = 0 AND (SELECT count(*) FROM event e WHERE e.task = t.id AND e.kind = 6) <> 1
+                SELECT t.id FROM task t JOIN session s ON s.id = t.session WHERE s.forgotten = 0 AND t.state = 'completed' \
+                AND s.dropped_seq = 0 AND (SELECT count(*) FROM event e WHERE e.task = t.id AND e.kind = 'task.didComplete') <> 1
                 """
             ) { "task \($0.integer(0)): not exactly one didComplete" }
     }

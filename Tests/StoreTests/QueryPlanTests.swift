@@ -13,27 +13,27 @@ import Testing
         ("SELECT path FROM discarded_file LIMIT", "in the order of its key, as many as are asked for"),
         ("SELECT app FROM deleted_app ORDER BY app LIMIT 100", "in the order of its key, a hundred"),
         ("SELECT id FROM session WHERE forgotten = 1 ORDER BY id LIMIT 1", "the first of an index of those alone"),
-        ("SELECT task FROM live WHERE stage = 3", "an index of transfers under way alone: --max-transfers"),
-        ("SELECT task FROM live WHERE app = ?1 AND stage = 3", "an index of transfers under way alone"),
+        ("SELECT task FROM live WHERE stage = 'active'", "an index of transfers under way alone: --max-transfers"),
+        ("SELECT task FROM live WHERE app = ?1 AND stage = 'active'", "an index of transfers under way alone"),
         ("SELECT id FROM app ORDER BY id", "apps, whose common refresh status an operator changes"),
         (
-            "SELECT public_id, space_document, secret FROM credential WHERE app = ?1 AND ifnull(session, 0) IN",
+            "SELECT public_id, space_document, secret FROM credential WHERE app = ?1 AND coalesce(session, 0) IN",
             "sorts the credentials of one app for one host and port"
         ),
         ("SELECT secret FROM webhook_secret WHERE app = ?1", "sorts the secrets of one app within their grace"),
         (
-            "SELECT id, app, state, kind, expires_at FROM launch WHERE state IN (1, 2) AND due_at <= ?1",
+            "SELECT id, app, state, kind, expires_at FROM launch WHERE state IN ('delivering', 'launched')",
             "sorts the launches that wait for an answer or an app: those in flight"
         ),
         ("SELECT 0 FROM question WHERE releasing = 1 LIMIT 1", "the first of an index of those alone"),
         ("SELECT public_id FROM question WHERE releasing = 1 LIMIT 20", "twenty of an index of those alone"),
         ("SELECT 1 FROM lane WHERE queued > 0 LIMIT 1", "the first of an index of those alone"),
         (
-            "SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 FROM live WHERE stage = 8",
+            "SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready FROM live",
             "in the order of an index of those alone, as many as are asked for"
         ),
         (
-            "SELECT l.id, l.app, l.session, l.origin, 1, l.limit_per_host",
+            "SELECT l.id, l.app, l.session, l.origin, 1 AS queued",
             "in the order of an index of suspects alone, as many as are asked for"
         ),
         ("SELECT task FROM live WHERE crashes > 0", "an index of suspects alone: --max-transfers"),
@@ -65,8 +65,11 @@ import Testing
         try #require(sqlite3_open_v2(fixture.folder.file("test.db"), &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)
         defer { sqlite3_close(handle) }
         var unused = Set(Self.reasoned.map(\.beginning))
+        var idle = Set(try Self.indexes(handle))
         for statement in statements where !statement.sql.hasPrefix("PRAGMA") {
-            let faults = try Self.plan(of: statement.sql, handle).filter { step in
+            let plan = try Self.plan(of: statement.sql, handle)
+            for step in plan { idle.subtract(step.split(separator: " ").map(String.init)) }
+            let faults = plan.filter { step in
                 step.hasPrefix("SCAN") && step != "SCAN CONSTANT ROW" || step.contains("TEMP B-TREE")
             }
             if faults.isEmpty { continue }
@@ -75,6 +78,7 @@ import Testing
             if let reason { unused.remove(reason.beginning) }
         }
         #expect(unused.isEmpty, "listed, but nothing to be listed for")
+        #expect(idle.isEmpty, "indexes that no statement uses")
     }
 
     @Test func `a statement that scans is seen`() throws {
@@ -86,15 +90,24 @@ import Testing
     }
 
     private static func plan(of sql: String, _ handle: OpaquePointer?) throws -> [String] {
+        try texts("EXPLAIN QUERY PLAN " + sql, column: 3, handle)
+    }
+
+    /// Those that statements are to use: not what keeps a key unique.
+    private static func indexes(_ handle: OpaquePointer?) throws -> [String] {
+        try texts("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL", column: 0, handle)
+    }
+
+    private static func texts(_ sql: String, column: Int32, _ handle: OpaquePointer?) throws -> [String] {
         var statement: OpaquePointer?
-        let code = sqlite3_prepare_v2(handle, "EXPLAIN QUERY PLAN " + sql, -1, &statement, nil)
+        let code = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
         try #require(code == SQLITE_OK, "\(sql): \(handle.map { String(cString: sqlite3_errmsg($0)) } ?? "")")
         defer { sqlite3_finalize(statement) }
-        var steps: [String] = []
+        var texts: [String] = []
         while sqlite3_step(statement) == SQLITE_ROW {
-            if let text = sqlite3_column_text(statement, 3) { steps.append(String(cString: text)) }
+            if let text = sqlite3_column_text(statement, column) { texts.append(String(cString: text)) }
         }
-        return steps
+        return texts
     }
 
     // MARK: Reading the sources

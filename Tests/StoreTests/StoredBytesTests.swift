@@ -1,6 +1,5 @@
 import Base
 import Core
-import SQLite
 import TestSupport
 import Testing
 
@@ -78,36 +77,5 @@ struct StoredBytesTests {
         await #expect(throws: DomainError.storedBytesExceeded(index: 0)) { try await create([fixture.download()]) }
         // A task that exists already is told in any case.
         try await create([fixture.download { $0.clientTaskId = "c" }])
-    }
-
-    @Test
-    func `contents of a database from before they counted are counted when it is opened`() async throws {
-        let folder = TemporaryFolder()
-        let old = try Database.open(
-            path: folder.file("test.db"), migrations: [Schema.migrations[0]], log: .none,
-            onFatalError: { preconditionFailure("\($0)") })
-        try await old.write { db in
-            try db.execute(
-                """
-                INSERT INTO app (id, identifier, webhook_document, refresh_status, limits_document, created_at) \
-                VALUES (1, 'a', x'7B7D', 'available', x'7B7D', 1)
-                """)
-            try db.execute(
-                """
-                INSERT INTO session (id, app, identifier, incarnation, state, configuration_document, sends_launches, \
-                resource_timeout, created_at) VALUES (1, 1, 's', 1, 0, x'7B7D', 1, 1, 1)
-                """)
-            try db.execute(
-                """
-                INSERT INTO content (task, session, seq, length, algorithm, digest, expired) \
-                VALUES (1, 1, 3, 100000, 'sha-256', '', 1), (2, 1, 6, 7, 'sha-256', '', 0)
-                """)
-        }
-        old.close()
-        let again = try StoreFixture(folder: folder)
-        let stored = try await again.store.database.read { db in
-            try db.first("SELECT stored_bytes FROM app") { $0.integer(0) }
-        }
-        #expect(stored == 7)
     }
 }

@@ -29,7 +29,7 @@ struct LaunchRoutes {
     @Sendable private func list(_ call: Call) async throws -> HTTPResponse {
         let app = try call.app
         let session = try call.queryIdentifier("session")
-        let state = try call.queryWord("state", Self.states)
+        let state = try call.queryWord("state", LaunchState.Phase.allCases.map { ($0.rawValue, $0) })
         let kind = try call.queryWord("kind", LaunchKind.allCases.map { ($0.name, $0) })
         return try await call.page(
             fetch: { cursor, limit in
@@ -37,17 +37,6 @@ struct LaunchRoutes {
                     of: app, session: session, state: state, kind: kind, after: cursor, limit: limit)
             },
             position: \.cursor, write: { Launch($0.launch) })
-    }
-
-    /// The names of states with their codes.
-    private static var states: [(String, Int)] {
-        let moment = Timestamp(milliseconds: 0)
-        let states: [LaunchState] = [
-            .pending(attempts: 0, nextAttemptAt: moment), .delivering(attempt: 0, leaseUntil: moment),
-            .launched(attempts: 0, deadline: moment), .completed(at: moment), .superseded(at: moment),
-            .exhausted(attempts: 0, at: moment), .parked(attempts: 0, reason: .paused),
-        ]
-        return states.map { ($0.name, $0.code) }
     }
 
     @Sendable private func complete(_ call: Call) async throws -> HTTPResponse {

@@ -1,0 +1,103 @@
+import CSQLite
+import Core
+import Foundation
+import SQLite
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// Databases of each version, as the program that had it left them: `Tests/Databases` has them as SQL, as the `.dump` of
+/// SQLite's shell writes it, with the version at its end.
+@Suite struct SchemaTests {
+    @Test(arguments: Schema.migrations.map(\.version))
+    func `a database of each version is brought forward, and all in it is read`(version: Int) async throws {
+        let folder = TemporaryFolder()
+        try Self.restore(version, to: folder.file("test.db"))
+        let fixture = try StoreFixture(folder: folder)
+        let store = fixture.store
+        let new = try StoreFixture()
+        #expect(try await Self.schema(of: store) == Self.schema(of: new.store))
+        #expect(try await store.hasRightKey())
+        try await expectSoundLedger(fixture)
+
+        let app = try await store.app(identifier: "app")
+        #expect(try await store.keys(of: app.id).count == 1)
+        #expect(try await store.credentials(of: app.id, after: 0, limit: 10).map(\.credential.user) == ["user"])
+        #expect(try await store.bodies(of: app.id, isComplete: nil, isInUse: nil, after: 0, limit: 10).count == 1)
+        #expect(try await store.refresh(of: app.id).interval == .seconds(900))
+        let session = try await store.session("session", app: app.id)
+        #expect(try await store.cookies(of: session.id) == ["cookie"])
+        let tasks = try await store.tasks(in: session.id, TaskFilter(), after: 0, limit: 10)
+        #expect(tasks.map(\.stage) == [nil, .suspended, .queued, .awaitingAnswer])
+        #expect(tasks.map(\.outcome) == [.succeeded, nil, nil, nil])
+        #expect(try await store.content(of: tasks[0].id).record.length == 7)
+        let events = try await store.events(of: session.id, after: 0, limit: 10).events.map(\.kind)
+        #expect(events == [.didFinishDownloading, .didFinishCollectingMetrics, .didComplete, .didReceiveChallenge])
+        let questions = try await store.questions(of: app.id, session: nil, state: .open, after: 0, limit: 10)
+        #expect(questions.map(\.question.questionId) == ["q"])
+        let launches = try await store.launches(
+            of: app.id, session: nil, state: nil, kind: nil, after: 0, limit: 10)
+        #expect(launches.map(\.launch.kind) == [.handleEvents])
+        #expect(try await fixture.claim().map(\.id) == [tasks[2].id])
+    }
+
+    @Test func `every word that the program may write is one that the schema takes`() async throws {
+        let fixture = try StoreFixture()
+        let sql = try await Self.schema(of: fixture.store).joined(separator: "\n")
+        /// The words that a column's check has, in every table that has such a column.
+        func words(_ column: String) -> Set<[String]> {
+            Set(
+                sql.matches(of: /CHECK \(([^)]*)\)/).map(\.1).compactMap { check in
+                    let pairs = check.split(separator: "OR").map { $0.split(separator: "=") }
+                    let names = Set(pairs.map { $0[0].trimmingCharacters(in: .whitespacesAndNewlines) })
+                    guard names == [column] else { return nil }
+                    return pairs.map { $0[1].trimmingCharacters(in: CharacterSet(charactersIn: " \n'")) }
+                })
+        }
+        func all<Value: RawRepresentable<String> & CaseIterable>(_: Value.Type) -> [String] {
+            Value.allCases.map(\.rawValue)
+        }
+        #expect(
+            words("state") == [
+                all(SessionState.self), all(TaskState.self), all(LaunchState.Phase.self),
+                all(QuestionRecord.State.self),
+            ])
+        #expect(words("kind") == [all(TaskKind.self), all(EventKind.self), all(LaunchKind.self)])
+        #expect(words("stage") == [all(TaskStage.self)])
+        #expect(words("outcome") == [all(Outcome.self)])
+        #expect(words("urgency") == [all(LaunchUrgency.self)])
+        #expect(words("algorithm") == [all(DigestAlgorithm.self)])
+        #expect(words("disposition") == [all(Answer.Disposition.self)])
+        #expect(words("result") == [all(BackgroundRefresh.Result.self)])
+        #expect(words("refresh_status") == [all(BackgroundRefreshStatus.self)])
+    }
+
+    @Test func `a word that the program does not know is an error`() async throws {
+        let fixture = try StoreFixture()
+        let task = try await fixture.create(fixture.download(), in: fixture.makeSession())
+        try await fixture.store.database.write { db in
+            try db.execute("PRAGMA ignore_check_constraints = ON")
+            try db.execute("UPDATE live SET stage = 'dreaming'")
+        }
+        let error = await #expect(throws: UnknownValue.self) { try await fixture.store.task(task.id) }
+        #expect(error?.description == "the database has an unknown TaskStage: dreaming")
+    }
+
+    private static func restore(_ version: Int, to path: String) throws {
+        let tests = "/" + #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
+        let sql = try String(contentsOfFile: "\(tests)/Databases/version\(version).sql", encoding: .utf8)
+        var handle: OpaquePointer?
+        try #require(sqlite3_open(path, &handle) == SQLITE_OK)
+        defer { sqlite3_close(handle) }
+        let code = sqlite3_exec(handle, sql, nil, nil, nil)
+        try #require(code == SQLITE_OK, "\(String(cString: sqlite3_errmsg(handle)))")
+    }
+
+    /// What there is, in the words that made it.
+    private static func schema(of store: Store) async throws -> [String] {
+        try await store.database.read { db in
+            try db.all("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name") { $0.text(0) }
+        }
+    }
+}
