@@ -110,7 +110,7 @@ package final class Connection {
     /// The rowid of the last row this connection inserted.
     package var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(handle) }
 
-    /// Rows the last INSERT, UPDATE or DELETE touched, without those of triggers and foreign keys.
+    /// Rows the last INSERT, UPDATE or DELETE touched, without those of triggers.
     package var changes: Int { Int(sqlite3_changes64(handle)) }
 
     private func run(
@@ -132,15 +132,6 @@ package final class Connection {
 
     /// Whether no transaction is open. SQLite ends one by itself after `SQLITE_FULL` and I/O errors.
     var isAutocommit: Bool { sqlite3_get_autocommit(handle) != 0 }
-
-    /// Whether a deferred foreign key is broken: COMMIT would refuse.
-    var hasBrokenForeignKeys: Bool {
-        var current: Int32 = 0
-        var highest: Int32 = 0
-        let code = sqlite3_db_status(handle, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
-        precondition(code == SQLITE_OK, "sqlite3_db_status: \(code)")
-        return current != 0
-    }
 
     /// Copies the log into the database file as far as no reader is in the way.
     ///

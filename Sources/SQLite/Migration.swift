@@ -4,7 +4,7 @@ import CSQLite
 package struct Migration: Sendable {
     /// What `PRAGMA user_version` says afterwards: 1 and up.
     package let version: Int
-    /// Statements, separated by semicolons. Foreign keys are not enforced in between, but checked at the end.
+    /// Statements, separated by semicolons.
     package let sql: StaticString
 
     package init(version: Int, sql: StaticString) {
@@ -42,7 +42,6 @@ extension Connection {
     func migrate(_ migrations: [Migration]) throws(SQLiteError) {
         precondition(
             zip(migrations, migrations.dropFirst()).allSatisfy { $0.version < $1.version }, "migrations out of order")
-        try execute("PRAGMA foreign_keys = OFF")
         for migration in migrations {
             try execute("BEGIN IMMEDIATE")
             do throws(SQLiteError) {
@@ -54,18 +53,12 @@ extension Connection {
                     code: error.code, message: "migration to version \(migration.version): \(error.message)")
             }
         }
-        try execute("PRAGMA foreign_keys = ON")
     }
 
     private func apply(_ migration: Migration) throws(SQLiteError) {
         try script(String(describing: migration.sql))
         // A pragma takes no parameter; the number is ours.
         try script("PRAGMA user_version = \(migration.version)")
-        let orphan = try value("PRAGMA foreign_key_check") { $0.text(0) }
-        guard orphan == nil else {
-            throw SQLiteError(
-                code: SQLITE_CONSTRAINT | (3 << 8), message: "a foreign key of table \(orphan ?? "") leads nowhere")
-        }
     }
 
     private func script(_ sql: String) throws(SQLiteError) {

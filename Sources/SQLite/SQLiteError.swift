@@ -17,7 +17,7 @@ package struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
     /// There is no room: nothing of the transaction was kept, and the connection is sound (`SQLITE_FULL`).
     package var isFull: Bool { primaryCode == SQLITE_FULL }
 
-    /// A uniqueness, foreign key, CHECK, NOT NULL or type rule of the schema said no (`SQLITE_CONSTRAINT`).
+    /// A uniqueness, CHECK, NOT NULL or type rule of the schema said no (`SQLITE_CONSTRAINT`).
     package var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
 
     /// Another process holds the database longer than we wait (`SQLITE_BUSY`).

@@ -111,10 +111,7 @@ final class Writer {
         if connection.isAutocommit {
             throw connection.lastFailure ?? SQLiteError(code: SQLITE_ABORT, message: "a closure ended the transaction")
         }
-        guard outcome.error == nil, connection.hasBrokenForeignKeys else { return outcome }
-        // Found now, it is this caller's error alone; found by COMMIT, it would be everybody's.
-        let error = SQLiteError(code: SQLITE_CONSTRAINT | (3 << 8), message: "FOREIGN KEY constraint failed")
-        return Job.Outcome(error: error) { job.fail(error) }
+        return outcome
     }
 
     private func commit() throws(SQLiteError) {

@@ -124,18 +124,6 @@ import Testing
         #expect(size == 1280)
     }
 
-    @Test(arguments: [true, false])
-    func `a broken deferred foreign key is the error of its own caller`(alone: Bool) async throws {
-        let folder = TemporaryFolder()
-        let database = try folder.open()
-        let orphan: @Sendable (Connection) throws -> Void = { try $0.execute("INSERT INTO part (thing) VALUES (99)") }
-        let results = try await together(database, alone ? [orphan] : [Self.add("a"), orphan, Self.add("b")])
-        let error = #expect(throws: SQLiteError.self) { try results[alone ? 0 : 1].get() }
-        #expect(error?.code == 787)
-        #expect(try await database.names() == (alone ? [] : ["a", "b"]))
-        #expect(try await database.read { try $0.first("SELECT count(*) FROM part") { $0.int(0) } } == 0)
-    }
-
     @Test func `nobody of a group is told success when the disk is full`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()

@@ -53,10 +53,6 @@ extension Migration {
                 CREATE TABLE thing (
                     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, size INTEGER NOT NULL DEFAULT 0, body BLOB
                 ) STRICT;
-                CREATE TABLE part (
-                    id INTEGER PRIMARY KEY,
-                    thing INTEGER NOT NULL REFERENCES thing (id) DEFERRABLE INITIALLY DEFERRED
-                ) STRICT;
                 """)
     ]
 }
