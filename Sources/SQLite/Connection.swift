@@ -58,6 +58,12 @@ package final class Connection {
         try run(sql, values) { _ throws(SQLiteError) in true }
     }
 
+    /// Runs a statement that inserts one row, and answers the number that the row was given.
+    package func insert(_ sql: StaticString, _ values: (any SQLiteBindable)?...) throws(SQLiteError) -> Int64 {
+        try run(sql, values) { _ throws(SQLiteError) in true }
+        return sqlite3_last_insert_rowid(handle)
+    }
+
     /// The first row of the answer as `read` sees it, or `nil` when there is none.
     package func first<T>(
         _ sql: StaticString, _ values: (any SQLiteBindable)?..., read: (Row) throws -> T
@@ -106,9 +112,6 @@ package final class Connection {
     ) throws(SQLiteError) {
         try run(sql, values, body)
     }
-
-    /// The rowid of the last row this connection inserted.
-    package var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(handle) }
 
     /// Rows the last INSERT, UPDATE or DELETE touched, without those of triggers.
     package var changes: Int { Int(sqlite3_changes64(handle)) }

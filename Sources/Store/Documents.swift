@@ -36,8 +36,10 @@ struct Documents: Sendable {
         return try JSONDecoder().decode(type, from: Data(plain))
     }
 
-    /// JSON text starts with a bracket, a quote or a digit; a sealed document with its version, 1.
-    private static func isSealed(_ bytes: [UInt8]) -> Bool { bytes.first == 1 }
+    /// The first byte of a sealed document, its version. JSON text starts with a bracket, a quote or a digit.
+    static let sealMark: [UInt8] = [1]
+
+    private static func isSealed(_ bytes: [UInt8]) -> Bool { bytes.starts(with: sealMark) }
 }
 
 extension Documents {

@@ -13,14 +13,14 @@ extension Store {
     ) async throws -> AppRecord {
         try await database.write { [documents] db in
             if try Self.appID(identifier, db) != nil { throw DomainError.appExists }
-            try db.execute(
+            let id = try db.insert(
                 """
                 INSERT INTO app (identifier, webhook_document, refresh_status, limits_document, created_at) \
                 VALUES (?1, ?2, ?3, ?4, ?5)
                 """,
                 identifier, try documents.encode(webhook), backgroundRefreshStatus.rawValue,
                 try documents.encode(limits), now.milliseconds)
-            let app = AppID(db.lastInsertRowID)
+            let app = AppID(id)
             var key = key
             key.app = app
             try Self.insert(key, db)

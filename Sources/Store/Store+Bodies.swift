@@ -50,8 +50,8 @@ extension Store {
             try db.all(
                 """
                 SELECT id, public_id, complete, length, expected_length, digest, media_type, uses, created_at, \
-                expires_at FROM body WHERE app = ?1 AND id > ?2 AND (?3 IS NULL OR complete = ?3) \
-                AND (?4 IS NULL OR (uses > 0) = ?4) ORDER BY id LIMIT ?5
+                expires_at FROM body WHERE app = ?1 AND id > ?2 AND (complete = ?3 OR ?3 IS NULL) \
+                AND (CASE WHEN uses > 0 THEN 1 ELSE 0 END = ?4 OR ?4 IS NULL) ORDER BY id LIMIT ?5
                 """, app.rawValue, cursor, isComplete, isInUse, limit
             ) { row in (row.integer("id"), BodyRecord(row, app: app, place: nil)) }
         }
@@ -97,7 +97,7 @@ extension Store {
         try db.first(
             """
             SELECT public_id, complete, length, expected_length, digest, media_type, bytes, file, uses, created_at, \
-            expires_at FROM body WHERE public_id = ?1 AND app = ?2 AND ifnull(expires_at, 1) <> 0
+            expires_at FROM body WHERE public_id = ?1 AND app = ?2 AND coalesce(expires_at, 1) <> 0
             """, publicId, app.rawValue
         ) { row in BodyRecord(row, app: app, place: BodyLocation.Place(row)) }
     }
@@ -123,29 +123,29 @@ extension Store {
             let found = try db.first(
                 """
                 UPDATE body SET uses = uses + 1, expires_at = NULL WHERE public_id = ?1 AND app = ?2 AND complete = 1 \
-                AND ifnull(expires_at, 1) <> 0 RETURNING id, length
+                AND coalesce(expires_at, 1) <> 0 RETURNING id, length
                 """, publicId, app.rawValue
             ) { ($0.integer("id"), $0.integer("length")) }
             guard let (row, length) = found else { throw DomainError.bodyNotFound(index: index) }
             return (row, publicId, length)
         case .bytes(let bytes, let mediaType, let publicId):
-            try db.execute(
+            let id = try db.insert(
                 """
                 INSERT INTO body (public_id, app, complete, length, digest, media_type, bytes, uses, created_at) \
                 VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, 1, ?7)
                 """,
                 publicId, app.rawValue, bytes.count, documents.digest(bytes), mediaType, bytes, now.milliseconds)
             transaction.addStored(Int64(bytes.count), app: app)
-            return (db.lastInsertRowID, publicId, Int64(bytes.count))
+            return (id, publicId, Int64(bytes.count))
         case .file(let path, let length, let digest, let publicId):
-            try db.execute(
+            let id = try db.insert(
                 """
                 INSERT INTO body (public_id, app, complete, length, digest, file, uses, created_at) \
                 VALUES (?1, ?2, 1, ?3, ?4, ?5, 1, ?6)
                 """,
                 publicId, app.rawValue, length, digest, path, now.milliseconds)
             transaction.addStored(length, app: app)
-            return (db.lastInsertRowID, publicId, length)
+            return (id, publicId, length)
         }
     }
 
@@ -153,7 +153,7 @@ extension Store {
     func release(body id: Int64, _ transaction: Transaction) throws {
         let db = transaction.db
         let isDeleted = try db.first(
-            "UPDATE body SET uses = max(0, uses - 1) WHERE id = ?1 RETURNING uses = 0 AND expires_at = 0", id
+            "UPDATE body SET uses = uses - 1 WHERE id = ?1 AND uses > 0 RETURNING uses = 0 AND expires_at = 0", id
         ) { $0.bool(0) }
         if isDeleted == true { return try remove(body: id, transaction) }
         try db.execute(
@@ -173,8 +173,10 @@ extension Store {
     /// Counts stored bytes against the app's limit.
     func charge(_ bytes: Int64, to app: AppID, limit: Int64, _ db: Connection) throws {
         let stored = try db.first(
-            "UPDATE app SET stored_bytes = max(0, stored_bytes + ?2) WHERE id = ?1 RETURNING stored_bytes",
-            app.rawValue, bytes
+            """
+            UPDATE app SET stored_bytes = CASE WHEN stored_bytes + ?2 > 0 THEN stored_bytes + ?2 ELSE 0 END \
+            WHERE id = ?1 RETURNING stored_bytes
+            """, app.rawValue, bytes
         ) { $0.integer(0) }
         guard let stored else { throw DomainError.notFound }
         if bytes > 0, stored > limit { throw DomainError.storedBytesExceeded(index: nil) }
@@ -182,7 +184,7 @@ extension Store {
 
     /// Notes a file for removal, so that a crash before the removal leaves no orphan.
     func discard(_ file: String, _ transaction: Transaction) throws {
-        try transaction.db.execute("INSERT OR IGNORE INTO discarded_file (path) VALUES (?1)", file)
+        try transaction.db.execute("INSERT INTO discarded_file (path) VALUES (?1) ON CONFLICT DO NOTHING", file)
         transaction.aftermath.filesToRemove.append(file)
     }
 

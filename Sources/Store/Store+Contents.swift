@@ -9,7 +9,7 @@ extension Store {
         try await database.read { db in
             let found = try db.first(
                 """
-                SELECT length, algorithm, digest, ifnull((SELECT at + ?2 FROM acknowledgement \
+                SELECT length, algorithm, digest, coalesce((SELECT at + ?2 FROM acknowledgement \
                 WHERE session = content.session AND through >= content.seq ORDER BY through LIMIT 1), expires_at) \
                 AS expires_at, expired, bytes, file FROM content WHERE task = ?1
                 """, task.rawValue, self.policies.contentRetention.milliseconds

@@ -18,8 +18,7 @@ extension Store {
         }
         try db.execute(
             """
-            INSERT INTO cookie_jar (session, jar) SELECT ?1, ?2 \
-            WHERE EXISTS (SELECT 1 FROM session WHERE id = ?1 AND forgotten = 0) \
+            INSERT INTO cookie_jar (session, jar) SELECT id, ?2 FROM session WHERE id = ?1 AND forgotten = 0 \
             ON CONFLICT (session) DO UPDATE SET jar = excluded.jar
             """, session.rawValue, try documents.encode(lines, sealedAs: Self.cookieContext(session), if: true))
     }

@@ -124,7 +124,7 @@ extension Store {
     func acknowledge(through seq: Int64, _ session: SessionEntry, _ transaction: Transaction) throws {
         guard session.book.acknowledge(through: seq) else { return }
         try transaction.db.execute(
-            "INSERT OR IGNORE INTO acknowledgement (session, through, at) VALUES (?1, ?2, ?3)",
+            "INSERT INTO acknowledgement (session, through, at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
             session.id.rawValue, seq, transaction.now.milliseconds)
         session.revision += 1
         session.isChanged = true

@@ -8,9 +8,10 @@ extension Recording {
         let context = "answer/\(principal)/\(key)"
         try db.execute(
             """
-            INSERT OR REPLACE INTO idempotency \
+            INSERT INTO idempotency \
             (principal, idempotency_key, fingerprint, status, headers_document, answer, created_at) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (principal, idempotency_key) DO UPDATE \
+            SET fingerprint = ?3, status = ?4, headers_document = ?5, answer = ?6, created_at = ?7
             """,
             principal, key, fingerprint, answer.status, try documents.encode(answer.headers),
             [answer.holdsSecrets ? 1 : 0]

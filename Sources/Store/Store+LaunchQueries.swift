@@ -10,8 +10,8 @@ extension Store {
         try await database.read { db in
             let ids = try db.all(
                 """
-                SELECT id FROM launch WHERE app = ?1 AND id > ?2 AND (?3 IS NULL OR session_identifier = ?3) \
-                AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR kind = ?5) ORDER BY id LIMIT ?6
+                SELECT id FROM launch WHERE app = ?1 AND id > ?2 AND (session_identifier = ?3 OR ?3 IS NULL) \
+                AND (state = ?4 OR ?4 IS NULL) AND (kind = ?5 OR ?5 IS NULL) ORDER BY id LIMIT ?6
                 """, app.rawValue, cursor, identifier, state?.rawValue, kind?.rawValue, limit
             ) { $0.integer(0) }
             return try ids.compactMap { id in try self.readLaunch(id, db).map { (id, $0) } }

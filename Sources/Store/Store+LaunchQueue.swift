@@ -42,7 +42,7 @@ extension Transaction {
         }
         try db.execute(
             """
-            UPDATE app SET next_launch_at = ?2, launch_turn = ifnull(?3, launch_turn) \
+            UPDATE app SET next_launch_at = ?2, launch_turn = coalesce(?3, launch_turn) \
             WHERE id = ?1 AND settled_launch IS NULL
             """, app.rawValue, next.map { max($0, moment.milliseconds) }, turn)
     }

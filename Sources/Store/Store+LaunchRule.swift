@@ -24,8 +24,8 @@ extension Transaction {
     private func openQuestions(of session: SessionEntry) throws -> (Int64, Int64) {
         try db.first(
             """
-            SELECT ifnull(max(CASE WHEN e.kind = 'task.didReceiveChallenge' THEN q.seq END), 0) AS challenge, \
-            ifnull(max(CASE WHEN e.kind = 'task.willBeginDelayedRequest' THEN q.seq END), 0) AS delayed_request \
+            SELECT coalesce(max(CASE WHEN e.kind = 'task.didReceiveChallenge' THEN q.seq END), 0) AS challenge, \
+            coalesce(max(CASE WHEN e.kind = 'task.willBeginDelayedRequest' THEN q.seq END), 0) AS delayed_request \
             FROM question q JOIN event e ON e.session = q.session AND e.seq = q.seq \
             WHERE q.session = ?1 AND q.state = 'open'
             """, session.id.rawValue
@@ -60,7 +60,7 @@ extension Transaction {
                 sealedAs: Store.context(SessionID(row.integer("session")), row.integer("number"))
             ).traceparent
         }
-        try db.execute(
+        session.book.openLaunch = try db.insert(
             """
             INSERT INTO launch (public_id, app, session, kind, state, state_document, reasons, last_seq, due_at, \
             traceparent, created_at, expires_at, session_identifier) \
@@ -69,7 +69,6 @@ extension Transaction {
             Identifier.make(prefix: "lnch_"), session.app.rawValue, session.id.rawValue, state.name,
             try documents.encode(state), reasons.rawValue, session.lastSeq, state.dueAt?.milliseconds,
             traceparent ?? nil, now.milliseconds, (now + LaunchSchedule.lifetime).milliseconds, session.identifier)
-        session.book.openLaunch = db.lastInsertRowID
         session.revision += 1
         if let due = state.dueAt { try launchBecomesDue(of: session.app, at: due) }
     }
@@ -91,7 +90,7 @@ extension Transaction {
         let effects = try state.handle(event, at: now)
         try db.execute(
             """
-            UPDATE launch SET state = ?2, state_document = ?3, due_at = ?4, attempts = ifnull(?5, attempts), \
+            UPDATE launch SET state = ?2, state_document = ?3, due_at = ?4, attempts = coalesce(?5, attempts), \
             urgency = ?6, ended_at = ?7 WHERE id = ?1
             """, id, state.name, try documents.encode(state), state.dueAt?.milliseconds, state.attempts,
             LaunchUrgency(of: state, after: event).rawValue, state.endedAt?.milliseconds)

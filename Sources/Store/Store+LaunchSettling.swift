@@ -42,7 +42,7 @@ extension Store {
         guard let (settled, next) = place else { return }
         let open = try db.all(
             """
-            SELECT id, kind, state, due_at FROM launch INDEXED BY launch_open \
+            SELECT id, kind, state, due_at FROM launch \
             WHERE app = ?1 AND ended_at IS NULL AND id > ?2 ORDER BY id LIMIT ?3
             """, app.id.rawValue, settled, Self.settledAtOnce
         ) {
@@ -88,7 +88,8 @@ extension Store {
         // The time spent parked is not taken from the attempts.
         try transaction.db.execute(
             """
-            UPDATE launch SET expires_at = CASE WHEN body IS NULL THEN ?2 ELSE max(expires_at, ?3) END WHERE id = ?1
+            UPDATE launch SET expires_at = CASE WHEN body IS NULL THEN ?2 \
+            WHEN expires_at < ?3 THEN ?3 ELSE expires_at END WHERE id = ?1
             """, id, (now + LaunchSchedule.lifetime).milliseconds, (now + .seconds(86_400)).milliseconds)
     }
 }

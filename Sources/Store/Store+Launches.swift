@@ -22,7 +22,7 @@ extension Store {
             """
             SELECT min(at) FROM (SELECT min(next_launch_at) AS at FROM app WHERE next_launch_at > ?1 \
             UNION ALL SELECT min(due_at) FROM launch WHERE state = 'delivering' AND due_at > ?1 \
-            UNION ALL SELECT min(due_at) FROM launch WHERE state = 'launched' AND due_at > ?1)
+            UNION ALL SELECT min(due_at) FROM launch WHERE state = 'launched' AND due_at > ?1) AS next
             """, now.milliseconds
         ) { $0.timeOrNil(0) }
         return LaunchAgenda(
@@ -126,7 +126,7 @@ extension Store {
     package func freezeBody(_ body: [UInt8], of id: Int64) async throws -> [UInt8] {
         try await database.write { db in
             try db.first(
-                "UPDATE launch SET body = ifnull(body, ?2) WHERE id = ?1 RETURNING body", id, body
+                "UPDATE launch SET body = coalesce(body, ?2) WHERE id = ?1 RETURNING body", id, body
             ) { $0.blob(0) } ?? body
         }
     }
@@ -175,8 +175,9 @@ extension Store {
     private func insert(_ attempt: LaunchAttempt, launch: Int64, _ db: Connection) throws {
         try db.execute(
             """
-            INSERT OR REPLACE INTO launch_attempt (launch, number, started_at, duration, status, error, excerpt) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            INSERT INTO launch_attempt (launch, number, started_at, duration, status, error, excerpt) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (launch, number) DO UPDATE \
+            SET started_at = ?3, duration = ?4, status = ?5, error = ?6, excerpt = ?7
             """,
             launch, attempt.number, attempt.startedAt.milliseconds, attempt.duration.milliseconds, attempt.statusCode,
             attempt.error, attempt.excerpt)

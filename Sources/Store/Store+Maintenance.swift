@@ -137,13 +137,13 @@ extension Store {
             if dropped == left {
                 try db.execute(
                     """
-                    UPDATE session SET dropped_seq = ifnull((SELECT min(seq) - 1 FROM event WHERE session = ?1), \
+                    UPDATE session SET dropped_seq = coalesce((SELECT min(seq) - 1 FROM event WHERE session = ?1), \
                     last_seq) WHERE id = ?1
                     """, session)
                 return true
             }
             left -= dropped + 2
-            try db.execute("UPDATE session SET dropped_seq = max(dropped_seq, ?2) WHERE id = ?1", session, through)
+            try db.execute("UPDATE session SET dropped_seq = ?2 WHERE id = ?1 AND dropped_seq < ?2", session, through)
             try db.execute(
                 "UPDATE acknowledgement SET events_dropped = 1 WHERE session = ?1 AND through = ?2", session, through)
         }

@@ -50,9 +50,9 @@ extension Store {
             try db.execute("DELETE FROM credential")
             try db.execute("DELETE FROM cookie_jar")
             try db.execute("DELETE FROM resume_data")
-            try db.execute("DELETE FROM idempotency WHERE substr(answer, 1, 1) = x'01'")
+            try db.execute("DELETE FROM idempotency WHERE substr(answer, 1, 1) = ?1", Documents.sealMark)
             try db.execute("UPDATE question SET answer_document = NULL")
-            try db.execute("DELETE FROM question WHERE substr(question_document, 1, 1) = x'01'")
+            try db.execute("DELETE FROM question WHERE substr(question_document, 1, 1) = ?1", Documents.sealMark)
         }
         try await replaceWebhookSecrets(at: now, makeSecret)
         while try await loseRequests(at: now, limit: 500) {}
@@ -79,9 +79,9 @@ extension Store {
             let db = transaction.db
             let lost = try db.all(
                 """
-                SELECT id, client_task_id, group_name FROM task WHERE substr(specification_document, 1, 1) = x'01' \
-                ORDER BY id LIMIT ?1
-                """, limit
+                SELECT id, client_task_id, group_name FROM task WHERE substr(specification_document, 1, 1) = ?1 \
+                ORDER BY id LIMIT ?2
+                """, Documents.sealMark, limit
             ) { (TaskID($0.integer("id")), $0.textOrNil("client_task_id"), $0.textOrNil("group_name")) }
             for (id, clientTaskId, group) in lost {
                 let live = try transaction.live(id)
@@ -126,7 +126,8 @@ extension Store {
         try await transact(at: now) { transaction in
             let db = transaction.db
             let lost = try db.first(
-                "SELECT id FROM session WHERE substr(configuration_document, 1, 1) = x'01' ORDER BY id LIMIT 1"
+                "SELECT id FROM session WHERE substr(configuration_document, 1, 1) = ?1 ORDER BY id LIMIT 1",
+                Documents.sealMark
             ) { SessionID($0.integer(0)) }
             guard let id = lost else { return false }
             let tasks = try db.all(

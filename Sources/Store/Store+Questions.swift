@@ -33,7 +33,7 @@ extension Store {
             return try db.all(
                 """
                 SELECT q.id, q.public_id FROM question q JOIN session s ON s.id = q.session \
-                WHERE q.session = ?1 AND q.id > ?2 AND q.app = ?3 AND s.forgotten = 0 AND (?4 IS NULL OR q.state = ?4) \
+                WHERE q.session = ?1 AND q.id > ?2 AND q.app = ?3 AND s.forgotten = 0 AND (q.state = ?4 OR ?4 IS NULL) \
                 ORDER BY q.id LIMIT ?5
                 """, session.rawValue, cursor, app.rawValue, state?.rawValue, limit, read: read)
         }
@@ -117,19 +117,18 @@ extension Store {
     ) throws -> Int64 {
         let kind: EventKind = question.kind == .challenge ? .didReceiveChallenge : .willBeginDelayedRequest
         let seq = try transaction.append(kind, to: session, task: live.id, data: Array(questionId.utf8))
-        let id = try transaction.db.first(
+        let id = try transaction.db.insert(
             """
             INSERT INTO question \
             (public_id, app, session, task, seq, state, question_document, created_at, deadline, space) \
-            VALUES (?1, ?2, ?3, ?4, ?5, 'open', ?6, ?7, ?8, ?9) RETURNING id
+            VALUES (?1, ?2, ?3, ?4, ?5, 'open', ?6, ?7, ?8, ?9)
             """,
             questionId, session.app.rawValue, session.id.rawValue, live.id.rawValue, seq,
             try documents.encode(
                 question, sealedAs: "question/\(questionId)", if: question.request?.holdsSecrets ?? false),
-            transaction.now.milliseconds, deadline.milliseconds, space
-        ) { $0.integer(0) }
+            transaction.now.milliseconds, deadline.milliseconds, space)
         transaction.wake(at: deadline)
-        return id ?? 0
+        return id
     }
 
     /// Stores an answer, with its credential where that is to be kept, and lets the tasks that wait go on with it: the

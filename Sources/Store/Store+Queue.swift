@@ -152,12 +152,12 @@ extension Store {
                 SELECT l.id, l.app, l.session, l.origin, l.queued, l.limit_per_host, l.background, l.conditions, \
                 (SELECT priority FROM live WHERE lane = l.id AND stage = 'queued' \
                 ORDER BY priority DESC, number LIMIT 1) AS priority, \
-                CASE WHEN l.conditions & 1 THEN (SELECT resource_deadline FROM live WHERE lane = l.id AND stage = 'queued' \
+                CASE WHEN l.conditions & ?6 <> 0 THEN (SELECT resource_deadline FROM live WHERE lane = l.id AND stage = 'queued' \
                 ORDER BY priority DESC, number LIMIT 1) END AS resource_deadline, \
-                CASE WHEN l.conditions & 1 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
+                CASE WHEN l.conditions & ?6 <> 0 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
                 END AS resource_timeout, l.served_at FROM lane l WHERE l.queued > 0 AND l.app = ?1 \
                 AND (l.origin, l.served_at, l.id) > (?2, ?3, ?4) ORDER BY l.origin, l.served_at, l.id LIMIT ?5
-                """, app, place.origin, place.servedAt, place.lane, window
+                """, app, place.origin, place.servedAt, place.lane, window, LaneConditions.discretionary.rawValue
             ) { row in
                 left -= 1
                 let lane = Self.queuedLane(row)
@@ -182,11 +182,11 @@ extension Store {
         try db.all(
             """
             SELECT l.id, l.app, l.session, l.origin, 1 AS queued, l.limit_per_host, l.background, l.conditions, \
-            s.priority, CASE WHEN l.conditions & 1 THEN s.resource_deadline END AS resource_deadline, \
-            CASE WHEN l.conditions & 1 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
+            s.priority, CASE WHEN l.conditions & ?2 <> 0 THEN s.resource_deadline END AS resource_deadline, \
+            CASE WHEN l.conditions & ?2 <> 0 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
             END AS resource_timeout, s.task \
             FROM live s JOIN lane l ON l.id = s.lane WHERE s.stage = 'quarantined' ORDER BY s.task LIMIT ?1
-            """, Self.suspectWindow
+            """, Self.suspectWindow, LaneConditions.discretionary.rawValue
         ) { row in (TaskID(row.integer("task")), Self.queuedLane(row)) }
         .first { sieve.room($0.1.origin, $0.1.app) > 0 && sieve.mayStart($0.1) }
         .map { (task: $0.0, lane: $0.1) }

@@ -34,7 +34,7 @@ extension Store {
     private func pastFetches(of app: AppID, _ db: Connection) throws -> [PastFetch] {
         try db.all(
             """
-            SELECT l.public_id, ifnull(a.started_at, l.created_at) AS at, l.ended_at, l.result FROM launch l \
+            SELECT l.public_id, coalesce(a.started_at, l.created_at) AS at, l.ended_at, l.result FROM launch l \
             LEFT JOIN launch_attempt a ON a.launch = l.id AND a.number = 1 \
             WHERE l.app = ?1 AND l.kind = 'app.performFetch' AND l.state <> 'superseded' \
             ORDER BY l.id DESC LIMIT 50

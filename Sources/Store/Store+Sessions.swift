@@ -122,10 +122,11 @@ extension Store {
             try db.first(
                 """
                 INSERT INTO incarnation (app, identifier, last) VALUES (?1, ?2, 1) \
-                ON CONFLICT (app, identifier) DO UPDATE SET last = last + 1, forgotten_at = NULL RETURNING last
+                ON CONFLICT (app, identifier) DO UPDATE SET last = incarnation.last + 1, forgotten_at = NULL \
+                RETURNING last
                 """, app.rawValue, identifier
             ) { $0.integer(0) } ?? 1
-        try db.execute(
+        let id = try db.insert(
             """
             INSERT INTO session (app, identifier, incarnation, state, configuration_document, sends_launches, \
             resource_timeout, description, created_at, discretionary) \
@@ -136,7 +137,7 @@ extension Store {
                 configuration, sealedAs: Self.context(app, identifier), if: configuration.holdsSecrets),
             configuration.sessionSendsLaunchEvents, Int64(configuration.timeoutIntervalForResource * 1000),
             description, now.milliseconds, configuration.isDiscretionary)
-        guard let session = try readSession(SessionID(db.lastInsertRowID), db) else { throw DomainError.notFound }
+        guard let session = try readSession(SessionID(id), db) else { throw DomainError.notFound }
         return session
     }
 

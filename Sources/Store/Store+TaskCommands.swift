@@ -140,7 +140,7 @@ extension Store {
         try transaction.db.execute(
             """
             UPDATE live SET stage = ?2, due_at = ?3, resource_deadline = ?4, resource_remaining = ?5, \
-            progress_document = ifnull(?6, progress_document), crashes = ?7 WHERE task = ?1
+            progress_document = coalesce(?6, progress_document), crashes = ?7 WHERE task = ?1
             """,
             live.id.rawValue, stage.rawValue, due?.milliseconds, deadline?.milliseconds, remaining?.milliseconds,
             try progress.map { try documents.encode($0) }, live.crashes)
@@ -156,7 +156,7 @@ extension Store {
             session.isChanged = true
             try transaction.db.execute(
                 """
-                UPDATE task SET state = ?2, started_at = ifnull(started_at, ?3), revision = revision + 1 WHERE id = ?1
+                UPDATE task SET state = ?2, started_at = coalesce(started_at, ?3), revision = revision + 1 WHERE id = ?1
                 """,
                 live.id.rawValue, stage.state.rawValue, isSuspended ? nil : now.milliseconds)
         }

@@ -87,7 +87,7 @@ extension Store {
         let stage: TaskStage = new.isSuspended ? .suspended : beginsLater ? .delayed : .queued
         let start = max(now, specification.earliestBeginDate ?? now)
         let deadline: Timestamp? = new.isSuspended ? nil : start + session.resourceTimeout
-        try db.execute(
+        let row = try db.insert(
             """
             INSERT INTO task (session, number, state, client_task_id, fingerprint, group_name, priority, \
             specification_document, created_at, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
@@ -97,7 +97,7 @@ extension Store {
             try documents.encode(
                 specification, sealedAs: Self.context(session.id, number), if: specification.request.holdsSecrets),
             now.milliseconds, new.isSuspended ? nil : now.milliseconds)
-        let id = TaskID(db.lastInsertRowID)
+        let id = TaskID(row)
         if let original = specification.retryOf {
             try db.execute(
                 "UPDATE task SET retried = 1 WHERE session = ?1 AND number = ?2", session.id.rawValue, original)
@@ -147,14 +147,13 @@ extension Store {
         ) { $0.integer(0) }
         if let existing { return existing }
         guard let configuration = try readSession(session.id, db)?.configuration else { throw DomainError.notFound }
-        try db.execute(
+        return try db.insert(
             """
             INSERT INTO lane (app, session, origin, limit_per_host, background, conditions) \
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
             """,
             session.app.rawValue, session.id.rawValue, origin, configuration.httpMaximumConnectionsPerHost,
             configuration.networkServiceType == .background, LaneConditions(configuration).rawValue)
-        return db.lastInsertRowID
     }
 
     static func context(_ session: SessionID, _ number: Int64) -> String { "task/\(session.rawValue)/\(number)" }

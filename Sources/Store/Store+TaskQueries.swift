@@ -55,36 +55,36 @@ extension Store {
             return try db.all(
                 """
                 SELECT id, number FROM task WHERE session = ?1 AND client_task_id = ?2 AND number > ?3 \
-                AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR outcome = ?5) \
-                AND (?6 IS NULL OR group_name = ?6) LIMIT 1
+                AND (state = ?4 OR ?4 IS NULL) AND (outcome = ?5 OR ?5 IS NULL) \
+                AND (group_name = ?6 OR ?6 IS NULL) LIMIT 1
                 """, session.rawValue, clientTaskId, number, state, outcome, filter.group, read: readID)
         }
         if let group = filter.group {
             return try db.all(
                 """
                 SELECT id, number FROM task WHERE session = ?1 AND group_name = ?2 AND number > ?3 \
-                AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR outcome = ?5) ORDER BY number LIMIT ?6
+                AND (state = ?4 OR ?4 IS NULL) AND (outcome = ?5 OR ?5 IS NULL) ORDER BY number LIMIT ?6
                 """, session.rawValue, group, number, state, outcome, limit, read: readID)
         }
         if let outcome, outcome != Outcome.succeeded.rawValue {
             return try db.all(
                 """
                 SELECT id, number FROM task WHERE session = ?1 AND outcome = ?2 AND outcome <> 'succeeded' AND number > ?3 \
-                AND (?4 IS NULL OR state = ?4) ORDER BY number LIMIT ?5
+                AND (state = ?4 OR ?4 IS NULL) ORDER BY number LIMIT ?5
                 """, session.rawValue, outcome, number, state, limit, read: readID)
         }
         if let state, state != TaskState.completed.rawValue {
             return try db.all(
                 """
                 SELECT t.id, t.number FROM live l JOIN task t ON t.id = l.task \
-                WHERE l.session = ?1 AND l.number > ?2 AND t.state = ?3 AND (?4 IS NULL OR t.outcome = ?4) \
+                WHERE l.session = ?1 AND l.number > ?2 AND t.state = ?3 AND (t.outcome = ?4 OR ?4 IS NULL) \
                 ORDER BY l.number LIMIT ?5
                 """, session.rawValue, number, state, outcome, limit, read: readID)
         }
         return try db.all(
             """
-            SELECT id, number FROM task WHERE session = ?1 AND number > ?2 AND (?3 IS NULL OR state = ?3) \
-            AND (?4 IS NULL OR outcome = ?4) ORDER BY number LIMIT ?5
+            SELECT id, number FROM task WHERE session = ?1 AND number > ?2 AND (state = ?3 OR ?3 IS NULL) \
+            AND (outcome = ?4 OR ?4 IS NULL) ORDER BY number LIMIT ?5
             """, session.rawValue, number, state, outcome, limit, read: readID)
     }
 
@@ -98,7 +98,7 @@ extension Store {
             SELECT t.session, t.number, t.state, t.outcome, t.specification_document, t.result_document, \
             t.created_at, t.started_at, t.completed_at, t.revision, l.stage, l.due_at, l.resource_deadline, \
             l.progress_document, c.length, c.algorithm, c.digest, \
-            ifnull((SELECT at + ?2 FROM acknowledgement WHERE session = c.session AND through >= c.seq \
+            coalesce((SELECT at + ?2 FROM acknowledgement WHERE session = c.session AND through >= c.seq \
             ORDER BY through LIMIT 1), c.expires_at) AS expires_at, c.expired, s.app, q.public_id, l.crashes \
             FROM task t JOIN session s ON s.id = t.session JOIN app a ON a.id = s.app LEFT JOIN live l ON l.task = t.id \
             LEFT JOIN question q ON q.id = l.question LEFT JOIN content c ON c.task = t.id \

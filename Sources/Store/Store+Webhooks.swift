@@ -64,8 +64,9 @@ extension Store {
         let isHopeless = health.failed(at: transaction.now)
         try transaction.db.execute(
             """
-            INSERT OR REPLACE INTO webhook_health (app, failing_since, consecutive_failures, trips, open_until) \
-            VALUES (?1, ?2, ?3, ?4, ?5)
+            INSERT INTO webhook_health (app, failing_since, consecutive_failures, trips, open_until) \
+            VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (app) DO UPDATE \
+            SET failing_since = ?2, consecutive_failures = ?3, trips = ?4, open_until = ?5
             """,
             app.id.rawValue, health.failingSince?.milliseconds, health.consecutiveFailures, health.trips,
             health.openUntil?.milliseconds)

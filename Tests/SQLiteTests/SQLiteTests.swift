@@ -109,12 +109,11 @@ import Testing
         #expect(try await database.names() == ["a", "b"])
     }
 
-    @Test func `changes and the last rowid are told`() async throws {
+    @Test func `changes and the number of a new row are told`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let (id, changes) = try await database.write { db in
-            try db.execute("INSERT INTO thing (id, name) VALUES (41, 'a')")
-            let id = db.lastInsertRowID
+            let id = try db.insert("INSERT INTO thing (id, name) VALUES (41, 'a')")
             try db.execute("UPDATE thing SET size = ? WHERE id = ?", 9, id)
             return (id, db.changes)
         }

@@ -117,7 +117,7 @@ import Testing
         let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
         return try files.filter { $0.hasSuffix(".swift") && !$0.hasPrefix("Schema") }.flatMap { file in
             let source = try String(contentsOfFile: "\(folder)/\(file)", encoding: .utf8)
-            let calls = source.matches(of: /db\.(?:execute|first|all|forEach)\(\s*/)
+            let calls = source.matches(of: /db\.(?:execute|insert|first|all|forEach)\(\s*/)
             #expect(source.matches(of: /db\.execute\(/).count == source.matches(of: /\.execute\(/).count, "\(file)")
             return calls.compactMap { call in
                 let sql = literal(source[call.range.upperBound...])
