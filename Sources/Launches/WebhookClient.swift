@@ -59,9 +59,10 @@ struct WebhookClient: Sendable {
         if let traceparent = message.traceparent { headers.append("traceparent", traceparent) }
         return ExchangeRequest(
             id: exchanges.nextID(), pool: message.app.rawValue, method: "POST", url: message.url, headers: headers,
-            body: .bytes(message.body), sink: .memory(limit: Self.answerLimit), judge: { _ in .keep(at: 0) },
-            idleTimeout: message.timeout, connectTimeout: min(message.timeout, .seconds(10)),
-            totalTimeout: message.timeout, egress: egress(for: message.url))
+            body: .bytes(message.body), sink: .memory(limit: Self.answerLimit),
+            judge: { _ in HeadJudgement(.keep(at: 0)) }, idleTimeout: message.timeout,
+            connectTimeout: min(message.timeout, .seconds(10)), totalTimeout: message.timeout,
+            egress: egress(for: message.url))
     }
 
     /// Plain http reaches what the operator named, if anything.

@@ -77,7 +77,7 @@ struct Judge {
     }
 
     var specification: TaskSpecification { transfer.specification }
-    var verdict: ResumeVerdict? { transfer.verdict.withLock { $0 } }
+    var verdict: ResumeVerdict? { result.judgement?.verdict }
     private var isDownload: Bool { specification.kind == .download }
 
     mutating func judge() -> Judgement {

@@ -8,15 +8,14 @@ extension Scheduler {
     func take(_ report: ExchangeReport, _ group: inout ThrowingDiscardingTaskGroup<any Error>) async {
         switch report {
         case .informational(let exchange, let head): noteInformational(exchange, head)
-        case .head(let exchange, let head): noteHead(exchange, head)
+        case .head(let exchange, let head, let judgement): noteHead(exchange, head, judgement.verdict)
         case .durable(let exchange, let offset, let sha256): noteDurable(exchange, offset, sha256)
         case .ended(let exchange, let result): await end(exchange, result, &group)
         }
     }
 
-    func noteHead(_ exchange: ExchangeID, _ head: ResponseHead) {
+    func noteHead(_ exchange: ExchangeID, _ head: ResponseHead, _ verdict: ResumeVerdict?) {
         guard let id = tasksOfExchanges[exchange], var transfer = transfers[id] else { return }
-        let verdict = transfer.verdict.withLock { $0 }
         switch verdict {
         case .append(let offset) where transfer.resuming != nil:
             let total = transfer.resuming?.totalLength

@@ -17,7 +17,6 @@ extension Scheduler {
         var transfer = transfer
         let exchange = nextExchangeID()
         transfer.exchange = exchange
-        transfer.verdict.withLock { $0 = nil }
         transfer.attemptStartedAt = clock.now
         transfer.cookies = cookiesToSend(with: transfer)
         let id = transfer.task.id

@@ -29,8 +29,6 @@ struct Transfer {
     var repeats = 0
     /// The resume point that the current request's `Range` was made from.
     var resuming: ResumePoint?
-    /// What the engine's thread judged of the current head.
-    let verdict: Locked<ResumeVerdict?>
     var attemptStartedAt: Timestamp
     var stopReason: StopReason?
     /// Whether the task has another request by now, so that this one's answer does not count.
@@ -147,7 +145,6 @@ extension Transfer {
         method = specification.request.method
         sendsBody = task.body != nil
         hops = 0
-        verdict = Locked(nil)
         attemptStartedAt = now
         progress.redirects = []
         hasPartialFile = progress.resume != nil
@@ -249,29 +246,31 @@ extension Transfer {
         }
     }
 
-    /// Decides on the engine's thread where the body of an answer goes, and remembers the verdict.
-    private func judge() -> @Sendable (ResponseHead) -> BodyDisposition {
-        let (verdict, resuming) = (verdict, resuming)
+    /// Decides on the engine's thread what an answer is to the bytes at hand, and where its body goes.
+    private func judge() -> @Sendable (ResponseHead) -> HeadJudgement {
+        let resuming = resuming
         let isDownload = specification.kind == .download
         let hasOwnRange = specification.request.headers.contains("Range")
         let acceptable = specification.acceptableStatusCodes
         let policy = configuration.retryPolicy
+        @Sendable func mayGoOn(after status: Int) -> Bool {
+            Redirect.isRedirect(status) || policy.retries(status: status) || status == 401 || status == 407
+        }
         return { head in
-            guard isDownload else { return .keep(at: 0) }
-            let judged = ResumeVerdict.judge(head: head, resuming: resuming, requestHasOwnRange: hasOwnRange)
-            verdict.withLock { $0 = judged }
-            switch judged {
-            case .append(let offset): return .keep(at: offset)
-            case .restartWithThisBody: return .keep(at: 0)
-            case .askAgainFromZero: return .stop
-            case .alreadyComplete: return .discard(limit: Self.sideLimit)
-            case .notADownload(let status):
+            guard isDownload else { return HeadJudgement(.keep(at: 0)) }
+            let verdict = ResumeVerdict.judge(head: head, resuming: resuming, requestHasOwnRange: hasOwnRange)
+            let body: BodyDisposition =
+                switch verdict {
+                case .append(let offset): .keep(at: offset)
+                case .restartWithThisBody: .keep(at: 0)
+                case .askAgainFromZero: .stop
+                case .alreadyComplete: .discard(limit: Self.sideLimit)
                 // What was fetched so far stays while the task may still go on.
-                let isFinal = !Redirect.isRedirect(status) && !policy.retries(status: status)
-                let mayAsk = status == 401 || status == 407
-                if acceptable.contains(where: { $0.contains(status) }) { return .keep(at: 0) }
-                return isFinal && !mayAsk || resuming == nil ? .keep(at: 0) : .discard(limit: Self.sideLimit)
-            }
+                case .notADownload(let status):
+                    resuming == nil || acceptable.contains { $0.contains(status) } || !mayGoOn(after: status)
+                        ? .keep(at: 0) : .discard(limit: Self.sideLimit)
+                }
+            return HeadJudgement(body, verdict)
         }
     }
 

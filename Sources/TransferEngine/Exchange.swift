@@ -85,7 +85,7 @@ final class Exchange {
     /// A final head that libcurl may answer by itself (a digest challenge).
     var provisionalHead: ResponseHead?
     var head: ResponseHead?
-    var disposition: BodyDisposition?
+    var judgement: HeadJudgement?
     var side: [UInt8] = []
     var isSideTruncated = false
     var isLengthVerified = false
@@ -258,7 +258,7 @@ final class Exchange {
 
     func outcome(_ code: CURLcode, _ message: String) -> ExchangeOutcome {
         if let fault { return .failed(fault) }
-        if disposition == .stop { return .stopped }
+        if judgement?.body == .stop { return .stopped }
         if code == CURLE_OK || isEnough { return head == nil ? .failed(.emptyReply) : .complete }
         if denied != nil { return .failed(.egressDenied) }
         if wasAnsweredEarly(code) { return .complete }
@@ -294,7 +294,7 @@ final class Exchange {
     /// The result, when the disk is done too.
     func result(_ ending: Ending) -> ExchangeResult {
         let isComplete = ending.outcome == .complete
-        let wasKept = if case .keep = disposition { true } else { false }
+        let wasKept = if case .keep? = judgement?.body { true } else { false }
         var result = ExchangeResult(
             outcome: ending.outcome, head: head, received: sink.content(wasKept: wasKept),
             receivedTruncated: sink.isTruncated, side: side, sideTruncated: isSideTruncated, length: sink.length,
@@ -304,7 +304,7 @@ final class Exchange {
             curlCode: ending.code.rawValue, curlMessage: ending.message, serverPublicKey: ending.serverPublicKey,
             cookies: cookies)
         result.isOfProxy = isOfProxy
-        result.isBodyKept = wasKept
+        result.judgement = judgement
         result.asksForCertificate = asksForCertificate
         return result
     }

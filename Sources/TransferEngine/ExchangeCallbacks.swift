@@ -125,10 +125,10 @@ extension Exchange {
             hasTwoFramings = true
             easy?.set(CURLOPT_FORBID_REUSE, 1)
         }
-        let disposition = request.judge(head)
-        self.disposition = disposition
-        report(.head(id, head))
-        switch disposition {
+        let judgement = request.judge(head)
+        self.judgement = judgement
+        report(.head(id, head, judgement))
+        switch judgement.body {
         case .keep(let offset): return keep(at: offset, announced: isChunked ? nil : announced)
         case .discard: return true
         case .stop: return false
@@ -179,7 +179,7 @@ extension Exchange {
                 return .end
             }
         }
-        switch disposition {
+        switch judgement?.body {
         case .keep: return keep(bytes)
         case .discard(let limit): return discard(bytes, limit)
         case .stop, nil: return .end

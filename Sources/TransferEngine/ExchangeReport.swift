@@ -3,8 +3,7 @@ package import Core
 
 /// What the engine tells, in order for each exchange; `ended` is the last word.
 package enum ExchangeReport: Sendable {
-    /// The final head, after its judge.
-    case head(ExchangeID, ResponseHead)
+    case head(ExchangeID, ResponseHead, HeadJudgement)
     /// A 1xx head, such as 104 for resumable uploads.
     case informational(ExchangeID, ResponseHead)
     /// The file is on disk up to this offset of the content: every 4 MiB or 2 s of received bytes.
@@ -64,10 +63,15 @@ package struct ExchangeResult: Sendable {
     package var cookies: [String]
     /// The head is the proxy's refusal to make a tunnel: the request was not sent.
     package var isOfProxy = false
-    /// Whether `received` is the answer's body, and not what was there before.
-    package var isBodyKept = true
+    /// What was made of the server's head; nil where none came.
+    package var judgement: HeadJudgement?
     /// Whether the server of this answer asked for a certificate when the connection was made.
     package var asksForCertificate = false
+
+    /// Whether `received` is the answer's body, and not what was there before.
+    package var isBodyKept: Bool {
+        if case .keep? = judgement?.body { true } else { false }
+    }
 }
 
 /// Times and facts of one exchange, as `URLSessionTaskTransactionMetrics` names them. Times are ms since 1970.

@@ -23,7 +23,7 @@ package struct ExchangeRequest: Sendable {
     package var body: ExchangeBody
     package var sink: SinkPlan
     /// Judges the final head before any byte of its body is kept. Called once, on the engine's thread: be quick.
-    package var judge: @Sendable (ResponseHead) -> BodyDisposition
+    package var judge: @Sendable (ResponseHead) -> HeadJudgement
     /// More content than this ends the exchange with ``TransferFault/tooLarge``, by announcement or by count.
     package var maximumBytes: Int64?
     /// The longest time without a byte in either direction once the request may be sent.
@@ -53,7 +53,7 @@ package struct ExchangeRequest: Sendable {
 
     package init(
         id: ExchangeID, pool: Int64, method: String = "GET", url: String, headers: HTTPFields = HTTPFields(),
-        body: ExchangeBody = .none, sink: SinkPlan, judge: @escaping @Sendable (ResponseHead) -> BodyDisposition,
+        body: ExchangeBody = .none, sink: SinkPlan, judge: @escaping @Sendable (ResponseHead) -> HeadJudgement,
         maximumBytes: Int64? = nil, idleTimeout: Duration = .seconds(60), connectTimeout: Duration = .seconds(30),
         totalTimeout: Duration? = nil, tls: TLSSettings = TLSSettings(), proxy: ProxySettings? = nil,
         httpAuthentication: HTTPAuthentication = .none, egress: EgressPolicy, bandwidthLimit: Int64? = nil,
@@ -99,6 +99,18 @@ package enum SinkPlan: Sendable {
     case content(
         path: String, resumeOffset: Int64 = 0, resumeDigest: [UInt8]? = nil, threshold: Int = 64 * 1024,
         digests: [Digest.Algorithm] = [.sha256])
+}
+
+/// What the judge made of a final head. It comes back with the report.
+package struct HeadJudgement: Hashable, Sendable {
+    package var body: BodyDisposition
+    /// What the answer is to the bytes at hand, where it was asked for them. Nothing to the engine.
+    package var verdict: ResumeVerdict?
+
+    package init(_ body: BodyDisposition, _ verdict: ResumeVerdict? = nil) {
+        self.body = body
+        self.verdict = verdict
+    }
 }
 
 /// What happens to the body of an answer.

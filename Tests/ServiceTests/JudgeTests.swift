@@ -54,8 +54,11 @@ struct JudgeTests {
     private func judge(
         _ transfer: Transfer, _ result: ExchangeResult, canAsk: Bool = true
     ) -> (Judgement, TaskProgress) {
-        if let head = result.head, transfer.specification.kind == .download {
-            transfer.verdict.withLock { $0 = ResumeVerdict.judge(head: head, resuming: transfer.resuming) }
+        var result = result
+        result.judgement = result.head.map { head in
+            let isDownload = transfer.specification.kind == .download
+            return HeadJudgement(
+                .keep(at: 0), isDownload ? ResumeVerdict.judge(head: head, resuming: transfer.resuming) : nil)
         }
         var judge = Judge(transfer, result, at: now, jitter: 0.5, canAsk: canAsk)
         let judgement = judge.judge()

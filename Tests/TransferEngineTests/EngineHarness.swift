@@ -61,7 +61,7 @@ final class EngineHarness: Sendable {
         reports.withLock { reports in
             reports.filter { report in
                 switch report {
-                case .head(request.id, _), .informational(request.id, _), .durable(request.id, _, _),
+                case .head(request.id, _, _), .informational(request.id, _), .durable(request.id, _, _),
                     .ended(request.id, _):
                     true
                 default: false
@@ -69,6 +69,12 @@ final class EngineHarness: Sendable {
             }
         }
     }
+}
+
+extension HeadJudgement {
+    static var stop: HeadJudgement { HeadJudgement(.stop) }
+    static func keep(at offset: Int64) -> HeadJudgement { HeadJudgement(.keep(at: offset)) }
+    static func discard(limit: Int) -> HeadJudgement { HeadJudgement(.discard(limit: limit)) }
 }
 
 extension ExchangeResult {
