@@ -11,7 +11,7 @@ extension Scheduler {
     /// After each measurement: lets those go on for whom there is room, and makes room where nobody fits.
     func shareRoom() async {
         if outlet.hasRoom { lookAgain() }
-        guard mayWaitForDisk, !isDraining else { return }
+        guard mayWaitForDisk, !agenda.withLock({ $0.isDraining }) else { return }
         do {
             let waiting = try await store.tasksWaitingForDisk(at: clock.now, limit: Self.diskWindow)
             mayWaitForDisk = !waiting.isEmpty

@@ -6,10 +6,8 @@ import TransferEngine
 /// What is stored of transfers, and what is taken from the queue.
 extension Scheduler {
     func expire() async {
-        guard isDue else { return }
-        dueAt = nil
-        dueTimeIsStale = true
-        hasDue = true
+        let now = clock.now
+        guard agenda.withLock({ $0.takeDue(at: now) }) else { return }
         do {
             outlet.handle(try await store.expireTasks(at: clock.now, limit: Store.commandGroup))
             outlet.handle(try await store.expireQuestions(at: clock.now, limit: Store.commandGroup))
@@ -17,14 +15,12 @@ extension Scheduler {
             log.error("tasks that timed out could not be stored", ("error", "\(error)"))
             try? await Task.sleep(for: .seconds(1))
         }
-        lookAgain()
     }
 
     /// One commit: settles what ended, takes what may start.
     func advance() async {
         let batch = settlements
         settlements = []
-        hasDue = false
         let offsets = unrecorded
         unrecorded = [:]
         storing = Set(batch.lazy.map(\.task))
@@ -34,28 +30,29 @@ extension Scheduler {
             commits.done = commits.begun
         }
         let jars = cookies.takeChanged()
-        let free = wantsTasks ? freeSlots : 0
-        let choice = Choice(
-            conditions: conditions.snapshot, pauses: pauses.withLock { $0 }, running: running, freeSlots: free,
-            hostLimit: settings.maximumTransfersPerHost, solo: solo.withLock { $0 }, fairness: fairness, at: clock.now)
-        if cursor == QueueCursor() { mustLookAgain = false }
-        let claimed: [ClaimedTask]
-        let unreadable: [TaskID]
+        let (snapshot, room) = (conditions.snapshot, room)
+        let cursor = agenda.withLock { agenda in
+            agenda.commitBegins()
+            return agenda.beginRound(snapshot, room)
+        }
+        var claimed: [ClaimedTask] = []
+        var unreadable: [TaskID] = []
+        var round: Agenda.Round?
         do {
-            if free > 0 {
-                let round = try await store.advance(
-                    settling: batch, cookies: jars, after: cursor, through: choice.sieve, at: choice.now,
-                    pick: choice.pick)
-                (claimed, unreadable, cursor) = (round.claimed, round.unreadable, round.cursor)
-                mayHaveQueued = !round.isWhole || round.claimed.count >= free || mustLookAgain
-                outlet.handle(round.aftermath)
+            if let cursor {
+                let taken = try await store.advance(
+                    settling: batch, cookies: jars, after: cursor, through: sieve, at: snapshot.now,
+                    pick: { [agenda] queue in agenda.withLock { $0.pick(queue) } })
+                (claimed, unreadable) = (taken.claimed, taken.unreadable)
+                round = agenda.withLock {
+                    $0.endRound(at: taken.cursor, isWhole: taken.isWhole, claimed: taken.claimed.map(\.id))
+                }
+                outlet.handle(taken.aftermath)
             } else {
-                (claimed, unreadable) = ([], [])
-                outlet.handle(try await store.settle(batch, cookies: jars, at: choice.now))
+                outlet.handle(try await store.settle(batch, cookies: jars, at: snapshot.now))
             }
         } catch {
             cookies.putBack(jars)
-            dueTimeIsStale = true
             log.error("transfers could not be stored", ("error", "\(error)"))
             await storeOneByOne(batch)
             // What is stored later is not waited for on a full disk alone.
@@ -71,26 +68,28 @@ extension Scheduler {
             mayWaitForDisk = true
             outlet.measureDisk()
         }
-        let found = choice.found.withLock { $0 }
-        if let until = found.heldUntil { heldUntil = min(heldUntil ?? until, until) }
-        if found.needsSolitude { makeRoom() }
-        for task in claimed {
-            guard let lane = found.lanes[task.lane] else { continue }
-            if found.isAlone { solo.withLock { $0.begin(task.id, at: choice.now) } }
-            await begin(task, lane)
-            if transfers[task.id] == nil { endSolo(of: task.id) }
+        if let round {
+            if round.needsSolitude { makeRoom() }
+            for task in claimed { await begin(task, in: round) }
         }
         for task in unreadable {
             await logger(of: task).error("a task cannot be read; was the master key replaced?")
             settlements.append(.failed(task, "What was stored of the task cannot be read."))
         }
-        dueTimeIsStale = true
     }
 
-    /// What is under way, deletions included.
-    private var running: [Int64: FairShare.Lane] {
-        // Lanes of the store count from 1.
-        lanes.merging(deletions.map { (-Int64(clamping: $0.key.rawValue), $0.value) }) { lane, _ in lane }
+    /// What the writer asks while it reads the queue.
+    private var sieve: QueueSieve {
+        QueueSieve(
+            room: { [agenda] origin, app in agenda.withLock { $0.room(at: origin, for: app) } },
+            mayStart: { [agenda] lane in agenda.withLock { $0.mayStart(lane) } })
+    }
+
+    private func begin(_ task: ClaimedTask, in round: Agenda.Round) async {
+        if let lane = round.lanes[task.lane] { await begin(task, lane) }
+        guard transfers[task.id] == nil else { return }
+        let now = clock.now
+        agenda.withLock { $0.solo.ended(task.id, at: now) }
     }
 
     /// Stops all transfers, resumable and uncharged, for a task that has to run alone.
@@ -98,18 +97,12 @@ extension Scheduler {
         for (id, transfer) in transfers where transfer.stopReason == nil { stop(id, reason: .interrupted) }
     }
 
-    /// When nothing is to be done, and now and then while much is: not with every commit while many follow each other.
     func askDueTime() async {
-        guard dueTimeIsStale else { return }
-        let monotonic = clock.monotonic()
-        guard hasNothingToDo || monotonic >= dueTimeAskedAt + 50 else { return }
-        dueTimeIsStale = false
-        dueTimeAskedAt = monotonic
-        do {
-            dueAt = try await store.nextDueTime()
-        } catch {
-            dueAt = clock.now + .seconds(1)
-        }
+        let (isIdle, now) = (hasNothingToDo, clock.monotonic())
+        guard agenda.withLock({ $0.asksDueTime(isIdle: isIdle, monotonic: now) }) else { return }
+        let next: Timestamp?
+        do { next = try await store.nextDueTime() } catch { next = clock.now + .seconds(1) }
+        agenda.withLock { $0.note(due: next) }
     }
 
     /// Lets exchanges go on that wait until it is stored how far they are.
@@ -158,7 +151,7 @@ extension Scheduler {
                 task, in: session, lane: lane.id, exchange: ExchangeID(rawValue: 0), version: settings.version,
                 at: clock.now)
             try await cookies.hold(task.session, store)
-            lanes[lane.id, default: FairShare.Lane(lane, running: 0)].running += 1
+            agenda.withLock { $0.began(in: lane) }
             transfers[task.id] = transfer
             if task.specification.confirmBeforeStart && !task.progress.isConfirmed {
                 settlements.append(

@@ -56,7 +56,7 @@ extension Scheduler {
         _ exchange: ExchangeID, _ result: ExchangeResult, _ group: inout ThrowingDiscardingTaskGroup<any Error>
     ) async {
         guard let id = tasksOfExchanges.removeValue(forKey: exchange), var transfer = transfers[id] else {
-            return deletionEnded(exchange)
+            return agenda.withLock { $0.ended(deletion: exchange) }
         }
         if result.received.isFile {
             transfer.hasPartialFile = true
@@ -96,7 +96,7 @@ extension Scheduler {
         case .again(let progress, let cause): again(transfer, progress, cause: cause)
         case .finish where transfer.isOutdated: settle(.interrupted(transfer.progress))
         case .retry(let at, let waitsForConnectivity, let progress, let pause):
-            if let pause { hold(transfer, for: pause) }
+            if let pause { leaveAlone(transfer, for: pause) }
             outlet.live(
                 .willRetry(
                     attempt: progress.attempts.attempts, error: progress.lastAttempt?.error, nextAt: at,
@@ -123,13 +123,9 @@ extension Scheduler {
     }
 
     /// Leaves the origin alone for as long as it asked.
-    func hold(_ transfer: Transfer, for wait: Duration) {
-        let now = clock.now
-        pauses.withLock {
-            $0.note(transfer.url.origin(), app: transfer.task.app.rawValue, retryAfter: wait, at: now)
-        }
-        pauseEnds.insert(now + wait)
-        pauseEnds.insert(now + min(wait, OriginPauses.longestForOthers))
+    private func leaveAlone(_ transfer: Transfer, for wait: Duration) {
+        let (now, origin) = (clock.now, transfer.url.origin())
+        agenda.withLock { $0.pause(origin, for: wait, app: transfer.task.app, at: now) }
     }
 
     /// Puts the content in its place, beside the loop where that takes a disk, and hands in the settlement.

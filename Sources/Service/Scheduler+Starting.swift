@@ -23,7 +23,8 @@ extension Scheduler {
         transfers[id] = transfer
         tasksOfExchanges[exchange] = id
         live.began(
-            id, session: transfer.task.session, origin: lanes[transfer.lane]?.host ?? transfer.url.origin,
+            id, session: transfer.task.session,
+            origin: agenda.withLock { $0.lanes[transfer.lane]?.host } ?? transfer.url.origin,
             exchange: exchange, offset: transfer.resuming?.offset ?? 0,
             sentBefore: transfer.uploadOffset)
         outlet.transferBegan(in: transfer.task.session)
@@ -58,16 +59,9 @@ extension Scheduler {
         guard let transfer = transfers.removeValue(forKey: id) else { return }
         if isLimited(transfer.task.session) { shareBandwidth(of: transfer.task.session) }
         cookies.letGo(transfer.task.session)
-        lanes[transfer.lane]?.running -= 1
-        if lanes[transfer.lane]?.running == 0 { lanes[transfer.lane] = nil }
-        endSolo(of: id)
-        lookAgain()
-        if abandonedUploads.remove(id) != nil { inbox.tell(.abandonUpload(id)) }
-    }
-
-    func endSolo(of id: TaskID) {
         let now = clock.now
-        solo.withLock { $0.ended(id, at: now) }
+        agenda.withLock { $0.ended(id, in: transfer.lane, at: now) }
+        if abandonedUploads.remove(id) != nil { inbox.tell(.abandonUpload(id)) }
     }
 
     /// Takes the suspicion from a task that has run alone for long enough.

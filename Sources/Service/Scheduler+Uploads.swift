@@ -1,3 +1,4 @@
+import Base
 import Core
 import Store
 import TransferEngine
@@ -63,20 +64,14 @@ extension Scheduler {
         if transfers[id] != nil { abandonedUploads.insert(id) } else { untold.append(id) }
     }
 
-    /// Starts deletions while there is room for them. They count as transfers, and take no more than a quarter of the
-    /// places, so that a silent server keeps no task waiting.
+    /// Starts deletions while there is room for them.
     func startDeletions() async {
-        let places = max(1, min(settings.maximumTransfers / 4, settings.maximumTransfersPerHost))
-        while deletions.count < places, freeSlots > 0, !isSolo, let task = untold.popFirst() { await delete(task) }
-    }
-
-    /// Frees the place of a deletion that ended.
-    func deletionEnded(_ exchange: ExchangeID) {
-        if deletions.removeValue(forKey: exchange) != nil { lookAgain() }
+        let room = room
+        while agenda.withLock({ $0.takesDeletion(room) }), let task = untold.popFirst() { await delete(task) }
     }
 
     private func delete(_ id: TaskID) async {
-        guard !isDraining, let task = try? await store.task(id), let progress = task.result?.progress,
+        guard let task = try? await store.task(id), let progress = task.result?.progress,
             let length = task.specification.bodyLength, let session = try? await known(task.session)
         else { return }
         let body = BodyLocation(place: .bytes([]), length: length, digest: "")
@@ -94,9 +89,10 @@ extension Scheduler {
         var request = transfer.request(folder: folder, settings: settings, bandwidthLimit: nil)
         request.sink = .memory(limit: 4096)
         request.totalTimeout = .seconds(60)
-        deletions[transfer.exchange] = FairShare.Lane(
+        let lane = FairShare.Lane(
             app: task.app.rawValue, session: task.session.rawValue, host: transfer.url.origin, priority: 0, ready: 0,
             running: 1, limit: 1)
+        agenda.withLock { $0.began(deletion: request.id, lane) }
         engine.start(request)
     }
 }

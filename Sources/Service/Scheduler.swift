@@ -17,14 +17,12 @@ package actor Scheduler {
     let clock: Clock
     let log: Log
     let outlet: Outlet
-    nonisolated let pauses = Locked(OriginPauses())
-    /// When origins may be asked again, so that the loop wakes for the tasks that wait for them.
-    var pauseEnds = PauseEnds()
+    /// What the loop decides from; the writer's thread and who asks why a task waits look at it too.
+    nonisolated let agenda: Locked<Agenda>
     let conditions: CurrentConditions
     let meters: TransferMeters
     let cookies: CookieJars
     let inbox: SchedulerInbox
-    nonisolated let fairness = Locked<FairShare>(FairShare())
 
     var transfers: [TaskID: Transfer] = [:]
     var tasksOfExchanges: [ExchangeID: TaskID] = [:]
@@ -35,7 +33,6 @@ package actor Scheduler {
     var storing: Set<TaskID> = []
     /// Commits that were begun, and those whose tasks were begun as well.
     var commits = (begun: 0, done: 0)
-    var lanes: [Int64: FairShare.Lane] = [:]
     var sessions: [SessionID: KnownSession] = [:]
     var webhooks: [AppID: Bool] = [:]
     var appsWithCredentials: [AppID: Bool] = [:]
@@ -43,27 +40,10 @@ package actor Scheduler {
     var uploadVersions = UploadVersions()
     /// Cancelled uploads whose last exchange has not ended yet.
     var abandonedUploads: Set<TaskID> = []
-    /// Those whose servers are to be told, and the exchanges that tell them.
+    /// Those whose servers are to be told.
     var untold: ArraySlice<TaskID> = []
-    var deletions: [ExchangeID: FairShare.Lane] = [:]
-    /// Who runs alone, and when somebody may.
-    nonisolated let solo = Locked(SoloTurns())
-    var cursor = QueueCursor()
-    var mayHaveQueued = true
-    /// Something changed since the look at the queue began.
-    var mustLookAgain = false
-    /// A commit came since ``dueAt`` was read.
-    var dueTimeIsStale = true
-    /// When ``dueAt`` was read (monotonic ms).
-    var dueTimeAskedAt: Int64 = 0
-    var dueAt: Timestamp?
-    /// Something became due, which the next commit moves into the queue.
-    var hasDue = false
-    /// When a lane that waits for conditions may go on by itself.
-    var heldUntil: Timestamp?
     /// Tasks may wait for room on the disk.
     var mayWaitForDisk = true
-    private(set) var isDraining = false
 
     /// What the scheduler remembers of a session that has transfers.
     struct KnownSession {
@@ -103,6 +83,10 @@ package actor Scheduler {
         self.meters = meters
         self.cookies = cookies
         inbox = outlet.inbox
+        agenda = Locked(
+            Agenda(
+                maximumTransfers: settings.maximumTransfers,
+                maximumTransfersPerHost: settings.maximumTransfersPerHost))
     }
 
     /// Runs until it is cancelled.
@@ -122,8 +106,7 @@ package actor Scheduler {
     func wait() async {
         await askDueTime()
         guard hasNothingToDo else { return }
-        let trialEnd = solo.withLock { $0.isTaken ? $0.next : nil }
-        let next = [dueAt, pauseEnds.next, conditions.nextChange, heldUntil, trialEnd].compactMap { $0 }.min()
+        let next = [agenda.withLock { $0.next }, conditions.nextChange].compactMap { $0 }.min()
         let delay = next.map { max(0, min(($0 - clock.now).milliseconds, 60_000)) } ?? 60_000
         _ = await inbox.bell.wait(until: clock.monotonic() + delay)
     }
@@ -135,43 +118,21 @@ package actor Scheduler {
             lookAgain()
             applyConditions()
         }
-        if let heldUntil, heldUntil <= now {
-            lookAgain()
-            self.heldUntil = nil
-        }
-        if let task = solo.withLock({ $0.endTrial(at: now) }) {
-            lookAgain()
-            clear(task)
-        }
-        if pauseEnds.removePast(at: now) {
-            lookAgain()
-            pauses.withLock { $0.prune(at: now) }
-        }
+        if let task = agenda.withLock({ $0.endWaits(at: now) }) { clear(task) }
     }
 
     var hasNothingToDo: Bool { inbox.isEmpty && !hasWork }
 
     /// Whether a commit is due: something to store, something to take, or a moment that has come.
-    var hasWork: Bool { !settlements.isEmpty || cookies.haveChanged || wantsTasks || hasDue || isDue }
-
-    var isDue: Bool { dueAt.map { $0 <= clock.now } ?? false }
-
-    var wantsTasks: Bool {
-        mayHaveQueued && !isDraining && !isSolo && freeSlots > 0
+    var hasWork: Bool {
+        let (room, now) = (room, clock.now)
+        return !settlements.isEmpty || cookies.haveChanged || agenda.withLock { $0.hasWork(room, at: now) }
     }
 
-    /// How many more transfers may begin. Without room for content one at a time: it may need none, and what keeps bytes
-    /// from before cannot make room for others unless it is known to wait for some.
-    var freeSlots: Int {
-        if outlet.hasRoom { return settings.maximumTransfers - transfers.count - deletions.count }
-        return outlet.isAboveFloor && transfers.isEmpty ? 1 : 0
-    }
+    /// What the disk takes.
+    var room: Agenda.Room { outlet.hasRoom ? .anything : outlet.isAboveFloor ? .oneTransfer : .nothing }
 
-    /// Whether a task runs that nothing may run beside.
-    var isSolo: Bool { solo.withLock { $0.isTaken } }
-
-    /// Has the whole queue looked at, once more where that is being done.
-    func lookAgain() { (mayHaveQueued, mustLookAgain) = (true, true) }
+    func lookAgain() { agenda.withLock { $0.lookAgain() } }
 
     func take(_ message: Message, _ group: inout ThrowingDiscardingTaskGroup<any Error>) async {
         switch message {
@@ -184,13 +145,13 @@ package actor Scheduler {
             // Somebody may have to make room.
             if mayWaitForDisk, !outlet.hasRoom { outlet.measureDisk() }
         case .measured: await shareRoom()
-        case .wake(let time): dueAt = min(dueAt ?? time, time)
+        case .wake(let time): agenda.withLock { $0.wake(at: time) }
         case .sessionChanged(let session): await applyBandwidth(to: session)
         case .appChanged(let app):
             webhooks[app] = nil
             appsWithCredentials[app] = nil
         case .drain:
-            isDraining = true
+            agenda.withLock { $0.drain() }
             for task in transfers.keys { stop(task, reason: .interrupted) }
         }
     }

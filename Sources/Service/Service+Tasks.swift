@@ -248,13 +248,12 @@ extension Service {
                 kind: .capacity,
                 detail: "The service crashed twice while the task was under way; it runs when nothing else does.")
         }
-        let solo = scheduler.solo.withLock { $0 }
-        if solo.isTaken {
+        if let until = scheduler.agenda.withLock({ $0.soloEnd }) {
             return WaitingReason(
-                kind: .capacity, detail: "A task that may have crashed the service runs alone.", until: solo.next)
+                kind: .capacity, detail: "A task that may have crashed the service runs alone.", until: until)
         }
         guard let origin = try? URLParts.parse(task.specification.request.url).origin else { return nil }
-        if let until = scheduler.pauses.withLock({ $0.until(Origin(lane: origin), app: task.app.rawValue, at: now) }) {
+        if let until = scheduler.agenda.withLock({ $0.pauseEnd(of: origin, app: task.app, at: now) }) {
             return WaitingReason(
                 kind: .originPause, detail: "The host answered 429 or 503 and is left alone for a while.", until: until)
         }

@@ -1,0 +1,103 @@
+import Core
+import Store
+
+/// What starts in one round: one look at a window of the queue, by how things stood when it began.
+extension Agenda {
+    struct Round: Sendable {
+        let conditions: CurrentConditions.Snapshot
+        let freeSlots: Int
+        fileprivate let running: [String: Int]
+        /// What it chooses from.
+        fileprivate(set) var lanes: [Int64: QueuedLane] = [:]
+        /// A task has to run alone, and others are under way.
+        fileprivate(set) var needsSolitude = false
+        /// What it takes has to run alone.
+        fileprivate var isAlone = false
+
+        fileprivate var now: Timestamp { conditions.now }
+    }
+
+    /// Begins a round, where something may be taken.
+    ///
+    /// - Returns: Where to look on.
+    mutating func beginRound(_ conditions: CurrentConditions.Snapshot, _ room: Room) -> QueueCursor? {
+        guard wantsTasks(room) else { return nil }
+        if cursor == QueueCursor() { look = .rest }
+        let lanes = Array(lanes.values) + deletions.values
+        round = Round(
+            conditions: conditions, freeSlots: freeSlots(room),
+            running: Dictionary(lanes.map { ($0.host, $0.running) }, uniquingKeysWith: +))
+        return cursor
+    }
+
+    /// How many transfers an origin takes from an app: none while it is full, or asked the app, or everybody, to wait.
+    func room(at origin: String, for app: AppID) -> Int {
+        guard let round, pauseEnd(of: origin, app: app, at: round.now) == nil else { return 0 }
+        return max(0, maximumTransfersPerHost - (round.running[origin] ?? 0))
+    }
+
+    mutating func mayStart(_ lane: QueuedLane) -> Bool {
+        guard let round, lanes[lane.id]?.running ?? 0 < lane.limitPerHost else { return false }
+        let verdict = round.conditions.verdict(lane.conditions, patience: lane.patience)
+        if let until = verdict.until { hold(until: until) }
+        return verdict == .go
+    }
+
+    mutating func pick(_ queue: Queue) -> Claim {
+        guard let round else { return .tasks([]) }
+        if let (task, lane) = queue.suspect {
+            if !solo.mayBegin(at: round.now) {
+                if let next = solo.next { hold(until: next) }
+            } else if lanes.isEmpty, deletions.isEmpty {
+                self.round?.lanes = [lane.id: lane]
+                self.round?.isAlone = true
+                return .alone(task, lane)
+            } else {
+                self.round?.needsSolitude = true
+                return .tasks([])
+            }
+        }
+        let chosen = Dictionary(queue.lanes.map { ($0.id, $0) }) { first, _ in first }
+        self.round?.lanes = chosen
+        let table = queue.lanes.map { FairShare.Lane($0, running: lanes[$0.id]?.running ?? 0) }
+        let others = lanes.filter { chosen[$0.key] == nil }.map(\.value) + deletions.values
+        let grants = fairness.pick(
+            table + others, freeSlots: round.freeSlots, hostLimit: maximumTransfersPerHost)
+        return .tasks(grants.filter { $0.lane < table.count }.map { (queue.lanes[$0.lane].id, $0.count) })
+    }
+
+    /// Ends a round whose choice is stored.
+    ///
+    /// - Parameter isWhole: Whether the queue has been seen to its end.
+    /// - Returns: What the round found.
+    mutating func endRound(at cursor: QueueCursor, isWhole: Bool, claimed: [TaskID]) -> Round? {
+        guard let round else { return nil }
+        self.round = nil
+        self.cursor = cursor
+        if look == .rest, isWhole, claimed.count < round.freeSlots { look = .nothing }
+        if round.isAlone { for task in claimed { solo.begin(task, at: round.now) } }
+        return round
+    }
+}
+
+extension Origin {
+    /// The origin that a lane's text names: `scheme://host:port`.
+    init(lane text: String) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: true)
+        let scheme = parts.first.map { String($0.dropLast()) } ?? ""
+        let authority = parts.last.map(String.init) ?? ""
+        let colon = authority.lastIndex(of: ":") ?? authority.endIndex
+        // Brackets belong to the text, not to the address.
+        let host = authority[..<colon].filter { $0 != "[" && $0 != "]" }
+        self.init(scheme: scheme, host: String(host), port: Int(authority[colon...].dropFirst()))
+    }
+}
+
+extension FairShare.Lane {
+    init(_ lane: QueuedLane, running: Int) {
+        self.init(
+            app: lane.app.rawValue, session: lane.session.rawValue, host: lane.origin, priority: lane.priority,
+            ready: Int(clamping: lane.queued), running: running, limit: lane.limitPerHost,
+            isBackground: lane.isBackground)
+    }
+}

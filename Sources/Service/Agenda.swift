@@ -1,0 +1,184 @@
+import Core
+import Store
+import TransferEngine
+
+/// What the scheduler decides from: what is under way, what holds the rest back, and when it has to look again.
+///
+/// No clock and no I/O. The scheduler's loop changes it, the writer's thread asks it while it reads the queue, and whoever
+/// wants to know why a task waits reads it.
+struct Agenda: Sendable {
+    /// What the disk takes.
+    enum Room {
+        case anything
+        /// The floor is free: a transfer may go on that needs no more.
+        case oneTransfer
+        case nothing
+    }
+
+    /// What of the queue is left to look at.
+    enum Look {
+        case nothing
+        /// What the looks so far have not reached.
+        case rest
+        /// All of it, since something changed after the look at it began.
+        case all
+    }
+
+    private let maximumTransfers: Int
+    let maximumTransfersPerHost: Int
+
+    var look = Look.all
+    /// How far the queue was looked at.
+    var cursor = QueueCursor()
+    var fairness = FairShare()
+    /// The look that is being made.
+    var round: Round?
+
+    /// Transfers under way, by lane.
+    var lanes: [Int64: FairShare.Lane] = [:]
+    private var transfers = 0
+    /// Exchanges that tell servers of cancelled uploads.
+    var deletions: [ExchangeID: FairShare.Lane] = [:]
+
+    var pauses = OriginPauses()
+    /// When origins may be asked again, so that the loop wakes for the tasks that wait for them.
+    private var pauseEnds = PauseEnds()
+    /// When a lane that waits for conditions may go on by itself.
+    private var heldUntil: Timestamp?
+    /// Who runs alone, and when somebody may.
+    var solo = SoloTurns()
+    private(set) var isDraining = false
+
+    private var dueAt: Timestamp?
+    /// A commit came since ``dueAt`` was read.
+    private var dueTimeIsStale = true
+    /// When ``dueAt`` was read (monotonic ms).
+    private var dueTimeAskedAt: Int64 = 0
+    /// Something became due, which the next commit moves into the queue.
+    private var hasDue = false
+
+    init(maximumTransfers: Int, maximumTransfersPerHost: Int) {
+        self.maximumTransfers = maximumTransfers
+        self.maximumTransfersPerHost = maximumTransfersPerHost
+    }
+
+    // MARK: What is under way
+
+    mutating func began(in lane: QueuedLane) {
+        lanes[lane.id, default: FairShare.Lane(lane, running: 0)].running += 1
+        transfers += 1
+    }
+
+    mutating func ended(_ task: TaskID, in lane: Int64, at now: Timestamp) {
+        lanes[lane]?.running -= 1
+        if lanes[lane]?.running == 0 { lanes[lane] = nil }
+        transfers -= 1
+        solo.ended(task, at: now)
+        lookAgain()
+    }
+
+    mutating func began(deletion exchange: ExchangeID, _ lane: FairShare.Lane) { deletions[exchange] = lane }
+
+    mutating func ended(deletion exchange: ExchangeID) {
+        if deletions.removeValue(forKey: exchange) != nil { lookAgain() }
+    }
+
+    /// How many more transfers may begin. Without room for content one at a time: it may need none, and what keeps bytes
+    /// from before cannot make room for others unless it is known to wait for some.
+    func freeSlots(_ room: Room) -> Int {
+        switch room {
+        case .anything: maximumTransfers - transfers - deletions.count
+        case .oneTransfer: transfers == 0 ? 1 : 0
+        case .nothing: 0
+        }
+    }
+
+    /// Deletions count as transfers, and take no more than a quarter of the places, so that a silent server keeps no task
+    /// waiting.
+    func takesDeletion(_ room: Room) -> Bool {
+        deletions.count < max(1, min(maximumTransfers / 4, maximumTransfersPerHost)) && freeSlots(room) > 0
+            && !solo.isTaken && !isDraining
+    }
+
+    /// Nothing begins any more.
+    mutating func drain() { isDraining = true }
+
+    // MARK: What holds back
+
+    /// Leaves an origin alone for as long as it asked.
+    mutating func pause(_ origin: Origin, for wait: Duration, app: AppID, at now: Timestamp) {
+        pauses.note(origin, app: app.rawValue, retryAfter: wait, at: now)
+        pauseEnds.insert(now + wait)
+        pauseEnds.insert(now + min(wait, OriginPauses.longestForOthers))
+    }
+
+    /// When an app may go to an origin (`scheme://host:port`) again; nil for at once.
+    func pauseEnd(of origin: String, app: AppID, at now: Timestamp) -> Timestamp? {
+        pauses.isEmpty ? nil : pauses.until(Origin(lane: origin), app: app.rawValue, at: now)
+    }
+
+    mutating func hold(until time: Timestamp) { heldUntil = min(heldUntil ?? time, time) }
+
+    /// Until when nothing runs beside a task that has to run alone.
+    var soloEnd: Timestamp? { solo.isTaken ? solo.next : nil }
+
+    /// Ends what is over, and has the queue looked at for it.
+    ///
+    /// - Returns: A task that has run alone for long enough.
+    mutating func endWaits(at now: Timestamp) -> TaskID? {
+        if let heldUntil, heldUntil <= now {
+            lookAgain()
+            self.heldUntil = nil
+        }
+        if pauseEnds.removePast(at: now) {
+            lookAgain()
+            pauses.prune(at: now)
+        }
+        let cleared = solo.endTrial(at: now)
+        if cleared != nil { lookAgain() }
+        return cleared
+    }
+
+    // MARK: When to look
+
+    /// Has the whole queue looked at, once more where that is being done.
+    mutating func lookAgain() { look = .all }
+
+    /// Whether something may be taken from the queue.
+    func wantsTasks(_ room: Room) -> Bool {
+        look != .nothing && !isDraining && !solo.isTaken && freeSlots(room) > 0
+    }
+
+    /// Whether a commit is due: something to take, or a moment that has come.
+    func hasWork(_ room: Room, at now: Timestamp) -> Bool { wantsTasks(room) || hasDue || isDue(at: now) }
+
+    /// When something happens by itself.
+    var next: Timestamp? { [dueAt, pauseEnds.next, heldUntil, soloEnd].compactMap { $0 }.min() }
+
+    private func isDue(at now: Timestamp) -> Bool { dueAt.map { $0 <= now } ?? false }
+
+    /// A task becomes due at this moment at the latest.
+    mutating func wake(at time: Timestamp) { dueAt = min(dueAt ?? time, time) }
+
+    /// Whether a moment has come for which the store has to be asked. The next commit moves what is due into the queue.
+    mutating func takeDue(at now: Timestamp) -> Bool {
+        guard isDue(at: now) else { return false }
+        (dueAt, dueTimeIsStale, hasDue) = (nil, true, true)
+        lookAgain()
+        return true
+    }
+
+    /// Whether the store has to be asked what is due next: when nothing is to be done, and now and then while much is, not
+    /// with every commit while many follow each other.
+    mutating func asksDueTime(isIdle: Bool, monotonic now: Int64) -> Bool {
+        guard dueTimeIsStale, isIdle || now >= dueTimeAskedAt + 50 else { return false }
+        (dueTimeIsStale, dueTimeAskedAt) = (false, now)
+        return true
+    }
+
+    /// Takes what the store answered.
+    mutating func note(due time: Timestamp?) { dueAt = time }
+
+    /// A commit moves what is due, and makes what was read of it stale.
+    mutating func commitBegins() { (hasDue, dueTimeIsStale) = (false, true) }
+}

@@ -1,0 +1,272 @@
+import Core
+import Testing
+
+@testable import Service
+@testable import Store
+@testable import TransferEngine
+
+final class AgendaTests {
+    private let now = Timestamp(milliseconds: 1_800_000_000_000)
+    private var agenda = Agenda(maximumTransfers: 8, maximumTransfersPerHost: 4)
+    private var conditions = Conditions()
+
+    private func lane(
+        _ id: Int64, app: Int64 = 1, origin: String = "https://a.example:443", queued: Int64 = 1,
+        _ conditions: LaneConditions = [], _ patience: Conditions.Patience? = nil
+    ) -> QueuedLane {
+        QueuedLane(
+            id: id, app: AppID(app), session: SessionID(app), origin: origin, queued: queued, limitPerHost: 2,
+            isBackground: false, conditions: conditions, patience: patience, priority: 0.5)
+    }
+
+    private func partway() -> QueueCursor {
+        var cursor = QueueCursor()
+        cursor.lastApp = 7
+        return cursor
+    }
+
+    private func begin(at time: Timestamp? = nil, _ room: Agenda.Room = .anything) -> QueueCursor? {
+        agenda.commitBegins()
+        return agenda.beginRound(
+            CurrentConditions.Snapshot(conditions: conditions, load: nil, now: time ?? now), room)
+    }
+
+    /// One round over lanes that may all be seen at once, as the scheduler makes it.
+    @discardableResult
+    private func round(
+        over lanes: [QueuedLane] = [], suspect: (task: TaskID, lane: QueuedLane)? = nil, at time: Timestamp? = nil
+    ) throws -> [Int64] {
+        let cursor = try #require(begin(at: time))
+        let open = lanes.filter { agenda.room(at: $0.origin, for: $0.app) > 0 && agenda.mayStart($0) }
+        var started: [Int64] = []
+        var claimed: [TaskID] = []
+        switch agenda.pick(Queue(lanes: open, suspect: suspect)) {
+        case .tasks(let grants): for (lane, count) in grants { started += Array(repeating: lane, count: count) }
+        case .alone(let task, let lane): (started, claimed) = ([lane.id], [task])
+        }
+        if claimed.isEmpty { claimed = started.indices.map { TaskID(Int64($0) + 100) } }
+        let ended = agenda.endRound(at: cursor, isWhole: true, claimed: claimed)
+        let found = try #require(ended)
+        for id in started { agenda.began(in: try #require(found.lanes[id])) }
+        return started
+    }
+
+    private func takeDue(at time: Timestamp) -> Bool { agenda.takeDue(at: time) }
+
+    private func asksDueTime(isIdle: Bool, monotonic time: Int64) -> Bool {
+        agenda.asksDueTime(isIdle: isIdle, monotonic: time)
+    }
+
+    @discardableResult
+    private func endWaits(at time: Timestamp) -> TaskID? { agenda.endWaits(at: time) }
+
+    // MARK: Looks at the queue
+
+    @Test
+    func `a queue that was seen whole is looked at again when something changes`() throws {
+        #expect(agenda.hasWork(.anything, at: now))
+        try round()
+        #expect(agenda.look == .nothing && !agenda.hasWork(.anything, at: now))
+        agenda.lookAgain()
+        #expect(agenda.hasWork(.anything, at: now))
+    }
+
+    @Test
+    func `a change during a look has all of it looked at once more`() throws {
+        _ = begin()
+        agenda.lookAgain()
+        _ = agenda.endRound(at: QueueCursor(), isWhole: true, claimed: [])
+        #expect(agenda.look == .all)
+        try round()
+        #expect(agenda.look == .nothing)
+    }
+
+    @Test
+    func `a change between two parts of a look is not forgotten at its end`() throws {
+        _ = begin()
+        _ = agenda.endRound(at: partway(), isWhole: false, claimed: [])
+        #expect(agenda.look == .rest)
+        agenda.lookAgain()
+        #expect(begin() == partway())
+        _ = agenda.endRound(at: QueueCursor(), isWhole: true, claimed: [])
+        #expect(agenda.look == .all)
+    }
+
+    @Test
+    func `a look goes on while all that was free was taken, and after a commit that failed`() {
+        _ = begin()
+        _ = agenda.endRound(at: QueueCursor(), isWhole: true, claimed: (1...8).map { TaskID($0) })
+        #expect(agenda.look == .rest)
+        #expect(begin() == QueueCursor())
+        // Its commit failed: the next one begins.
+        #expect(agenda.wantsTasks(.anything))
+        #expect(begin() == QueueCursor())
+    }
+
+    // MARK: Places
+
+    @Test
+    func `what starts keeps to the limits of the service, of the host and of the session`() throws {
+        let lanes = [lane(1, queued: 9), lane(2, app: 2, queued: 9), lane(3, app: 3, queued: 9)]
+        #expect(try round(over: lanes).count == 4)
+        #expect(agenda.room(at: "https://a.example:443", for: AppID(4)) == 0)
+        agenda.lookAgain()
+        #expect(try round(over: lanes + [lane(4, app: 4, origin: "https://b.example:443", queued: 9)]) == [4, 4])
+        #expect(agenda.freeSlots(.anything) == 2)
+        agenda.ended(TaskID(1), in: 4, at: now)
+        #expect(agenda.freeSlots(.anything) == 3 && agenda.look == .all)
+    }
+
+    @Test
+    func `apps take turns`() throws {
+        agenda = Agenda(maximumTransfers: 1, maximumTransfersPerHost: 4)
+        var order: [Int64] = []
+        for _ in 0..<4 {
+            order += try round(over: [lane(1, queued: 9), lane(2, app: 2, queued: 9)])
+            agenda.ended(TaskID(1), in: try #require(order.last), at: now)
+        }
+        #expect(Set(order.prefix(2)) == [1, 2] && Set(order.suffix(2)) == [1, 2])
+    }
+
+    @Test
+    func `without room for content one transfer runs, above the floor`() throws {
+        #expect(agenda.freeSlots(.oneTransfer) == 1 && agenda.freeSlots(.nothing) == 0)
+        #expect(begin(at: now, .nothing) == nil)
+        try round(over: [lane(1)])
+        #expect(agenda.freeSlots(.oneTransfer) == 0)
+    }
+
+    @Test
+    func `deletions count as transfers and take a quarter of the places`() throws {
+        let deletion = FairShare.Lane(
+            app: 1, session: 1, host: "https://a.example:443", priority: 0, ready: 0, running: 1, limit: 1)
+        for exchange in 1...2 as ClosedRange<UInt64> {
+            #expect(agenda.takesDeletion(.anything))
+            agenda.began(deletion: ExchangeID(rawValue: exchange), deletion)
+        }
+        #expect(!agenda.takesDeletion(.anything))
+        #expect(agenda.freeSlots(.anything) == 6)
+        #expect(try round(over: [lane(1, queued: 9), lane(2, app: 2, queued: 9)]).count == 2)
+        agenda.ended(deletion: ExchangeID(rawValue: 9))
+        #expect(agenda.look == .nothing)
+        agenda.ended(deletion: ExchangeID(rawValue: 1))
+        #expect(agenda.look == .all && agenda.takesDeletion(.anything))
+    }
+
+    @Test
+    func `while it drains nothing begins`() {
+        agenda.drain()
+        #expect(!agenda.hasWork(.anything, at: now) && !agenda.takesDeletion(.anything))
+        #expect(begin() == nil)
+    }
+
+    // MARK: Due times
+
+    @Test
+    func `a moment that comes has a commit made and the queue looked at`() throws {
+        try round()
+        agenda.note(due: now + .seconds(5))
+        #expect(agenda.next == now + .seconds(5))
+        #expect(!takeDue(at: now))
+        agenda.wake(at: now + .seconds(2))
+        agenda.wake(at: now + .seconds(3))
+        #expect(agenda.next == now + .seconds(2))
+        #expect(!agenda.hasWork(.nothing, at: now) && agenda.hasWork(.nothing, at: now + .seconds(2)))
+        #expect(takeDue(at: now + .seconds(2)))
+        #expect(agenda.next == nil && agenda.look == .all)
+        #expect(agenda.hasWork(.nothing, at: now))
+        agenda.commitBegins()
+        #expect(!agenda.hasWork(.nothing, at: now))
+    }
+
+    @Test
+    func `a due time is asked for anew after each commit, seldom while there is work`() {
+        #expect(asksDueTime(isIdle: true, monotonic: 1000))
+        #expect(!asksDueTime(isIdle: true, monotonic: 2000))
+        agenda.commitBegins()
+        #expect(asksDueTime(isIdle: false, monotonic: 2000))
+        agenda.commitBegins()
+        #expect(!asksDueTime(isIdle: false, monotonic: 2049))
+        #expect(asksDueTime(isIdle: false, monotonic: 2050))
+        agenda.note(due: now)
+        _ = takeDue(at: now)
+        #expect(asksDueTime(isIdle: true, monotonic: 2051))
+    }
+
+    // MARK: Holds
+
+    @Test
+    func `a lane that waits for conditions is looked at when they may be waived`() throws {
+        conditions.power.external = false
+        let patience = Conditions.Patience(began: now, resourceTimeout: .seconds(400))
+        let waiting = lane(1, .discretionary, patience)
+        #expect(try round(over: [waiting]).isEmpty)
+        #expect(agenda.next == now + .seconds(100))
+        #expect(endWaits(at: now + .seconds(99)) == nil && agenda.look == .nothing)
+        #expect(endWaits(at: now + .seconds(100)) == nil && agenda.look == .all)
+        #expect(agenda.next == nil)
+        #expect(try round(over: [waiting], at: now + .seconds(100)) == [1])
+    }
+
+    @Test
+    func `an origin that asked for calm is left alone, by others for a minute`() throws {
+        let origin = Origin(scheme: "https", host: "a.example", port: 443)
+        agenda.pause(origin, for: .seconds(90), app: AppID(1), at: now)
+        let lanes = [lane(1), lane(2, app: 2), lane(3, app: 1, origin: "https://b.example:443")]
+        #expect(try round(over: lanes) == [3])
+        #expect(agenda.next == now + .seconds(60))
+        #expect(agenda.pauseEnd(of: lanes[0].origin, app: AppID(1), at: now) == now + .seconds(90))
+        endWaits(at: now + .seconds(60))
+        #expect(agenda.look == .all)
+        #expect(try round(over: lanes, at: now + .seconds(60)).contains(2))
+        #expect(agenda.next == now + .seconds(90))
+        endWaits(at: now + .seconds(90))
+        #expect(try round(over: lanes, at: now + .seconds(90)).contains(1))
+        #expect(agenda.next == nil)
+    }
+
+    // MARK: Tasks that run alone
+
+    @Test
+    func `a suspect waits until nothing else runs, and then nothing runs beside it`() throws {
+        let suspect = (task: TaskID(9), lane: lane(9, origin: "https://c.example:443"))
+        try round(over: [lane(1)])
+        agenda.lookAgain()
+        let cursor = try #require(begin())
+        guard case .tasks(let grants) = agenda.pick(Queue(lanes: [lane(2, app: 2)], suspect: suspect)) else {
+            Issue.record("the suspect began beside others")
+            return
+        }
+        #expect(grants.isEmpty)
+        let needsSolitude = agenda.endRound(at: cursor, isWhole: true, claimed: [])?.needsSolitude
+        #expect(needsSolitude == true)
+        agenda.ended(TaskID(1), in: 1, at: now)
+        #expect(try round(over: [lane(2, app: 2)], suspect: suspect) == [9])
+        #expect(agenda.soloEnd == now + Quarantine.trial)
+        agenda.lookAgain()
+        #expect(begin() == nil && !agenda.takesDeletion(.anything))
+    }
+
+    @Test
+    func `a suspect that ends gives others as long as it took before the next one`() throws {
+        let suspect = (task: TaskID(9), lane: lane(9, origin: "https://c.example:443"))
+        try round(suspect: suspect)
+        let end = now + .seconds(4)
+        agenda.ended(TaskID(9), in: 9, at: end)
+        #expect(agenda.soloEnd == nil)
+        #expect(try round(over: [lane(1)], suspect: suspect, at: end) == [1])
+        #expect(agenda.next == end + .seconds(4))
+        agenda.ended(TaskID(1), in: 1, at: end)
+        #expect(try round(suspect: suspect, at: end + .seconds(4)) == [9])
+    }
+
+    @Test
+    func `a suspect that has run for long enough is cleared, and others go on beside it`() throws {
+        try round(suspect: (TaskID(9), lane(9)))
+        #expect(agenda.next == now + Quarantine.trial)
+        #expect(endWaits(at: now + .seconds(1)) == nil)
+        #expect(endWaits(at: now + Quarantine.trial) == TaskID(9))
+        #expect(agenda.look == .all)
+        #expect(try round(over: [lane(1)], at: now + Quarantine.trial) == [1])
+    }
+}
