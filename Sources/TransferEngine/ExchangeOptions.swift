@@ -5,22 +5,24 @@ import Glibc
 /// How a request becomes options of libcurl, and how its callbacks find the exchange.
 extension Exchange {
     /// Sets everything on a fresh handle. Throws where the request's own values do not fit.
-    func configure(_ easy: Easy) throws(CurlError) {
+    ///
+    /// - Parameter avoidsHTTP2: The origin asked for calm by HTTP/2.
+    func configure(_ running: Running, avoidsHTTP2: Bool) throws(CurlError) {
+        let easy = running.easy
         try setCommon(easy)
-        try setTransport(easy)
+        try setTransport(easy, avoidsHTTP2)
         try setTLS(easy)
         try setProxy(easy)
-        try setMethod(easy)
+        try setMethod(easy, running.sending.body)
         try setAuthentication(
             easy, request.httpAuthentication, CURLOPT_HTTPAUTH, CURLOPT_USERNAME, CURLOPT_PASSWORD)
-        try setCookies(easy)
-        let context = Unmanaged.passUnretained(self).toOpaque()
-        easy.set(CURLOPT_PRIVATE, context)
+        try setCookies(running)
+        let context = Unmanaged.passUnretained(running).toOpaque()
         easy.set(CURLOPT_HEADERFUNCTION, function: headerArrived)
         easy.set(CURLOPT_HEADERDATA, context)
         easy.set(CURLOPT_WRITEFUNCTION, function: bodyArrived)
         easy.set(CURLOPT_WRITEDATA, context)
-        if body != nil {
+        if running.sending.body != nil {
             easy.set(CURLOPT_READFUNCTION, function: bodyWanted)
             easy.set(CURLOPT_READDATA, context)
             easy.set(seek: bodyRewound)
@@ -29,9 +31,9 @@ extension Exchange {
     }
 
     /// The same server without trust and without a request: only its certificate is wanted.
-    func configureProbe(_ easy: Easy) throws(CurlError) {
+    func configureProbe(_ easy: Easy, avoidsHTTP2: Bool) throws(CurlError) {
         try setCommon(easy)
-        try setTransport(easy)
+        try setTransport(easy, avoidsHTTP2)
         try setProxy(easy)
         easy.set(CURLOPT_CONNECT_ONLY, 1)
         easy.set(CURLOPT_FRESH_CONNECT, 1)
@@ -62,7 +64,7 @@ extension Exchange {
         return proxy.kind == .http || proxy.kind == .https
     }
 
-    private func setTransport(_ easy: Easy) throws(CurlError) {
+    private func setTransport(_ easy: Easy, _ avoidsHTTP2: Bool) throws(CurlError) {
         easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: max(1, request.connectTimeout.milliseconds)))
         easy.set(CURLOPT_TCP_KEEPALIVE, 1)
         easy.set(CURLOPT_MAXAGE_CONN, 60)
@@ -74,6 +76,7 @@ extension Exchange {
         if request.usesFreshConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
         easy.set(CURLOPT_RESOLVE, list: pins)
         let context = Unmanaged.passUnretained(self).toOpaque()
+        easy.set(CURLOPT_PRIVATE, context)
         easy.set(openSocket: socketWanted)
         easy.set(CURLOPT_OPENSOCKETDATA, context)
         easy.set(beforeRequest: requestBegins)
@@ -153,13 +156,13 @@ extension Exchange {
 
     /// Turns libcurl's cookie engine on. Cookies that shall not be sent are given to it with the answer's first line, so
     /// that it can tell which of them the answer deletes.
-    private func setCookies(_ easy: Easy) throws(CurlError) {
+    private func setCookies(_ running: Running) throws(CurlError) {
         guard let cookies = request.cookies else { return }
-        try easy.set(CURLOPT_COOKIEFILE, "")
-        if request.sendsCookies { easy.add(cookies: cookies) } else { lateCookies = cookies }
+        try running.easy.set(CURLOPT_COOKIEFILE, "")
+        if request.sendsCookies { running.easy.add(cookies: cookies) } else { running.lateCookies = cookies }
     }
 
-    private func setMethod(_ easy: Easy) throws(CurlError) {
+    private func setMethod(_ easy: Easy, _ body: BodySource?) throws(CurlError) {
         let method = request.method
         var suppressed = ["Expect", "Accept"]
         if let body {
@@ -214,20 +217,24 @@ extension ProxySettings {
 // MARK: - Callbacks
 
 private func exchange(_ context: UnsafeMutableRawPointer?) -> Exchange? {
-    context.map { Unmanaged<Exchange>.fromOpaque($0).takeUnretainedValue() }
+    context.map { Unmanaged.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func running(_ context: UnsafeMutableRawPointer?) -> Exchange.Running? {
+    context.map { Unmanaged.fromOpaque($0).takeUnretainedValue() }
 }
 
 private func headerArrived(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    let isTaken = exchange(context)?.takeHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? false
+    let isTaken = running(context)?.takeHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? false
     return isTaken ? size * count : Int(CURL_WRITEFUNC_ERROR)
 }
 
 private func bodyArrived(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    switch exchange(context)?.take(UnsafeRawBufferPointer(start: bytes, count: size * count)) {
+    switch running(context)?.take(UnsafeRawBufferPointer(start: bytes, count: size * count)) {
     case .all: size * count
     case .pause: Int(CURL_WRITEFUNC_PAUSE)
     case .end, nil: Int(CURL_WRITEFUNC_ERROR)
@@ -238,7 +245,7 @@ private func bodyWanted(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
     let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
-    switch exchange(context)?.give(buffer) {
+    switch running(context)?.give(buffer) {
     case .bytes(let count): return count
     case .pause: return Int(CURL_READFUNC_PAUSE)
     case .failed, nil: return Int(CURL_READFUNC_ABORT)
@@ -246,7 +253,7 @@ private func bodyWanted(
 }
 
 private func bodyRewound(_ context: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: Int32) -> Int32 {
-    guard origin == SEEK_SET, let body = exchange(context)?.body, body.seek(to: Int64(offset)) else {
+    guard origin == SEEK_SET, let body = running(context)?.sending.body, body.seek(to: Int64(offset)) else {
         return CURL_SEEKFUNC_FAIL
     }
     return CURL_SEEKFUNC_OK

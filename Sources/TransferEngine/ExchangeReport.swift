@@ -34,28 +34,28 @@ package struct ExchangeResult: Sendable {
     /// The final head, where one came.
     package var head: ResponseHead?
     /// Kept content, the resumed prefix included. Of failed and stopped exchanges too.
-    package var received: ReceivedContent
+    package var received = ReceivedContent.none
     /// More than ``SinkPlan/memory(limit:)`` came, and was not read.
-    package var receivedTruncated: Bool
+    package var receivedTruncated = false
     /// The body that the judge did not want kept.
-    package var side: [UInt8]
-    package var sideTruncated: Bool
+    package var side: [UInt8] = []
+    package var sideTruncated = false
     /// Bytes of content at hand.
-    package var length: Int64
+    package var length: Int64 = 0
     /// Whether the framing said where the body ends. False for one that ends with its connection.
-    package var lengthVerified: Bool
+    package var lengthVerified = false
     /// Digests of the whole content, for complete exchanges with ``SinkPlan/content``.
-    package var digests: [Digest.Algorithm: [UInt8]]
+    package var digests: [Digest.Algorithm: [UInt8]] = [:]
     /// Of the bytes in the file, where the exchange is not complete and opened it.
     package var partialSHA256: [UInt8]?
     /// Body bytes handed to the connection by this exchange.
-    package var bytesSent: Int64
+    package var bytesSent: Int64 = 0
     /// Body bytes received by this exchange.
-    package var bytesReceived: Int64
+    package var bytesReceived: Int64 = 0
     package var metrics: ExchangeMetrics
     /// libcurl's code, 0 where it was content, and its words. For the operator's log.
-    package var curlCode: UInt32
-    package var curlMessage: String
+    package var curlCode: UInt32 = 0
+    package var curlMessage = ""
     /// `sha256/BASE64` of the server's public key after a failure of trust, where it could be had.
     package var serverPublicKey: String?
     /// What the cookie engine ended with, where it was on: the given lines without what was deleted or has expired, with

@@ -5,25 +5,25 @@ import Synchronization
 
 /// How exchanges end: taken from libcurl, their files synced, then told.
 extension TransferLoop {
-    /// Takes from libcurl what it is done with, and what its callbacks asked for.
+    /// Takes from libcurl what it is done with.
     func collect(_ pool: ConnectionPool) {
         while let (raw, code) = pool.nextFinished() {
             guard let exchange = Exchange.of(raw) else { continue }
-            if case .probing(let ending) = exchange.stage {
-                probed(exchange, ending)
-            } else {
-                finish(exchange, exchange.ending(code))
+            switch exchange.stage {
+            case .running(let running): finish(running, code)
+            case .probing(let handle, let result): probed(exchange, handle, result)
+            case .preparing, .concluding: break
             }
         }
     }
 
-    func finish(_ exchange: Exchange, _ ending: Exchange.Ending) {
-        release(exchange, isSound: ending.outcome == .complete)
-        if case .failed(let fault) = ending.outcome { learn(fault, of: exchange) }
-        if case .failed(let fault) = ending.outcome, fault.isTrustFailure, endAt == nil {
-            return probe(exchange, ending)
-        }
-        conclude(exchange, ending)
+    func finish(_ running: Exchange.Running, _ code: CURLcode) {
+        let exchange = running.exchange
+        let (outcome, message) = running.ending(code)
+        let result = takeBack(running, outcome, code, message, isSound: outcome == .complete)
+        guard case .failed(let fault) = outcome else { return conclude(exchange, result) }
+        learn(fault, of: exchange)
+        if fault.isTrustFailure, endAt == nil { probe(exchange, result) } else { conclude(exchange, result) }
     }
 
     /// Remembers what the next exchange with the same origin should do otherwise.
@@ -39,46 +39,63 @@ extension TransferLoop {
     }
 
     func fail(_ exchange: Exchange, _ fault: TransferFault, _ code: CURLcode = CURLE_OK) {
-        if case .concluding = exchange.stage {
-            exchange.fault = exchange.fault ?? fault
-            return
-        }
-        release(exchange)
-        conclude(exchange, Exchange.Ending(outcome: .failed(fault), code: code, message: ""))
+        end(exchange, .failed(fault), code)
     }
 
-    func stop(_ exchange: Exchange) {
+    /// Ends an exchange. One that ends already goes on with that.
+    func end(_ exchange: Exchange, _ outcome: ExchangeOutcome, _ code: CURLcode = CURLE_OK) {
+        guard case .concluding(var result) = exchange.stage else {
+            return conclude(exchange, withdraw(exchange, outcome, code))
+        }
+        // The disk has the last word on what seemed well.
+        guard result.outcome == .complete, case .failed = outcome else { return }
+        result.outcome = outcome
+        exchange.stage = .concluding(result)
+    }
+
+    /// Takes an exchange out of whatever it waits for. One whose end is known already keeps it.
+    private func withdraw(
+        _ exchange: Exchange, _ outcome: ExchangeOutcome, _ code: CURLcode = CURLE_OK
+    ) -> ExchangeResult {
         switch exchange.stage {
-        case .concluding: return
-        case .probing(let ending):
-            giveBackHandle(of: exchange)
-            conclude(exchange, ending)
-        case .preparing, .running:
-            release(exchange)
-            conclude(exchange, .stopped)
+        case .preparing(let preparation):
+            leaveTurns(of: exchange, preparation)
+            return exchange.result(outcome, code)
+        case .running(let running): return takeBack(running, outcome, code)
+        case .probing(let handle, let result):
+            giveBack(handle)
+            return result
+        case .concluding(let result): return result
         }
     }
 
     /// Takes the handle out of its pool, after asking it for its facts.
-    func release(_ exchange: Exchange, isSound: Bool = false) {
-        guard let easy = exchange.easy else { return }
-        exchange.noteFacts(of: easy)
-        giveBackHandle(of: exchange, isSound: isSound)
+    private func takeBack(
+        _ running: Exchange.Running, _ outcome: ExchangeOutcome, _ code: CURLcode, _ message: String = "",
+        isSound: Bool = false
+    ) -> ExchangeResult {
+        let exchange = running.exchange
+        let result = running.result(outcome, code, message)
+        giveBack(running.handle, isSound: isSound)
+        if running.receiving.answer?.hasTwoFramings ?? false {
+            surroundings.log.warning(
+                "an answer named a length and came in chunks: the chunks were believed", ("host", exchange.url.host),
+                ("port", exchange.url.port), ("pool", exchange.request.pool))
+        }
+        return result
     }
 
     /// - Parameter isSound: Whether all went well. Of what did not, `curl_easy_reset` leaves traces: an errno by which the
     ///   next fault would be told apart. Of HTTP/2 it leaves that a stream was refused, even where all went well in the
     ///   end: the next request that gets no answer would be sent twice.
-    func giveBackHandle(of exchange: Exchange, isSound: Bool = false) {
-        guard let easy = exchange.easy, let pool = exchange.pool else { return }
+    private func giveBack(_ handle: Exchange.Handle, isSound: Bool = false) {
+        let (easy, pool) = (handle.easy, handle.pool)
         let isSpent =
             !isSound || easy.number(CURLINFO_OS_ERRNO) != 0
             || easy.number(CURLINFO_HTTP_VERSION) >= Int(CURL_HTTP_VERSION_2_0)
         pool.remove(easy)
         easy.reset()
         if !isSpent, spare.count < Self.maximumSpare { spare.append(easy) }
-        exchange.easy = nil
-        exchange.pool = nil
         if pool.active == 0, let index = retired.firstIndex(where: { $0 === pool }) {
             retired.remove(at: index)
             pool.close()
@@ -86,41 +103,36 @@ extension TransferLoop {
     }
 
     /// Asks a server that was not trusted for its key, so that somebody can decide about it.
-    func probe(_ exchange: Exchange, _ ending: Exchange.Ending) {
-        guard let easy = spare.popLast() ?? Easy() else { return conclude(exchange, ending) }
+    private func probe(_ exchange: Exchange, _ result: ExchangeResult) {
+        guard let easy = spare.popLast() ?? Easy() else { return conclude(exchange, result) }
         do throws(CurlError) {
-            try exchange.configureProbe(easy)
-        } catch { return conclude(exchange, ending) }
-        easy.set(CURLOPT_PRIVATE, Unmanaged.passUnretained(exchange).toOpaque())
-        exchange.stage = .probing(ending)
-        exchange.easy = easy
-        let pool = pool(exchange.request.pool)
-        exchange.pool = pool
-        pool.add(easy)
+            try exchange.configureProbe(easy, avoidsHTTP2: avoidsHTTP2(exchange))
+        } catch { return conclude(exchange, result) }
+        let handle = Exchange.Handle(easy: easy, pool: pool(exchange.request.pool))
+        exchange.stage = .probing(handle, result)
+        handle.pool.add(easy)
     }
 
-    func probed(_ exchange: Exchange, _ ending: Exchange.Ending) {
-        var ending = ending
-        if let lines = exchange.easy?.serverCertificate, let pem = lines.first(where: { $0.hasPrefix("Cert:") }) {
-            ending.serverPublicKey = ServerKey.pin(ofPEM: pem)
+    private func probed(_ exchange: Exchange, _ handle: Exchange.Handle, _ result: ExchangeResult) {
+        var result = result
+        if let pem = handle.easy.serverCertificate.first(where: { $0.hasPrefix("Cert:") }) {
+            result.serverPublicKey = ServerKey.pin(ofPEM: pem)
         }
-        giveBackHandle(of: exchange)
-        conclude(exchange, ending)
-    }
-
-    func conclude(_ exchange: Exchange, _ outcome: ExchangeOutcome) {
-        conclude(exchange, Exchange.Ending(outcome: outcome, code: CURLE_OK, message: ""))
+        giveBack(handle)
+        conclude(exchange, result)
     }
 
     /// Waits for the disk, syncs what is new, then tells.
-    func conclude(_ exchange: Exchange, _ ending: Exchange.Ending) {
-        leaveTurns(of: exchange)
-        exchange.stage = .concluding(ending)
-        if exchange.isOpening { return exchange.meter.isAbandoned.store(true, ordering: .relaxed) }
+    func conclude(_ exchange: Exchange, _ result: ExchangeResult) {
+        exchange.stage = .concluding(result)
+        switch exchange.fileWork {
+        case .opening: return exchange.meter.isAbandoned.store(true, ordering: .relaxed)
         // What begins anew must not leave the old bytes behind, even where no new one came.
-        if exchange.wantedPrefix != nil, exchange.resumeOffset > 0 { return serve(exchange) }
-        guard exchange.sink.unsynced > 0 || exchange.isSyncing, let file = exchange.sink.file else {
-            return deliver(exchange, ending)
+        case .wanted(let prefix) where exchange.resumeOffset > 0: return openFile(exchange, prefix: prefix)
+        case .none, .wanted, .syncing: break
+        }
+        guard exchange.sink.unsynced > 0 || exchange.fileWork == .syncing, let file = exchange.sink.file else {
+            return deliver(exchange, result)
         }
         let (id, mailbox) = (exchange.id, mailbox)
         let isTaken = disk(of: exchange).post {
@@ -133,36 +145,26 @@ extension TransferLoop {
     }
 
     func closed(_ exchange: Exchange, _ error: DiskError?) {
-        guard case .concluding(let ending) = exchange.stage else { return }
-        if let error { exchange.fault = exchange.fault ?? .disk(errno: error.errno) }
-        deliver(exchange, ending)
+        if let error { fail(exchange, .disk(errno: error.errno)) }
+        if case .concluding(let result) = exchange.stage { deliver(exchange, result) }
     }
 
-    func deliver(_ exchange: Exchange, _ ending: Exchange.Ending) {
-        var ending = ending
-        // The disk has the last word on what seemed well.
-        if ending.outcome == .complete, let fault = exchange.fault { ending.outcome = .failed(fault) }
-        if ending.outcome == .failed(.egressDenied), let denied = exchange.denied {
+    private func deliver(_ exchange: Exchange, _ result: ExchangeResult) {
+        if result.outcome == .failed(.egressDenied), let denied = exchange.denied {
             surroundings.log.warning(
                 "an exchange was refused an address", ("host", exchange.url.host), ("address", denied.address),
                 ("port", denied.port), ("pool", exchange.request.pool))
         }
-        if exchange.hasTwoFramings {
-            surroundings.log.warning(
-                "an answer named a length and came in chunks: the chunks were believed", ("host", exchange.url.host),
-                ("port", exchange.url.port), ("pool", exchange.request.pool))
-        }
         exchanges[exchange.id] = nil
         surroundings.directory.leave(exchange.id)
-        surroundings.report(.ended(exchange.id, exchange.result(ending)))
+        surroundings.report(.ended(exchange.id, exchange.completed(result)))
     }
 
     /// At the very end, for exchanges that the disk kept waiting too long.
     func abandon(_ exchange: Exchange) {
-        release(exchange)
-        surroundings.directory.leave(exchange.id)
-        let ending = Exchange.Ending(outcome: .stopped, code: CURLE_OK, message: "")
-        surroundings.report(.ended(exchange.id, exchange.result(ending)))
+        var result = withdraw(exchange, .stopped)
+        result.outcome = .stopped
+        deliver(exchange, result)
     }
 }
 

@@ -11,7 +11,7 @@ extension TransferLoop {
     func openFile(_ exchange: Exchange, prefix: Int64) {
         guard case .content(let path, let offset, let digest, _, let algorithms) = exchange.request.sink else { return }
         let expected = prefix == offset ? digest : nil
-        exchange.isOpening = true
+        exchange.fileWork = .opening
         let (id, mailbox, meter) = (exchange.id, mailbox, exchange.meter)
         let opening = PartialFileOpening(
             path, prefix: prefix, sha256: expected, algorithms,
@@ -25,40 +25,53 @@ extension TransferLoop {
     }
 
     func fileOpened(_ exchange: Exchange, _ result: Result<PartialFile, PartialFile.Failure>) {
-        exchange.isOpening = false
-        exchange.preparations.remove(.prefix)
+        exchange.fileWork = .none
+        let fault = adopt(result, for: exchange)
+        switch exchange.stage {
+        case .probing: break
+        case .concluding:
+            if let fault { fail(exchange, fault) }
+            if case .concluding(let result) = exchange.stage { conclude(exchange, result) }
+        case .preparing(let preparation):
+            preparation.needs.remove(.prefix)
+            if let fault { fail(exchange, fault) } else { launchIfReady(exchange, preparation) }
+        case .running(let running):
+            if let fault { return fail(exchange, fault) }
+            running.fileIsReady()
+            goOn(exchange)
+        }
+    }
+
+    /// - Returns: What went wrong.
+    private func adopt(
+        _ result: Result<PartialFile, PartialFile.Failure>, for exchange: Exchange
+    ) -> TransferFault? {
         switch result {
         case .success(let file):
-            do throws(DiskError) { try exchange.sink.adopt(file) } catch { exchange.fault = .disk(errno: error.errno) }
+            do throws(DiskError) { try exchange.sink.adopt(file) } catch { return .disk(errno: error.errno) }
+            return nil
         case .failure(.prefixMissing):
             exchange.sink.restart()
-            exchange.fault = .prefixMissing
-        case .failure(.disk(let error)): exchange.fault = .disk(errno: error.errno)
-        case .failure(.cancelled): break
+            return .prefixMissing
+        case .failure(.disk(let error)): return .disk(errno: error.errno)
+        case .failure(.cancelled): return nil
         }
-        switch exchange.stage {
-        case .concluding(let ending): return conclude(exchange, ending)
-        case .probing: return
-        case .preparing, .running: break
-        }
-        if let fault = exchange.fault { return fail(exchange, fault) }
-        launchIfReady(exchange)
-        exchange.lastSync = state.now
-        exchange.fileIsReady()
-        goOn(exchange)
     }
 
     func goOn(_ exchange: Exchange) {
-        // What libcurl held back goes through the callbacks inside this call; what they refuse ends the exchange.
-        let code = exchange.resumeIfDue()
-        if code != CURLE_OK { return finish(exchange, exchange.ending(code)) }
+        if case .running(let running) = exchange.stage {
+            // What libcurl held back goes through the callbacks inside this call; what they refuse ends the exchange.
+            let code = running.resumeIfDue()
+            if code != CURLE_OK { return finish(running, code) }
+        }
         noteDeadline(of: exchange)
     }
 
-    func sync(_ exchange: Exchange) {
+    func sync(_ running: Exchange.Running) {
+        let exchange = running.exchange
         guard let file = exchange.sink.file else { return }
-        exchange.isSyncing = true
-        exchange.lastSync = state.now
+        exchange.fileWork = .syncing
+        running.lastSync = state.now
         let offset = exchange.sink.length
         exchange.sink.syncRequested = offset
         let (id, mailbox, sha256) = (exchange.id, mailbox, exchange.sink.sha256)
@@ -68,22 +81,15 @@ extension TransferLoop {
                 mailbox.post(.synced(id, offset: offset, sha256: sha256, nil))
             } catch { mailbox.post(.synced(id, offset: offset, sha256: nil, error)) }
         }
-        if !isTaken { exchange.isSyncing = false }
+        if !isTaken { exchange.fileWork = .none }
     }
 
     func synced(_ exchange: Exchange, _ offset: Int64, _ sha256: [UInt8]?, _ error: DiskError?) {
-        exchange.isSyncing = false
+        exchange.fileWork = .none
         if let error { return fail(exchange, .disk(errno: error.errno)) }
         if case .concluding = exchange.stage { return }
         surroundings.report(.durable(exchange.id, offset: offset, sha256: sha256))
-        if case .running = exchange.stage, exchange.wantsSync { sync(exchange) }
+        if case .running(let running) = exchange.stage, running.wantsSync { sync(running) }
         noteDeadline(of: exchange)
-    }
-
-    /// Opens the file that a callback found to be needed.
-    func serve(_ exchange: Exchange) {
-        guard let prefix = exchange.wantedPrefix else { return }
-        exchange.wantedPrefix = nil
-        openFile(exchange, prefix: prefix)
     }
 }

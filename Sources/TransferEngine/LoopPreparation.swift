@@ -5,44 +5,48 @@ import Glibc
 
 /// What an exchange waits for before libcurl gets it: judged addresses, and the files it reads and goes on with.
 extension TransferLoop {
-    func prepare(_ exchange: Exchange) {
+    func prepare(_ exchange: Exchange, _ preparation: Exchange.Preparation) {
         let request = exchange.request
-        if case .file(let path, _, _) = request.body { openBody(exchange, path) }
-        if exchange.resumeOffset > 0 {
-            exchange.preparations.insert(.prefix)
-            openFile(exchange, prefix: exchange.resumeOffset)
-        }
         switch request.body {
-        case .bytes(let bytes): exchange.body = BodySource(bytes)
-        case .none, .file: break
+        case .none: break
+        case .bytes(let bytes): preparation.body = BodySource(bytes)
+        case .file(let path, _, _):
+            preparation.needs.insert(.body)
+            openBody(exchange, path)
+        }
+        if exchange.resumeOffset > 0 {
+            preparation.needs.insert(.prefix)
+            openFile(exchange, prefix: exchange.resumeOffset)
         }
         if let address = exchange.url.address {
             guard exchange.mayReach(address, exchange.url.port) else { return fail(exchange, .egressDenied) }
         } else if request.proxy == nil || request.proxy?.kind == .socks5 {
-            guard lookUp(exchange, .target, exchange.url.host) else { return }
+            guard lookUp(exchange, preparation, .target, exchange.url.host) else { return }
         }
         if let proxy = request.proxy {
             if let address = IPAddress(proxy.host) {
                 guard exchange.mayReach(address, proxy.port) else { return fail(exchange, .egressDenied) }
             } else {
-                guard lookUp(exchange, .proxy, proxy.host) else { return }
+                guard lookUp(exchange, preparation, .proxy, proxy.host) else { return }
             }
         }
-        launchIfReady(exchange)
+        launchIfReady(exchange, preparation)
     }
 
     /// False where the exchange failed already.
-    func lookUp(_ exchange: Exchange, _ name: Exchange.Name, _ host: String) -> Bool {
-        exchange.preparations.insert(name.preparation)
+    private func lookUp(
+        _ exchange: Exchange, _ preparation: Exchange.Preparation, _ name: Exchange.Name, _ host: String
+    ) -> Bool {
+        preparation.needs.insert(name.need)
         if name == .target { exchange.metrics.domainLookupStart = surroundings.clock.wall() }
         let (id, mailbox) = (exchange.id, mailbox)
         let answer = surroundings.resolver.lookUp(host, for: id, pool: exchange.request.pool) {
             mailbox.post(.named(id, name, $0))
         }
         switch answer {
-        case .known(let resolution): return settle(exchange, name, resolution)
+        case .known(let resolution): return settle(exchange, preparation, name, resolution)
         case .underWay: break
-        case .waits: exchange.waitsForTurn.insert(name.preparation)
+        case .waits: preparation.waitsForTurn.insert(name.need)
         }
         noteDeadline(of: exchange)
         return true
@@ -50,30 +54,35 @@ extension TransferLoop {
 
     /// A name that waited for its turn is looked up now: from here on the time counts.
     func turnCame(_ exchange: Exchange, _ name: Exchange.Name) {
-        guard case .preparing = exchange.stage, exchange.waitsForTurn.remove(name.preparation) != nil else { return }
-        exchange.namesSince = state.now
+        guard case .preparing(let preparation) = exchange.stage,
+            preparation.waitsForTurn.remove(name.need) != nil
+        else { return }
+        preparation.namesSince = state.now
         if name == .target { exchange.metrics.domainLookupStart = surroundings.clock.wall() }
         noteDeadline(of: exchange)
     }
 
     /// Gives up the turns of an exchange that ends before they came.
-    func leaveTurns(of exchange: Exchange) {
-        if exchange.waitsForTurn.contains(.target) { surroundings.resolver.leave(exchange.url.host, exchange.id) }
-        if exchange.waitsForTurn.contains(.proxy), let proxy = exchange.request.proxy {
+    func leaveTurns(of exchange: Exchange, _ preparation: Exchange.Preparation) {
+        if preparation.waitsForTurn.contains(.target) { surroundings.resolver.leave(exchange.url.host, exchange.id) }
+        if preparation.waitsForTurn.contains(.proxy), let proxy = exchange.request.proxy {
             surroundings.resolver.leave(proxy.host, exchange.id)
         }
-        exchange.waitsForTurn = []
     }
 
     func resolved(_ exchange: Exchange, _ name: Exchange.Name, _ resolution: Resolution) {
-        guard case .preparing = exchange.stage, settle(exchange, name, resolution) else { return }
-        launchIfReady(exchange)
+        guard case .preparing(let preparation) = exchange.stage,
+            settle(exchange, preparation, name, resolution)
+        else { return }
+        launchIfReady(exchange, preparation)
     }
 
     /// Judges all answers of the resolver: one that is forbidden refuses the attempt.
-    func settle(_ exchange: Exchange, _ name: Exchange.Name, _ resolution: Resolution) -> Bool {
-        exchange.preparations.remove(name.preparation)
-        exchange.waitsForTurn.remove(name.preparation)
+    private func settle(
+        _ exchange: Exchange, _ preparation: Exchange.Preparation, _ name: Exchange.Name, _ resolution: Resolution
+    ) -> Bool {
+        preparation.needs.remove(name.need)
+        preparation.waitsForTurn.remove(name.need)
         if name == .target { exchange.metrics.domainLookupEnd = surroundings.clock.wall() }
         guard case .addresses(let addresses) = resolution else {
             let fault: TransferFault = resolution == .doesNotExist ? .nameDoesNotExist : .couldNotResolve
@@ -95,8 +104,7 @@ extension TransferLoop {
         return true
     }
 
-    func openBody(_ exchange: Exchange, _ path: String) {
-        exchange.preparations.insert(.body)
+    private func openBody(_ exchange: Exchange, _ path: String) {
         let (id, mailbox) = (exchange.id, mailbox)
         let isTaken = disk(of: exchange).post {
             let result = Result { () throws(DiskError) in try OpenFile.open(path, O_RDONLY) }
@@ -106,33 +114,33 @@ extension TransferLoop {
     }
 
     func bodyOpened(_ exchange: Exchange, _ result: Result<OpenFile, DiskError>) {
-        guard case .preparing = exchange.stage, case .file(_, let offset, let length) = exchange.request.body else {
-            return
-        }
-        exchange.preparations.remove(.body)
+        guard case .preparing(let preparation) = exchange.stage,
+            case .file(_, let offset, let length) = exchange.request.body
+        else { return }
+        preparation.needs.remove(.body)
         switch result {
         case .success(let file):
-            exchange.body = BodySource(file, offset: offset, length: length)
-            launchIfReady(exchange)
+            preparation.body = BodySource(file, offset: offset, length: length)
+            launchIfReady(exchange, preparation)
         case .failure(let error): fail(exchange, .bodySource(errno: error.errno))
         }
     }
 
-    func launchIfReady(_ exchange: Exchange) {
-        guard exchange.preparations.isEmpty, case .preparing = exchange.stage else { return }
+    func launchIfReady(_ exchange: Exchange, _ preparation: Exchange.Preparation) {
+        guard preparation.needs.isEmpty else { return }
         guard let easy = spare.popLast() ?? Easy() else { return fail(exchange, .other(curlCode: 27)) }
-        exchange.avoidsHTTP2 = surroundings.calm.contains(exchange.url, at: state.now)
+        let handle = Exchange.Handle(easy: easy, pool: pool(exchange.request.pool))
+        let running = Exchange.Running(exchange, preparation, handle, launched: surroundings.clock.wall())
         do throws(CurlError) {
-            try exchange.configure(easy)
+            try exchange.configure(running, avoidsHTTP2: avoidsHTTP2(exchange))
         } catch {
             return fail(exchange, .badRequest, error.code)
         }
-        let pool = pool(exchange.request.pool)
-        exchange.stage = .running
-        exchange.easy = easy
-        exchange.pool = pool
-        exchange.launched = surroundings.clock.wall()
+        exchange.stage = .running(running)
         noteDeadline(of: exchange)
-        pool.add(easy)
+        handle.pool.add(easy)
     }
+
+    /// Whether the origin asked for calm by HTTP/2.
+    func avoidsHTTP2(_ exchange: Exchange) -> Bool { surroundings.calm.contains(exchange.url, at: state.now) }
 }

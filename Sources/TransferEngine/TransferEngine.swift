@@ -152,14 +152,9 @@ extension ExchangeResult {
     fileprivate init(stopped request: ExchangeRequest, at now: Int64) {
         var metrics = ExchangeMetrics()
         metrics.fetchStart = now
-        var length: Int64 = 0
-        var received = ReceivedContent.none
+        self.init(outcome: .stopped, metrics: metrics, cookies: request.cookies ?? [])
         if case .content(let path, let offset, _, _, _) = request.sink, offset > 0 {
             (length, received) = (offset, .file(path: path, length: offset))
         }
-        self.init(
-            outcome: .stopped, head: nil, received: received, receivedTruncated: false, side: [], sideTruncated: false,
-            length: length, lengthVerified: false, digests: [:], bytesSent: 0, bytesReceived: 0, metrics: metrics,
-            curlCode: 0, curlMessage: "", serverPublicKey: nil, cookies: request.cookies ?? [])
     }
 }

@@ -51,7 +51,6 @@ final class TransferLoop {
         state.now = surroundings.clock.monotonic()
         while !isFinished { turn() }
         for exchange in exchanges.values { abandon(exchange) }
-        exchanges = [:]
         for pool in pools.values { pool.close() }
         for pool in retired { pool.close() }
         pools = [:]
@@ -113,11 +112,11 @@ final class TransferLoop {
     /// Does what callbacks asked for.
     func attend() {
         while let exchange = state.needingAttention.popLast() {
-            exchange.attentionBegins()
-            guard case .running = exchange.stage else { continue }
-            if exchange.lostSocket { exchange.tryNextAddress() }
-            if exchange.wantedPrefix != nil { serve(exchange) }
-            if exchange.wantsSync { sync(exchange) }
+            guard case .running(let running) = exchange.stage else { continue }
+            running.needsAttention = false
+            if running.lostSocket { running.tryNextAddress() }
+            if case .wanted(let prefix) = exchange.fileWork { openFile(exchange, prefix: prefix) }
+            if running.wantsSync { sync(running) }
             noteDeadline(of: exchange)
         }
     }
@@ -128,7 +127,7 @@ final class TransferLoop {
         switch command {
         case .start(let request, let url, let meter): start(request, url, meter)
         case .stop(let id):
-            if let exchange = exchanges[id] { stop(exchange) }
+            if let exchange = exchanges[id] { end(exchange, .stopped) }
         case .limit(let id, let limit):
             if let exchange = exchanges[id] {
                 exchange.setLimit(limit)
@@ -145,13 +144,16 @@ final class TransferLoop {
         case .synced(let id, let offset, let sha256, let error):
             if let exchange = exchanges[id] { synced(exchange, offset, sha256, error) }
         case .recorded(let id, let offset):
-            if let exchange = exchanges[id], exchange.note(recorded: offset) { goOn(exchange) }
+            if let exchange = exchanges[id], case .running(let running) = exchange.stage, running.note(recorded: offset)
+            {
+                goOn(exchange)
+            }
         case .closed(let id, let error):
             if let exchange = exchanges[id] { closed(exchange, error) }
         case .closeConnections(let pool): retire(pool)
         case .shutDown(let end):
             endAt = min(endAt ?? .max, end)
-            for exchange in Array(exchanges.values) { stop(exchange) }
+            for exchange in Array(exchanges.values) { self.end(exchange, .stopped) }
         }
     }
 
@@ -167,8 +169,8 @@ final class TransferLoop {
         exchange.metrics.fetchStart = wall
         exchanges[request.id] = exchange
         guard case .success = parsed, Exchange.isSendable(request) else { return fail(exchange, .badRequest) }
-        guard endAt == nil else { return conclude(exchange, .stopped) }
-        prepare(exchange)
+        guard endAt == nil else { return end(exchange, .stopped) }
+        if case .preparing(let preparation) = exchange.stage { prepare(exchange, preparation) }
     }
 
     // MARK: Pools
@@ -198,17 +200,14 @@ final class TransferLoop {
     func sweep() {
         nextSweep = .max
         for exchange in Array(exchanges.values) {
+            let running = if case .running(let running) = exchange.stage { running } else { Exchange.Running?.none }
             if let fault = exchange.overdue {
-                if fault == .idleTimeout, exchange.isAnsweredEarly {
-                    release(exchange)
-                    conclude(exchange, .complete)
-                } else {
-                    fail(exchange, fault)
-                }
+                let isAnswered = fault == .idleTimeout && running?.isAnsweredEarly ?? false
+                end(exchange, isAnswered ? .complete : .failed(fault))
                 continue
             }
-            if case .running = exchange.stage, exchange.wantsSync { sync(exchange) }
-            if exchange.mayGoOn { goOn(exchange) } else { noteDeadline(of: exchange) }
+            if let running, running.wantsSync { sync(running) }
+            goOn(exchange)
         }
         for (number, pool) in pools where pool.active == 0 {
             let end = pool.idleSince + Self.idlePoolLifetime

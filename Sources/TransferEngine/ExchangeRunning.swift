@@ -1,0 +1,253 @@
+import CCurl
+import Core
+
+extension Exchange {
+    /// An exchange in libcurl's hands.
+    ///
+    /// libcurl's callbacks have its address: it lives as long as its handle is in the pool.
+    final class Running {
+        /// Why a callback has libcurl end.
+        enum Cut {
+            case fault(TransferFault)
+            /// Enough was read.
+            case enough
+            /// The judge wants no more.
+            case stopped
+        }
+
+        unowned let exchange: Exchange
+        let handle: Handle
+        /// When libcurl got the request (ms since 1970).
+        let launched: Int64
+        var lastActivity: Int64
+        var lastSync: Int64
+        var isRequestSent = false
+        var receiving: Receiving
+        var sending: Sending
+        /// Reads the proxy's answers to the request for a tunnel.
+        var tunnelParser = HeadParser()
+        /// The last of them.
+        var tunnelHead: ResponseHead?
+        /// Says more than libcurl's code.
+        var cut: Cut?
+        /// The given cookies have to be known to the engine before the answer's, though they were not sent.
+        var lateCookies: [String] = []
+        /// The server asked for a certificate, and would do without one at least so far as to answer.
+        var asksForCertificate = false
+        /// The socket of an address that could not be reached is gone.
+        var lostSocket = false
+        var needsAttention = false
+
+        init(_ exchange: Exchange, _ preparation: Preparation, _ handle: Handle, launched: Int64) {
+            let now = exchange.state.now
+            let throttle = Throttle(preparation.bandwidthLimit, at: now)
+            self.exchange = exchange
+            self.handle = handle
+            self.launched = launched
+            lastActivity = now
+            lastSync = now
+            receiving = Receiving(throttle: throttle, recorded: exchange.sink.length)
+            sending = Sending(throttle: throttle, body: preparation.body)
+        }
+    }
+
+    /// What comes from the server.
+    struct Receiving {
+        /// What libcurl waits for before it hands over more.
+        enum Pause: Equatable {
+            /// The partial file.
+            case file
+            /// That more of what is at hand is recorded.
+            case record
+            /// This moment (monotonic ms).
+            case until(Int64)
+        }
+
+        var throttle: Throttle
+        var pause: Pause?
+        var parser = HeadParser()
+        /// A final head that libcurl may answer by itself (a digest challenge).
+        var provisionalHead: ResponseHead?
+        var answer: Answer?
+        /// Bytes of a body that is not kept.
+        var side: [UInt8] = []
+        var isSideTruncated = false
+        var count: Int64 = 0
+        /// Bytes of content that need not be received again.
+        var recorded: Int64
+    }
+
+    /// The final head and what follows from it.
+    struct Answer {
+        let head: ResponseHead
+        let judgement: HeadJudgement
+        /// The length of the body as the head says.
+        let announcedLength: Int64?
+        let isLengthVerified: Bool
+        /// It named a length and came in chunks.
+        let hasTwoFramings: Bool
+    }
+
+    /// What goes to the server.
+    struct Sending {
+        var throttle: Throttle
+        let body: BodySource?
+        /// libcurl waits for this moment before it asks for more (monotonic ms).
+        var pausedUntil: Int64?
+        /// When the last byte of our body was given to libcurl.
+        var endedAt: Int64?
+    }
+}
+
+@available(*, unavailable)
+extension Exchange.Running: Sendable {}
+
+extension Exchange.Running {
+    var state: LoopState { exchange.state }
+    var meter: ExchangeMeter { exchange.meter }
+    var sink: ContentSink { exchange.sink }
+    var easy: Easy { handle.easy }
+
+    /// Asks the loop to look here after libcurl's callbacks.
+    func callForAttention() {
+        guard !needsAttention else { return }
+        needsAttention = true
+        state.needingAttention.append(exchange)
+    }
+
+    // MARK: Time
+
+    static let syncInterval: Int64 = 2000
+    /// Half of what may be lost, so that bytes go on coming while these are synced and their offset is stored.
+    static let syncBytes: Int64 = 4 << 20
+
+    /// Whether the file should be synced now.
+    var wantsSync: Bool {
+        guard exchange.fileWork == .none, sink.unsynced > 0 else { return false }
+        return sink.unsynced >= Self.syncBytes || state.now >= lastSync + Self.syncInterval
+    }
+
+    /// We make libcurl wait: silence is not the peer's.
+    private var isPaused: Bool { receiving.pause != nil || sending.pausedUntil != nil }
+
+    /// When the peer has been silent for too long.
+    var silenceEnd: Int64 {
+        guard isRequestSent, !isPaused else { return .max }
+        return lastActivity.addingSaturated(exchange.request.idleTimeout.milliseconds)
+    }
+
+    /// When a limit of bytes a second lets libcurl go on.
+    private var pauseEnd: Int64 {
+        let end = sending.pausedUntil ?? .max
+        guard case .until(let time)? = receiving.pause else { return end }
+        return min(time, end)
+    }
+
+    /// Whether a limit of bytes a second lets libcurl go on now.
+    var mayGoOn: Bool { pauseEnd <= state.now }
+
+    var deadline: Int64 {
+        let syncs = exchange.fileWork == .none && sink.unsynced > 0
+        return min(pauseEnd, silenceEnd, syncs ? lastSync + Self.syncInterval : .max)
+    }
+
+    // MARK: Pauses
+
+    func setLimit(_ limit: Int64?) {
+        let now = state.now
+        receiving.throttle.set(limit, at: now)
+        sending.throttle.set(limit, at: now)
+        // Both ask again.
+        if case .until? = receiving.pause { receiving.pause = .until(now) }
+        if sending.pausedUntil != nil { sending.pausedUntil = now }
+    }
+
+    /// The partial file is there.
+    func fileIsReady() {
+        lastSync = state.now
+        if receiving.pause == .file { receiving.pause = .until(state.now) }
+    }
+
+    /// Takes how far the content is recorded. True where libcurl waited for that.
+    func note(recorded offset: Int64) -> Bool {
+        receiving.recorded = max(receiving.recorded, min(offset, sink.length))
+        guard receiving.pause == .record else { return false }
+        receiving.pause = .until(state.now)
+        return true
+    }
+
+    /// Lets libcurl go on where nothing holds it back any more. A code other than `CURLE_OK` ended the exchange.
+    func resumeIfDue() -> CURLcode {
+        guard mayGoOn else { return CURLE_OK }
+        if case .until(let time)? = receiving.pause, time <= state.now { receiving.pause = nil }
+        if let time = sending.pausedUntil, time <= state.now { sending.pausedUntil = nil }
+        lastActivity = state.now
+        return curl_easy_pause(
+            easy.raw,
+            (receiving.pause == nil ? 0 : CURLPAUSE_RECV) | (sending.pausedUntil == nil ? 0 : CURLPAUSE_SEND))
+    }
+
+    /// Lets libcurl go on with the next address of the host.
+    ///
+    /// Driven by sockets it would wait for a timer: 7.88 closes the socket of an address that refused and asks for no
+    /// other event. Ending a pause is what makes it look at a transfer at once.
+    func tryNextAddress() {
+        lostSocket = false
+        guard !isRequestSent else { return }
+        curl_easy_pause(easy.raw, CURLPAUSE_SEND)
+        curl_easy_pause(easy.raw, CURLPAUSE_CONT)
+    }
+
+    // MARK: The end
+
+    /// How it ended, as libcurl's code and the callbacks tell, and what libcurl says to it.
+    func ending(_ code: CURLcode) -> (outcome: ExchangeOutcome, message: String) {
+        if code == CURLE_OK {
+            settleAtEnd()
+            return (outcome(code, ""), "")
+        }
+        let message = easy.errorMessage
+        let text = message.isEmpty ? CurlError(code: code).description : message
+        return (outcome(code, text), text)
+    }
+
+    private func outcome(_ code: CURLcode, _ message: String) -> ExchangeOutcome {
+        switch cut {
+        case .fault(let fault): return .failed(fault)
+        case .stopped: return .stopped
+        case .enough: return .complete
+        case nil: break
+        }
+        if code == CURLE_OK { return receiving.answer == nil ? .failed(.emptyReply) : .complete }
+        if exchange.denied != nil { return .failed(.egressDenied) }
+        if wasAnsweredEarly(code) { return .complete }
+        let fault = TransferFault(code, facts(message))
+        return fault == .proxyAuthenticationRequired && tunnelHead != nil ? .complete : .failed(fault)
+    }
+
+    private func facts(_ message: String) -> TransferFault.Facts {
+        TransferFault.Facts(
+            message: message, errno: Int32(truncatingIfNeeded: easy.number(CURLINFO_OS_ERRNO)),
+            verifyResult: easy.number(CURLINFO_SSL_VERIFYRESULT), isRequestSent: isRequestSent,
+            hasHead: receiving.answer != nil, hasProxy: exchange.request.proxy != nil)
+    }
+
+    /// The server answered in the middle of our body and closed: its answer is what counts (RFC 9110 section 10.1.1).
+    private func wasAnsweredEarly(_ code: CURLcode) -> Bool {
+        guard let answer = receiving.answer, let body = sending.body,
+            body.position < body.length || code == CURLE_SEND_ERROR
+        else { return false }
+        return (answer.head.status >= 300 || hasWholeAnswer) && (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR)
+    }
+
+    /// The server answered in the middle of our body and takes no more of it.
+    var isAnsweredEarly: Bool {
+        guard let body = sending.body, body.position < body.length else { return false }
+        return hasWholeAnswer
+    }
+
+    private var hasWholeAnswer: Bool {
+        guard let answer = receiving.answer else { return false }
+        return !answer.hasTwoFramings && answer.announcedLength == receiving.count
+    }
+}
