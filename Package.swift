@@ -41,14 +41,15 @@ let package = Package(
         .target(name: "COpenAPI", exclude: ["openapi.json"]),
 
         library("Core", []),
-        library("Base", ["CCrypto"]),
-        library("Wire", []),
+        library("Notation", []),
+        library("Base", ["CCrypto", "Notation"]),
+        library("Wire", ["Notation"]),
 
         library("SQLite", ["Base", "CSQLite"]),
         library("TransferEngine", ["Base", "Core", "CCurl", "CLinux"]),
         library("HTTPServer", ["Base", "CMicroHTTPD", "CLinux"]),
 
-        library("Store", ["Base", "Core", "SQLite"]),
+        library("Store", ["Base", "Core", "Notation", "SQLite"]),
         library("Service", ["Base", "Core", "Store", "TransferEngine"]),
         library("Launches", ["Base", "Core", "Wire", "Store", "TransferEngine"]),
         library("API", ["Base", "Core", "Wire", "HTTPServer", "Service", "Launches", "COpenAPI"]),

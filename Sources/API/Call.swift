@@ -80,6 +80,6 @@ struct Call: Sendable {
 }
 
 /// The body of a request that says nothing.
-struct NoMembers: JSONReadable {
-    init(reading reader: inout ObjectReader) {}
+struct NoMembers: Shape {
+    mutating func visit(_ members: inout some MemberVisitor) {}
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Notation
 
 /// Structured logging: a static message and facts beside it, one line each, which nobody waits for (``LogWriter``).
 ///
@@ -80,7 +81,7 @@ package struct Log: Sendable {
             line += #"{"time":""#.utf8
             Self.append(rfc3339: clock.wall(), to: &line)
             line += #"","level":"\#(level.name)","message":"#.utf8
-            Self.append(quoted: message.description, to: &line)
+            JSONWriter.append(quoted: message.description, to: &line)
         }
         for fact in context { append(fact.name, fact.value, to: &line) }
         for fact in facts { append(fact.name, fact.value.description, to: &line) }
@@ -100,29 +101,11 @@ package struct Log: Sendable {
             name.withUTF8Buffer { line += $0 }
             line += #"":"#.utf8
         }
-        Self.append(quoted: value, to: &line)
+        JSONWriter.append(quoted: value, to: &line)
     }
 
     private static func needsQuotes(_ byte: UInt8) -> Bool {
         byte <= 0x20 || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
-    }
-
-    /// Appends a text as JSON does (RFC 8259, section 7).
-    private static func append(quoted text: String, to line: inout [UInt8]) {
-        line.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): line += [UInt8(ascii: "\\"), byte]
-            case UInt8(ascii: "\n"): line += #"\n"#.utf8
-            case UInt8(ascii: "\r"): line += #"\r"#.utf8
-            case UInt8(ascii: "\t"): line += #"\t"#.utf8
-            case 0..<0x20:
-                line += (byte < 0x10 ? #"\u000"# : #"\u00"#).utf8
-                line += String(byte, radix: 16).utf8
-            default: line.append(byte)
-            }
-        }
-        line.append(UInt8(ascii: "\""))
     }
 
     private static func append(rfc3339 milliseconds: Int64, to line: inout [UInt8]) {

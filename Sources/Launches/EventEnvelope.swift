@@ -6,10 +6,15 @@ extension Wire.Event {
     ///
     /// - Parameter session: The session's identifier.
     package init(_ record: EventRecord, session: String, urls: PublicURLs) {
-        self.init(
-            seq: record.seq, type: Kind(rawValue: record.kind.name), occurredAt: record.occurredAt.rfc3339,
-            sessionIdentifier: session, taskIdentifier: record.taskIdentifier, clientTaskId: record.clientTaskId,
-            group: record.group, data: EventContent.data(record, session: session, urls: urls))
+        self.init()
+        seq = record.seq
+        type = Kind(rawValue: record.kind.name)
+        occurredAt = record.occurredAt.rfc3339
+        sessionIdentifier = session
+        taskIdentifier = record.taskIdentifier
+        clientTaskId = record.clientTaskId
+        group = record.group
+        data = EventContent.data(record, session: session, urls: urls)
     }
 }
 
@@ -20,27 +25,35 @@ package enum EventContent {
         case .question(let question): self.question(question)
         case .resumed(let resumption):
             JSONText(
-                EventData.DidResumeAtOffset(
-                    fileOffset: resumption.fileOffset, expectedTotalBytes: resumption.expectedTotalBytes,
-                    cause: resumption.cause))
+                EventData.DidResumeAtOffset {
+                    $0.fileOffset = resumption.fileOffset
+                    $0.expectedTotalBytes = resumption.expectedTotalBytes
+                    $0.cause = resumption.cause
+                })
         case .finishedDownloading(let content):
             JSONText(
-                EventData.DidFinishDownloading(
-                    contentURL: urls.content(of: record.taskIdentifier ?? 0, in: session), length: content.length,
-                    digest: digest(content.digest), expiresAt: content.expiresAt?.rfc3339))
+                EventData.DidFinishDownloading {
+                    $0.contentURL = urls.content(of: record.taskIdentifier ?? 0, in: session)
+                    $0.length = content.length
+                    $0.digest = digest(content.digest)
+                    $0.expiresAt = content.expiresAt?.rfc3339
+                })
         case .metrics(let result, let createdAt, let completedAt):
             JSONText(
-                Wire.TaskMetrics(
-                    taskInterval: TaskInterval(
-                        start: createdAt.rfc3339, duration: max(.zero, completedAt - createdAt).seconds),
-                    redirectCount: Int64(result.progress.redirects.count),
-                    transactionMetrics: result.progress.transactions.map(transaction)))
+                MetricsOfTask(
+                    interval: TaskInterval {
+                        $0.start = createdAt.rfc3339
+                        $0.duration = max(.zero, completedAt - createdAt).seconds
+                    },
+                    progress: result.progress))
         case .completed(let outcome, let result):
             JSONText(
-                EventData.DidComplete(
-                    outcome: TaskOutcome(rawValue: outcome.name), error: result.error.map(error),
-                    response: result.response.map(response)))
-        case .finishedEvents(let launchId): JSONText(EventData.DidFinishEvents(launchId: launchId))
+                EventData.DidComplete {
+                    $0.outcome = TaskOutcome(rawValue: outcome.name)
+                    $0.error = result.error.map(error)
+                    $0.response = result.response.map(response)
+                })
+        case .finishedEvents(let launchId): JSONText(EventData.DidFinishEvents { $0.launchId = launchId })
         case .becameInvalid: JSONText(EventData.DidBecomeInvalid())
         }
     }
@@ -50,16 +63,22 @@ package enum EventContent {
         switch (question.kind, question.protectionSpace, question.request) {
         case (.challenge, let space?, _):
             return JSONText(
-                AuthenticationChallenge(
-                    questionId: record.questionId, protectionSpace: protectionSpace(space),
-                    taskCount: record.taskCount,
-                    previousFailureCount: Int64(question.previousFailureCount),
-                    proposedCredential: question.proposedUser.map { ProposedCredential(user: $0) },
-                    failureResponse: question.failureResponse.map(response), deadline: record.deadline.rfc3339))
+                AuthenticationChallenge {
+                    $0.questionId = record.questionId
+                    $0.protectionSpace = protectionSpace(space)
+                    $0.taskCount = record.taskCount
+                    $0.previousFailureCount = Int64(question.previousFailureCount)
+                    $0.proposedCredential = question.proposedUser.map { user in ProposedCredential { $0.user = user } }
+                    $0.failureResponse = question.failureResponse.map(response)
+                    $0.deadline = record.deadline.rfc3339
+                })
         case (.delayedRequest, _, let request?):
             return JSONText(
-                DelayedRequest(
-                    questionId: record.questionId, request: self.request(request), deadline: record.deadline.rfc3339))
+                DelayedRequest {
+                    $0.questionId = record.questionId
+                    $0.request = self.request(request)
+                    $0.deadline = record.deadline.rfc3339
+                })
         default:
             return .emptyObject
         }
@@ -73,15 +92,20 @@ package enum EventContent {
     }
 
     package static func error(_ error: Core.TaskError) -> Wire.TaskError {
-        var wire = Wire.TaskError(
-            code: Int64(error.code.rawValue), name: error.code.name, localizedDescription: error.localizedDescription,
-            failingURL: error.failingURL, policy: error.policy,
-            underlying: error.underlying.map { underlying in
-                Wire.TaskError.Underlying(
-                    domain: underlying.domain,
-                    code: number(underlying).map { .integer($0) } ?? .string(underlying.code),
-                    message: underlying.message)
-            })
+        var wire = Wire.TaskError {
+            $0.code = Int64(error.code.rawValue)
+            $0.name = error.code.name
+            $0.localizedDescription = error.localizedDescription
+            $0.failingURL = error.failingURL
+            $0.policy = error.policy
+            $0.underlying = error.underlying.map { underlying in
+                Wire.TaskError.Underlying {
+                    $0.domain = underlying.domain
+                    $0.code = number(underlying).map { .integer($0) } ?? .string(underlying.code)
+                    $0.message = underlying.message
+                }
+            }
+        }
         wire.backgroundTaskCancelledReason = error.backgroundTaskCancelledReason.map(Int64.init)
         wire.networkUnavailableReason = error.networkUnavailableReason.map(Int64.init)
         return wire
@@ -94,11 +118,15 @@ package enum EventContent {
 
     /// The cookies that an origin sets are as good as credentials, and so are hidden.
     package static func response(_ response: Core.TaskResponse) -> Wire.TaskResponse {
-        Wire.TaskResponse(
-            statusCode: Int64(response.statusCode), headers: headers(response.headers.withoutCookies),
-            droppedHeaders: response.droppedHeaders ?? [], mimeType: response.mimeType,
-            expectedContentLength: response.expectedContentLength, suggestedFilename: response.suggestedFilename,
-            url: response.url)
+        Wire.TaskResponse {
+            $0.statusCode = Int64(response.statusCode)
+            $0.headers = headers(response.headers.withoutCookies)
+            $0.droppedHeaders = response.droppedHeaders ?? []
+            $0.mimeType = response.mimeType
+            $0.expectedContentLength = response.expectedContentLength
+            $0.suggestedFilename = response.suggestedFilename
+            $0.url = response.url
+        }
     }
 
     /// Fields as a map: several lines of one name are joined with commas (RFC 9110 section 5.3).
@@ -127,28 +155,19 @@ package enum EventContent {
             authenticationMethod: AuthenticationMethod(rawValue: space.authenticationMethod.rawValue),
             isProxy: space.isProxy, serverPublicKey: space.serverPublicKey)
     }
+}
 
-    private static func transaction(_ metrics: Core.TransactionMetrics) -> Wire.TransactionMetrics {
-        Wire.TransactionMetrics(
-            url: metrics.url, statusCode: metrics.statusCode.map(Int64.init), error: metrics.error,
-            offset: metrics.offset, fetchStartDate: metrics.fetchStartDate.rfc3339,
-            domainLookupStartDate: metrics.domainLookupStartDate?.rfc3339,
-            domainLookupEndDate: metrics.domainLookupEndDate?.rfc3339,
-            connectStartDate: metrics.connectStartDate?.rfc3339,
-            secureConnectionStartDate: metrics.secureConnectionStartDate?.rfc3339,
-            secureConnectionEndDate: metrics.secureConnectionEndDate?.rfc3339,
-            connectEndDate: metrics.connectEndDate?.rfc3339, requestStartDate: metrics.requestStartDate?.rfc3339,
-            requestEndDate: metrics.requestEndDate?.rfc3339, responseStartDate: metrics.responseStartDate?.rfc3339,
-            responseEndDate: metrics.responseEndDate?.rfc3339, networkProtocolName: metrics.networkProtocolName,
-            negotiatedTLSProtocolVersion: metrics.negotiatedTLSProtocolVersion,
-            negotiatedTLSCipherSuite: metrics.negotiatedTLSCipherSuite,
-            isReusedConnection: metrics.isReusedConnection, isProxyConnection: metrics.isProxyConnection,
-            localAddress: metrics.localAddress, localPort: metrics.localPort.map(Int64.init),
-            remoteAddress: metrics.remoteAddress, remotePort: metrics.remotePort.map(Int64.init),
-            countOfRequestHeaderBytesSent: metrics.countOfRequestHeaderBytesSent,
-            countOfRequestBodyBytesSent: metrics.countOfRequestBodyBytesSent,
-            countOfResponseHeaderBytesReceived: metrics.countOfResponseHeaderBytesReceived,
-            countOfResponseBodyBytesReceived: metrics.countOfResponseBodyBytesReceived)
+/// ``Wire.TaskMetrics``, written from what is kept: there are many members, and they are the same.
+private struct MetricsOfTask: JSONWritable {
+    let interval: TaskInterval
+    let progress: Core.TaskProgress
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("taskInterval", interval)
+            writer.member("redirectCount", progress.redirects.count)
+            writer.member("transactionMetrics", progress.transactions)
+        }
     }
 }
 

@@ -16,16 +16,18 @@ struct Payload: Sendable {
             case .refreshStatusDidChange:
                 WebhookPayload(
                     timestamp: timestamp,
-                    WebhookPayload.RefreshStatusDidChange(
-                        app: launch.appIdentifier,
-                        backgroundRefreshStatus: Wire.BackgroundRefreshStatus(rawValue: launch.refreshStatus.rawValue)))
-            case .ping: WebhookPayload(timestamp: timestamp, WebhookPayload.Ping(app: launch.appIdentifier))
+                    WebhookPayload.RefreshStatusDidChange {
+                        $0.app = launch.appIdentifier
+                        $0.backgroundRefreshStatus = Wire.BackgroundRefreshStatus(
+                            rawValue: launch.refreshStatus.rawValue)
+                    })
+            case .ping: WebhookPayload(timestamp: timestamp, WebhookPayload.Ping { $0.app = launch.appIdentifier })
             }
         return Self.asciiOnly(payload.jsonBytes)
     }
 
     func ping(_ app: String, at now: Timestamp) -> [UInt8] {
-        Self.asciiOnly(WebhookPayload(timestamp: now.rfc3339, WebhookPayload.Ping(app: app)).jsonBytes)
+        Self.asciiOnly(WebhookPayload(timestamp: now.rfc3339, WebhookPayload.Ping { $0.app = app }).jsonBytes)
     }
 
     private func handleEvents(_ launch: ClaimedLaunch, _ contents: LaunchContents?) -> WebhookPayload.HandleEvents {
@@ -38,19 +40,29 @@ struct Payload: Sendable {
             counts.cancelled = completions.cancelled
             counts.notModified = completions.notModified
         }
-        return WebhookPayload.HandleEvents(
-            launchId: launch.launchId, app: launch.appIdentifier, sessionIdentifier: session,
-            reasons: launch.reasons.names, lastSeq: launch.lastSeq, pendingEvents: contents?.pendingEvents ?? 0,
-            taskCounts: counts, eventsURL: urls.events(of: session),
-            completionURL: urls.completion(of: launch.launchId), expiresAt: launch.expiresAt.rfc3339,
-            events: contents?.events.map { Wire.Event($0, session: session, urls: urls) } ?? [])
+        return WebhookPayload.HandleEvents {
+            $0.launchId = launch.launchId
+            $0.app = launch.appIdentifier
+            $0.sessionIdentifier = session
+            $0.reasons = launch.reasons.names
+            $0.lastSeq = launch.lastSeq
+            $0.pendingEvents = contents?.pendingEvents ?? 0
+            $0.taskCounts = counts
+            $0.eventsURL = urls.events(of: session)
+            $0.completionURL = urls.completion(of: launch.launchId)
+            $0.expiresAt = launch.expiresAt.rfc3339
+            $0.events = contents?.events.map { Wire.Event($0, session: session, urls: urls) } ?? []
+        }
     }
 
     private func performFetch(_ launch: ClaimedLaunch) -> WebhookPayload.PerformFetch {
-        WebhookPayload.PerformFetch(
-            launchId: launch.launchId, app: launch.appIdentifier, deadline: launch.expiresAt.rfc3339,
-            previousResult: launch.previousResult.map { LaunchCompletion.FetchResult(rawValue: $0.rawValue) },
-            completionURL: urls.completion(of: launch.launchId))
+        WebhookPayload.PerformFetch {
+            $0.launchId = launch.launchId
+            $0.app = launch.appIdentifier
+            $0.deadline = launch.expiresAt.rfc3339
+            $0.previousResult = launch.previousResult.map { LaunchCompletion.FetchResult(rawValue: $0.rawValue) }
+            $0.completionURL = urls.completion(of: launch.launchId)
+        }
     }
 
     /// JSON text with what is not ASCII escaped, so that no framework between can change a byte by recoding.

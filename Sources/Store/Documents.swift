@@ -1,6 +1,14 @@
 import Base
 import Core
 import FoundationEssentials
+import Notation
+
+/// A value that writes its own JSON document.
+///
+/// A task's end writes a document of a hundred members while the one writer waits, and a batch writes ten thousand
+/// requests: `Encodable` is too slow for that. What is written here, `JSONDecoder` reads as `Decodable` has it: the names
+/// are those of the properties, nil is left out.
+protocol Document: Encodable, JSONWritable {}
 
 /// Core values at rest: JSON text, or sealed whole where the value holds a secret.
 struct Documents: Sendable {
@@ -9,9 +17,9 @@ struct Documents: Sendable {
     func encode(_ value: some Encodable) throws -> [UInt8] { Array(try JSONEncoder().encode(value)) }
 
     func encode(_ value: some Document) throws -> [UInt8] {
-        var text = DocumentText()
-        try value.write(to: &text)
-        return text.bytes
+        var writer = JSONWriter(.rest, capacity: 1024)
+        value.write(to: &writer)
+        return writer.bytes
     }
 
     /// Seals the document, bound to the row that `context` names, where it holds a secret.

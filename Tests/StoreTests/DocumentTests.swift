@@ -151,13 +151,6 @@ import Testing
         #expect(try returned(bare) == bare)
     }
 
-    @Test(arguments: [Int64.min, -10, -1, 0, 9, 10, 1_234_567_890_123, .max])
-    func `a number is written in decimal`(number: Int64) {
-        var text = DocumentText()
-        text.integer(number)
-        #expect(text.bytes == Array("\(number)".utf8))
-    }
-
     @Test(arguments: [
         LaunchState.pending(attempts: 1, nextAttemptAt: Timestamp(milliseconds: 4)),
         .delivering(attempt: 2, leaseUntil: Timestamp(milliseconds: 1)), .parked(attempts: 0, reason: .noURL),

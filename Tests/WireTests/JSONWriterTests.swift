@@ -50,4 +50,9 @@ import Wire
         #expect(json["a"]?[5] == nil)
         #expect(json["b"] == nil)
     }
+
+    @Test(arguments: [Int64.min, -10, -1, 0, 9, 10, 1_234_567_890_123, .max])
+    func `a number is written in decimal`(number: Int64) {
+        #expect(number.jsonBytes == Array("\(number)".utf8))
+    }
 }

@@ -6,32 +6,33 @@ private struct Colour: WireName {
     static let known: [Colour] = ["red", "green"]
 }
 
-private struct Inner: JSONReadable, Equatable {
-    var x: Int64
-    init(reading reader: inout ObjectReader) { x = reader.integer("x", in: 1...9) }
+private struct Inner: Shape {
+    var x: Int64 = 0
+
+    mutating func visit(_ members: inout some MemberVisitor) { members.member("x", &x, 1...9) }
 }
 
-private struct Outer: JSONReadable {
-    var text: String
+private struct Outer: Shape {
+    var text = ""
     var count: Int64?
-    var ratio: Double
-    var flag: Bool
-    var colour: Colour
+    var ratio = 0.5
+    var flag = false
+    var colour: Colour = "red"
     var inner: Inner?
-    var list: [Inner]
-    var map: StringMap
-    var change: Change<String>
+    var list: [Inner] = []
+    var map = StringMap()
+    var change: Change<String> = .unchanged
 
-    init(reading reader: inout ObjectReader) {
-        text = reader.string("text", .length(1...3))
-        count = reader.optionalInteger("count", in: 0...10)
-        ratio = reader.number("ratio", default: 0.5, in: 0...1)
-        flag = reader.bool("flag", default: false)
-        colour = reader.word("colour", default: "red")
-        inner = reader.optionalObject("inner")
-        list = reader.optionalObjects("list", count: 0...2) ?? []
-        map = reader.stringMap("map", count: 0...2)
-        change = reader.change("change") { $0.optionalString("change") }
+    mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("text", &text, .length(1...3))
+        members.optional("count", &count, 0...10)
+        members.defaulted("ratio", &ratio, 0...1)
+        members.defaulted("flag", &flag)
+        members.defaulted("colour", &colour)
+        members.optional("inner", &inner)
+        members.defaulted("list", &list, .count(0...2))
+        members.defaulted("map", &map)
+        members.change("change", &change)
     }
 }
 

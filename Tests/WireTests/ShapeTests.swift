@@ -3,12 +3,26 @@ import Wire
 
 private let time = "2026-12-01T00:00:00.000Z"
 private let digest = ContentDigest(algorithm: .sha256, value: String(repeating: "ab", count: 32))
-private let failure = TaskError(
-    code: -1001, name: "timedOut", localizedDescription: "It took too long.", failingURL: "http://h/", policy: "egress",
-    underlying: TaskError.Underlying(domain: "curl", code: 28, message: "Timeout"))
-private let response = TaskResponse(
-    statusCode: 200, headers: ["ETag": "\"a\""], mimeType: "text/plain", expectedContentLength: 3,
-    suggestedFilename: "a.txt", url: "http://h/")
+private let failure = TaskError {
+    $0.code = -1001
+    $0.name = "timedOut"
+    $0.localizedDescription = "It took too long."
+    $0.failingURL = "http://h/"
+    $0.policy = "egress"
+    $0.underlying = TaskError.Underlying {
+        $0.domain = "curl"
+        $0.code = 28
+        $0.message = "Timeout"
+    }
+}
+private let response = TaskResponse {
+    $0.statusCode = 200
+    $0.headers = ["ETag": "\"a\""]
+    $0.mimeType = "text/plain"
+    $0.expectedContentLength = 3
+    $0.suggestedFilename = "a.txt"
+    $0.url = "http://h/"
+}
 private let space = ProtectionSpace(
     host: "h", port: 443, protocol: "https", realm: "r", authenticationMethod: .basic, isProxy: false)
 
@@ -42,16 +56,29 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         try checkRoundTrip(SessionPut(configuration: configuration, sessionDescription: .clear))
         try checkRoundTrip(SessionChange(sessionDescription: .set("d"), bandwidthLimit: .clear))
 
-        var session = Session(identifier: "com.example.bg", createdAt: time)
+        var session = Session {
+            $0.identifier = "com.example.bg"
+            $0.createdAt = time
+        }
         session.configuration = configuration.redacted()
-        session.attachment = Session.Attached(kind: "lease", expiresAt: time)
-        session.launch = Launch(launchId: "lnch_1", kind: "session.handleEvents", createdAt: time)
+        session.attachment = Session.Attached {
+            $0.kind = "lease"
+            $0.expiresAt = time
+        }
+        session.launch = Launch {
+            $0.launchId = "lnch_1"
+            $0.kind = "session.handleEvents"
+            $0.createdAt = time
+        }
         session.taskCounts.outcomes.httpError = 4
         try checkRoundTrip(session)
     }
 
     @Test func `secrets do not stand in answers`() {
-        var session = Session(identifier: "s", createdAt: time)
+        var session = Session {
+            $0.identifier = "s"
+            $0.createdAt = time
+        }
         session.configuration.proxy = Proxy(type: .http, host: "p", port: 1, user: "u", password: "hidden")
         session.configuration.httpAdditionalHeaders = ["authorization": "hidden", "Accept": "shown"]
         #expect(!text(session).contains("hidden") && text(session).contains("shown"))
@@ -61,8 +88,14 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 "Cookie": "hidden", "X-Api-Key": "hidden", "X-Auth-Token": "hidden", "X-Mine": "hidden", "A": "shown",
             ],
             sensitiveHeaders: ["x-mine"])
-        var task = SessionTask(
-            taskIdentifier: 1, kind: .download, state: .running, originalRequest: request, createdAt: time, revision: 1)
+        var task = SessionTask {
+            $0.taskIdentifier = 1
+            $0.kind = .download
+            $0.state = .running
+            $0.originalRequest = request
+            $0.createdAt = time
+            $0.revision = 1
+        }
         task.currentRequest = request
         #expect(!text(task).contains("hidden") && text(task).contains("shown"))
     }
@@ -109,22 +142,54 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
 
     @Test func `tasks come back as they went`() throws {
         let request = TransferRequest(url: "http://h/", method: "GET", headers: ["A": "b"], sensitiveHeaders: ["X"])
-        var task = SessionTask(
-            taskIdentifier: 3, kind: .download, state: .completed, originalRequest: request, createdAt: time,
-            revision: 9)
+        var task = SessionTask {
+            $0.taskIdentifier = 3
+            $0.kind = .download
+            $0.state = .completed
+            $0.originalRequest = request
+            $0.createdAt = time
+            $0.revision = 9
+        }
         try checkRoundTrip(task)
         task.phase = .retryWait
-        task.waitingFor = [WaitingReason(kind: "retry", detail: "It waits.", until: time)]
+        task.waitingFor = [
+            WaitingReason {
+                $0.kind = "retry"
+                $0.detail = "It waits."
+                $0.until = time
+            }
+        ]
         task.outcome = .httpError
         task.currentRequest = request
-        task.redirects = [Redirect(statusCode: 302, from: "http://g/", to: "http://h/")]
+        task.redirects = [
+            Redirect {
+                $0.statusCode = 302
+                $0.from = "http://g/"
+                $0.to = "http://h/"
+            }
+        ]
         task.response = response
-        task.progress = TaskProgress(fractionCompleted: 0.5, throughput: 10, estimatedTimeRemaining: 2.5)
-        task.attempts = TaskAttempts(
-            count: 2, last: TaskAttempts.Attempt(startedAt: time, endedAt: time, statusCode: 503, error: failure),
-            nextAt: time)
+        task.progress = TaskProgress {
+            $0.fractionCompleted = 0.5
+            $0.throughput = 10
+            $0.estimatedTimeRemaining = 2.5
+        }
+        task.attempts = TaskAttempts {
+            $0.count = 2
+            $0.last = TaskAttempts.Attempt {
+                $0.startedAt = time
+                $0.endedAt = time
+                $0.statusCode = 503
+                $0.error = failure
+            }
+            $0.nextAt = time
+        }
         task.error = failure
-        task.content = Content(length: 3, digest: digest, expiresAt: time)
+        task.content = Content {
+            $0.length = 3
+            $0.digest = digest
+            $0.expiresAt = time
+        }
         task.startedAt = time
         task.completedAt = time
         task.clientTaskId = "a"
@@ -145,16 +210,32 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         task.retryOf = 1
         task.existing = true
         try checkRoundTrip(task)
-        try checkRoundTrip(Batch(created: 1, firstTaskIdentifier: 3, lastTaskIdentifier: 3, items: [task]))
-        try checkRoundTrip(Batch(created: 0, firstTaskIdentifier: nil, lastTaskIdentifier: nil))
+        try checkRoundTrip(
+            Batch {
+                $0.created = 1
+                $0.firstTaskIdentifier = 3
+                $0.lastTaskIdentifier = 3
+                $0.items = [task]
+            })
+        try checkRoundTrip(Batch { $0.created = 0 })
         try checkRoundTrip(Page(items: [task], nextCursor: "c"))
         try checkRoundTrip(LineResult(taskIdentifier: 3, clientTaskId: "a", existing: true))
         try checkRoundTrip(LineResult(problem: Problem(.invalidValue, "No.")))
         try checkRoundTrip(TaskCancellation(byProducingResumeData: true))
-        try checkRoundTrip(ResumeDataAnswer(resumeData: nil, notResumableReason: "weak"))
+        try checkRoundTrip(ResumeDataAnswer { $0.notResumableReason = "weak" })
         try checkRoundTrip(TaskSelection(state: .running, outcome: .failed, group: "g"))
-        try checkRoundTrip(SelectionAnswer(matched: 2, changed: 1))
-        try checkRoundTrip(StoredBody(id: "body_1", length: 3, digest: digest, expiresAt: time))
+        try checkRoundTrip(
+            SelectionAnswer {
+                $0.matched = 2
+                $0.changed = 1
+            })
+        try checkRoundTrip(
+            StoredBody {
+                $0.id = "body_1"
+                $0.length = 3
+                $0.digest = digest
+                $0.expiresAt = time
+            })
         try checkRoundTrip(
             TaskChange(
                 priority: 1, taskDescription: .set("d"), metadata: .clear, earliestBeginDate: .set(time),
@@ -162,33 +243,93 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
     }
 
     @Test func `events come back as they went`() throws {
-        let data = EventData.DidComplete(outcome: .failed, error: failure, response: response)
-        let event = Event(
-            seq: 4, type: .taskDidComplete, occurredAt: time, sessionIdentifier: "s", taskIdentifier: 3,
-            clientTaskId: "a",
-            group: "g", data: JSONText(data))
+        let data = EventData.DidComplete {
+            $0.outcome = .failed
+            $0.error = failure
+            $0.response = response
+        }
+        let event = Event {
+            $0.seq = 4
+            $0.type = .taskDidComplete
+            $0.occurredAt = time
+            $0.sessionIdentifier = "s"
+            $0.taskIdentifier = 3
+            $0.clientTaskId = "a"
+            $0.group = "g"
+            $0.data = JSONText(data)
+        }
         try checkRoundTrip(event)
         #expect(try event.data.read(EventData.DidComplete.self) == data)
         try checkRoundTrip(EventPage(items: [event], lastSeq: 4, acknowledgedSeq: 1, finished: true))
         #expect(
-            text(Event(seq: nil, type: .taskIsWaitingForConnectivity, occurredAt: time, sessionIdentifier: "s"))
+            text(
+                Event {
+                    $0.type = .taskIsWaitingForConnectivity
+                    $0.occurredAt = time
+                    $0.sessionIdentifier = "s"
+                })
                 == #"{"seq":null,"type":"task.isWaitingForConnectivity","occurredAt":"2026-12-01T00:00:00.000Z","#
                 + #""sessionIdentifier":"s","data":{}}"#)
-        try checkRoundTrip(EventData.DidCreate(kind: .upload, url: "http://h/"))
-        try checkRoundTrip(EventData.DidSendBodyData(bytesSent: 1, totalBytesSent: 2, totalBytesExpectedToSend: nil))
-        try checkRoundTrip(EventData.DidWriteData(bytesWritten: 1, totalBytesWritten: 2, totalBytesExpectedToWrite: 3))
-        try checkRoundTrip(EventData.WillRetry(attempt: 1, error: failure, nextAt: time, offset: 7))
-        try checkRoundTrip(EventData.DidResumeAtOffset(fileOffset: 0, expectedTotalBytes: nil, cause: "changed"))
-        try checkRoundTrip(EventData.DidFinishDownloading(contentURL: "http://h/c", length: 3, digest: digest))
-        try checkRoundTrip(EventData.DidFinishEvents(launchId: "lnch_1"))
-        try checkRoundTrip(EventData.DidBecomeInvalid(error: nil))
         try checkRoundTrip(
-            TaskMetrics(
-                taskInterval: TaskInterval(start: time, duration: 1.25), redirectCount: 1,
-                transactionMetrics: [TransactionMetrics(url: "http://h/", statusCode: 200, fetchStartDate: time)]))
+            EventData.DidCreate {
+                $0.kind = .upload
+                $0.url = "http://h/"
+            })
+        try checkRoundTrip(
+            EventData.DidSendBodyData {
+                $0.bytesSent = 1
+                $0.totalBytesSent = 2
+            })
+        try checkRoundTrip(
+            EventData.DidWriteData {
+                $0.bytesWritten = 1
+                $0.totalBytesWritten = 2
+                $0.totalBytesExpectedToWrite = 3
+            })
+        try checkRoundTrip(
+            EventData.WillRetry {
+                $0.attempt = 1
+                $0.error = failure
+                $0.nextAt = time
+                $0.offset = 7
+            })
+        try checkRoundTrip(
+            EventData.DidResumeAtOffset {
+                $0.fileOffset = 0
+                $0.cause = "changed"
+            })
+        try checkRoundTrip(
+            EventData.DidFinishDownloading {
+                $0.contentURL = "http://h/c"
+                $0.length = 3
+                $0.digest = digest
+            })
+        try checkRoundTrip(EventData.DidFinishEvents { $0.launchId = "lnch_1" })
+        try checkRoundTrip(EventData.DidBecomeInvalid())
+        try checkRoundTrip(
+            TaskMetrics {
+                $0.taskInterval = TaskInterval {
+                    $0.start = time
+                    $0.duration = 1.25
+                }
+                $0.redirectCount = 1
+                $0.transactionMetrics = [
+                    TransactionMetrics {
+                        $0.url = "http://h/"
+                        $0.statusCode = 200
+                        $0.fetchStartDate = time
+                    }
+                ]
+            })
         try checkRoundTrip(EventAck(through: 4, epoch: 1))
         try checkRoundTrip(AttachmentRequest(ttl: 60, launchId: "lnch_1", takeover: true, epoch: 2))
-        try checkRoundTrip(Attachment(epoch: 1, expiresAt: time, acknowledgedSeq: 0, lastSeq: 4))
+        try checkRoundTrip(
+            Attachment {
+                $0.epoch = 1
+                $0.expiresAt = time
+                $0.acknowledgedSeq = 0
+                $0.lastSeq = 4
+            })
         #expect(
             faults(EventAck.self, #"{"through":-1,"epoch":0}"#) == ["/through invalid-value", "/epoch invalid-value"])
         #expect(faults(AttachmentRequest.self, #"{"ttl":4}"#) == ["/ttl invalid-value"])
@@ -196,17 +337,37 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
 
     @Test func `questions and credentials come back as they went`() throws {
         try checkRoundTrip(space)
-        let challenge = AuthenticationChallenge(
-            questionId: "q_1", protectionSpace: space, previousFailureCount: 0,
-            proposedCredential: ProposedCredential(user: "u"), failureResponse: response, deadline: time)
+        let challenge = AuthenticationChallenge {
+            $0.questionId = "q_1"
+            $0.protectionSpace = space
+            $0.previousFailureCount = 0
+            $0.proposedCredential = ProposedCredential { $0.user = "u" }
+            $0.failureResponse = response
+            $0.deadline = time
+        }
         try checkRoundTrip(challenge)
         let request = TransferRequest(url: "http://h/", method: "GET")
-        try checkRoundTrip(DelayedRequest(questionId: "q_1", request: request, deadline: time))
         try checkRoundTrip(
-            Question(
-                questionId: "q_1", type: .taskDidReceiveChallenge, state: .answered, sessionIdentifier: "s",
-                taskIdentifier: 1, protectionSpace: space, previousFailureCount: 1, failureResponse: response,
-                disposition: .useCredential, deadline: time, createdAt: time, answeredAt: time))
+            DelayedRequest {
+                $0.questionId = "q_1"
+                $0.request = request
+                $0.deadline = time
+            })
+        try checkRoundTrip(
+            Question {
+                $0.questionId = "q_1"
+                $0.type = .taskDidReceiveChallenge
+                $0.state = .answered
+                $0.sessionIdentifier = "s"
+                $0.taskIdentifier = 1
+                $0.protectionSpace = space
+                $0.previousFailureCount = 1
+                $0.failureResponse = response
+                $0.disposition = .useCredential
+                $0.deadline = time
+                $0.createdAt = time
+                $0.answeredAt = time
+            })
         let pem = "-----BEGIN X-----\n"
         let pin = "sha256/" + Base64.encode([UInt8](repeating: 1, count: 32))
         let secrets: [Credential.Secret] = [
@@ -219,7 +380,12 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         try checkRoundTrip(Answer.useNewRequest(request))
         try checkRoundTrip(Answer(.cancel))
         try checkRoundTrip(
-            StoredCredential(credentialIdentifier: "c", protectionSpace: space, user: "u", createdAt: time))
+            StoredCredential {
+                $0.credentialIdentifier = "c"
+                $0.protectionSpace = space
+                $0.user = "u"
+                $0.createdAt = time
+            })
     }
 
     @Test(arguments: [
@@ -245,47 +411,95 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
     }
 
     @Test func `launches and webhooks come back as they went`() throws {
-        var launch = Launch(launchId: "lnch_1", kind: "session.handleEvents", state: .launched, createdAt: time)
+        var launch = Launch {
+            $0.launchId = "lnch_1"
+            $0.kind = "session.handleEvents"
+            $0.state = .launched
+            $0.createdAt = time
+        }
         launch.sessionIdentifier = "s"
         launch.reasons = ["tasksFinished"]
         launch.lastSeq = 4
-        launch.attempts = [LaunchAttempt(number: 1, startedAt: time, duration: 0.5, statusCode: 500, excerpt: "x")]
+        launch.attempts = [
+            LaunchAttempt {
+                $0.number = 1
+                $0.startedAt = time
+                $0.duration = 0.5
+                $0.statusCode = 500
+                $0.excerpt = "x"
+            }
+        ]
         try checkRoundTrip(launch)
         try checkRoundTrip(LaunchCompletion(through: 4, epoch: 1))
         try checkRoundTrip(LaunchCompletion(result: .newData))
         #expect(faults(LaunchCompletion.self, #"{"result":"noData","through":1}"#) == ["/result invalid-value"])
 
-        let event = Event(seq: 1, type: .sessionDidBecomeInvalid, occurredAt: time, sessionIdentifier: "s")
+        let event = Event {
+            $0.seq = 1
+            $0.type = .sessionDidBecomeInvalid
+            $0.occurredAt = time
+            $0.sessionIdentifier = "s"
+        }
         var counts = OutcomeCounts()
         counts.succeeded = 6
-        let data = WebhookPayload.HandleEvents(
-            launchId: "lnch_1", app: "com.example.app", sessionIdentifier: "com.example.bg", reasons: ["tasksFinished"],
-            lastSeq: 118, pendingEvents: 21, taskCounts: counts, eventsURL: "http://h/e", completionURL: "http://h/c",
-            expiresAt: time, events: [event])
+        let data = WebhookPayload.HandleEvents {
+            $0.launchId = "lnch_1"
+            $0.app = "com.example.app"
+            $0.sessionIdentifier = "com.example.bg"
+            $0.reasons = ["tasksFinished"]
+            $0.lastSeq = 118
+            $0.pendingEvents = 21
+            $0.taskCounts = counts
+            $0.eventsURL = "http://h/e"
+            $0.completionURL = "http://h/c"
+            $0.expiresAt = time
+            $0.events = [event]
+        }
         let payload = WebhookPayload(timestamp: time, data)
         try checkRoundTrip(payload)
         #expect(payload.type == "session.handleEvents")
         #expect(try payload.data.read(WebhookPayload.HandleEvents.self) == data)
-        let fetch = WebhookPayload.PerformFetch(
-            launchId: "lnch_2", app: "a", deadline: time, previousResult: nil, completionURL: "http://h/c")
+        let fetch = WebhookPayload.PerformFetch {
+            $0.launchId = "lnch_2"
+            $0.app = "a"
+            $0.deadline = time
+            $0.completionURL = "http://h/c"
+        }
         #expect(
             text(WebhookPayload(timestamp: time, fetch))
                 == #"{"type":"app.performFetch","timestamp":"2026-12-01T00:00:00.000Z","data":{"launchId":"lnch_2","app":"a","#
                 + #""deadline":"2026-12-01T00:00:00.000Z","previousResult":null,"completionURL":"http://h/c"}}"#)
-        try checkRoundTrip(WebhookPayload.RefreshStatusDidChange(app: "a", backgroundRefreshStatus: .denied))
-        try checkRoundTrip(WebhookPayload.Ping(app: "a"))
+        try checkRoundTrip(
+            WebhookPayload.RefreshStatusDidChange {
+                $0.app = "a"
+                $0.backgroundRefreshStatus = .denied
+            })
+        try checkRoundTrip(WebhookPayload.Ping { $0.app = "a" })
     }
 
     @Test func `apps and keys come back as they went`() throws {
-        let webhook = Webhook(
-            url: "https://h/", state: .paused, disabledReason: nil, includeEvents: 3, launchDeadline: 60,
-            secret: "whsec_x")
+        let webhook = Webhook {
+            $0.url = "https://h/"
+            $0.state = .paused
+            $0.includeEvents = 3
+            $0.launchDeadline = 60
+            $0.secret = "whsec_x"
+        }
         try checkRoundTrip(
-            App(
-                identifier: "com.example.app", state: "active", webhook: webhook, backgroundRefreshStatus: .available,
-                limits: AppLimits(tasks: 5, storedBytes: nil), usage: AppUsage(tasks: 1, storedBytes: 2),
-                createdAt: time,
-                revision: 3, apiKey: "usd_x"))
+            App {
+                $0.identifier = "com.example.app"
+                $0.state = "active"
+                $0.webhook = webhook
+                $0.backgroundRefreshStatus = .available
+                $0.limits = AppLimits { $0.tasks = 5 }
+                $0.usage = AppUsage {
+                    $0.tasks = 1
+                    $0.storedBytes = 2
+                }
+                $0.createdAt = time
+                $0.revision = 3
+                $0.apiKey = "usd_x"
+            })
         let change = WebhookChange(url: .set("https://h/"), state: .enabled, includeEvents: 100, launchDeadline: 5)
         try checkRoundTrip(
             AppCreation(
@@ -293,10 +507,20 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 limits: AppLimitsChange(tasks: 5, storedBytes: .clear)))
         try checkRoundTrip(AppChange(webhook: WebhookChange(url: .clear), backgroundRefreshStatus: .restricted))
         try checkRoundTrip(OwnAppChange(webhook: change))
-        try checkRoundTrip(AppKey(keyIdentifier: "k", apiKey: "usd_k_s", scopes: [.events, .app], expiresAt: time))
+        try checkRoundTrip(
+            AppKey {
+                $0.keyIdentifier = "k"
+                $0.apiKey = "usd_k_s"
+                $0.scopes = [.events, .app]
+                $0.expiresAt = time
+            })
         try checkRoundTrip(AppKeyCreation(scopes: [.sessionsRead], expiresAt: time))
         try checkRoundTrip(SecretRotation(gracePeriod: 0))
-        try checkRoundTrip(RotatedSecret(secret: "whsec_x", previousSecretExpiresAt: time))
+        try checkRoundTrip(
+            RotatedSecret {
+                $0.secret = "whsec_x"
+                $0.previousSecretExpiresAt = time
+            })
         #expect(try AppKeyCreation(parsing: Array("{}".utf8)).scopes == Scope.known)
         #expect(faults(AppKeyCreation.self, #"{"scopes":["root"]}"#) == ["/scopes/0 invalid-value"])
         #expect(faults(AppKeyCreation.self, #"{"scopes":["app","app"]}"#) == ["/scopes invalid-value"])
@@ -321,9 +545,20 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             #expect(faults(BackgroundRefreshChange.self, json) == ["/minimumBackgroundFetchInterval invalid-value"])
         }
         try checkRoundTrip(
-            BackgroundRefresh(
-                minimumBackgroundFetchInterval: .minimum, backgroundRefreshStatus: .available, nextFetchAt: time,
-                why: "It is due.", history: [PastFetch(launchId: "lnch_1", at: time, duration: 1, result: .noData)]))
+            BackgroundRefresh {
+                $0.minimumBackgroundFetchInterval = .minimum
+                $0.backgroundRefreshStatus = .available
+                $0.nextFetchAt = time
+                $0.why = "It is due."
+                $0.history = [
+                    PastFetch {
+                        $0.launchId = "lnch_1"
+                        $0.at = time
+                        $0.duration = 1
+                        $0.result = .noData
+                    }
+                ]
+            })
         #expect(try Conditions(parsing: Array("{}".utf8)) == Conditions())
         let window = Conditions.Window(days: [.monday, .sunday], from: "22:00", to: "06:00", bandwidthLimit: 1000)
         try checkRoundTrip(

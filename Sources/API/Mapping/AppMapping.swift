@@ -6,22 +6,30 @@ extension App {
     ///
     /// - Parameter systemStatus: What the operator says for all apps; the stricter of the two is shown.
     init(_ record: AppRecord, systemStatus: Core.BackgroundRefreshStatus) {
-        self.init(
-            identifier: record.identifier, state: record.isForceQuit ? "forceQuit" : "active",
-            webhook: Webhook(record.webhook),
-            backgroundRefreshStatus: Wire.BackgroundRefreshStatus(
-                record.backgroundRefreshStatus.stricter(systemStatus)),
-            limits: Wire.AppLimits(record.limits),
-            usage: AppUsage(tasks: record.unfinishedTasks, storedBytes: record.storedBytes),
-            createdAt: record.createdAt.rfc3339, revision: record.revision)
+        self.init()
+        identifier = record.identifier
+        state = record.isForceQuit ? "forceQuit" : "active"
+        webhook = Webhook(record.webhook)
+        backgroundRefreshStatus = Wire.BackgroundRefreshStatus(
+            record.backgroundRefreshStatus.stricter(systemStatus))
+        limits = Wire.AppLimits(record.limits)
+        usage = AppUsage {
+            $0.tasks = record.unfinishedTasks
+            $0.storedBytes = record.storedBytes
+        }
+        createdAt = record.createdAt.rfc3339
+        revision = record.revision
     }
 }
 
 extension Webhook {
     init(_ core: WebhookSettings) {
-        self.init(
-            url: core.url, state: WebhookState(rawValue: core.state.rawValue), disabledReason: core.disabledReason,
-            includeEvents: Int64(core.includeEvents), launchDeadline: Double(core.launchDeadline))
+        self.init()
+        url = core.url
+        state = WebhookState(rawValue: core.state.rawValue)
+        disabledReason = core.disabledReason
+        includeEvents = Int64(core.includeEvents)
+        launchDeadline = Double(core.launchDeadline)
     }
 }
 
@@ -44,9 +52,9 @@ extension WebhookSettings {
 
 extension Wire.AppLimits {
     init(_ core: Core.AppLimits) {
-        self.init(
-            tasks: core.maximumUnfinishedTasks,
-            storedBytes: core.maximumStoredBytes == .max ? nil : core.maximumStoredBytes)
+        self.init()
+        tasks = core.maximumUnfinishedTasks
+        storedBytes = core.maximumStoredBytes == .max ? nil : core.maximumStoredBytes
     }
 }
 
@@ -88,9 +96,11 @@ extension Wire.BackgroundRefreshStatus {
 extension AppKey {
     /// - Parameter secret: The key itself, in the one answer that shows it.
     init(_ record: KeyRecord, secret: String? = nil) {
-        self.init(
-            keyIdentifier: record.keyIdentifier, apiKey: secret,
-            scopes: record.scopes.map { Wire.Scope(rawValue: $0.rawValue) }, expiresAt: record.expiresAt?.rfc3339)
+        self.init()
+        keyIdentifier = record.keyIdentifier
+        apiKey = secret
+        scopes = record.scopes.map { Wire.Scope(rawValue: $0.rawValue) }
+        expiresAt = record.expiresAt?.rfc3339
     }
 }
 

@@ -14,9 +14,15 @@ struct EventEnvelope: Sendable {
     /// A message that is not kept: it has no number.
     func event(_ live: LiveEvent) -> Event {
         let (type, data) = Self.content(of: live.payload)
-        return Event(
-            seq: nil, type: type, occurredAt: live.occurredAt.rfc3339, sessionIdentifier: sessionIdentifier,
-            taskIdentifier: live.taskIdentifier, clientTaskId: live.clientTaskId, group: live.group, data: data)
+        return Event {
+            $0.type = type
+            $0.occurredAt = live.occurredAt.rfc3339
+            $0.sessionIdentifier = sessionIdentifier
+            $0.taskIdentifier = live.taskIdentifier
+            $0.clientTaskId = live.clientTaskId
+            $0.group = live.group
+            $0.data = data
+        }
     }
 
     private static func content(of payload: LiveEvent.Payload) -> (Event.Kind, JSONText) {
@@ -24,30 +30,43 @@ struct EventEnvelope: Sendable {
         case .didCreate(let kind, let url):
             (
                 .taskDidCreate,
-                JSONText(EventData.DidCreate(kind: kind == .upload ? .upload : .download, url: url))
+                JSONText(
+                    EventData.DidCreate {
+                        $0.kind = kind == .upload ? .upload : .download
+                        $0.url = url
+                    })
             )
         case .isWaitingForConnectivity: (.taskIsWaitingForConnectivity, .emptyObject)
         case .willRetry(let attempt, let error, let nextAt, let offset):
             (
                 .taskWillRetry,
                 JSONText(
-                    EventData.WillRetry(
-                        attempt: Int64(attempt), error: error.map(Wire.TaskError.init), nextAt: nextAt.rfc3339,
-                        offset: offset))
+                    EventData.WillRetry {
+                        $0.attempt = Int64(attempt)
+                        $0.error = error.map(Wire.TaskError.init)
+                        $0.nextAt = nextAt.rfc3339
+                        $0.offset = offset
+                    })
             )
         case .didSendBodyData(let sent, let total, let expected):
             (
                 .taskDidSendBodyData,
                 JSONText(
-                    EventData.DidSendBodyData(
-                        bytesSent: sent, totalBytesSent: total, totalBytesExpectedToSend: expected))
+                    EventData.DidSendBodyData {
+                        $0.bytesSent = sent
+                        $0.totalBytesSent = total
+                        $0.totalBytesExpectedToSend = expected
+                    })
             )
         case .didWriteData(let written, let total, let expected):
             (
                 .taskDidWriteData,
                 JSONText(
-                    EventData.DidWriteData(
-                        bytesWritten: written, totalBytesWritten: total, totalBytesExpectedToWrite: expected))
+                    EventData.DidWriteData {
+                        $0.bytesWritten = written
+                        $0.totalBytesWritten = total
+                        $0.totalBytesExpectedToWrite = expected
+                    })
             )
         }
     }

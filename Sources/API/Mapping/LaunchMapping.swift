@@ -3,9 +3,11 @@ import Wire
 
 extension Wire.Launch {
     init(_ record: LaunchRecord) {
-        self.init(
-            launchId: record.launchId, kind: record.kind.name, state: State(rawValue: record.state.name),
-            createdAt: record.createdAt.rfc3339)
+        self.init()
+        launchId = record.launchId
+        kind = record.kind.name
+        state = State(rawValue: record.state.name)
+        createdAt = record.createdAt.rfc3339
         sessionIdentifier = record.sessionIdentifier
         reasons = record.reasons.names
         lastSeq = record.kind == .handleEvents ? record.lastSeq : nil
@@ -17,9 +19,13 @@ extension Wire.Launch {
 
 extension Wire.LaunchAttempt {
     init(_ attempt: Core.LaunchAttempt) {
-        self.init(
-            number: Int64(attempt.number), startedAt: attempt.startedAt.rfc3339, duration: attempt.duration.seconds,
-            statusCode: attempt.statusCode.map(Int64.init), error: attempt.error, excerpt: attempt.excerpt)
+        self.init()
+        number = Int64(attempt.number)
+        startedAt = attempt.startedAt.rfc3339
+        duration = attempt.duration.seconds
+        statusCode = attempt.statusCode.map(Int64.init)
+        error = attempt.error
+        excerpt = attempt.excerpt
     }
 }
 

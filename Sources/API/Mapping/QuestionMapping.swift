@@ -7,18 +7,22 @@ extension Wire.Question {
     init(_ record: QuestionRecord) {
         let question = record.question
         let isChallenge = question.kind == .challenge
-        self.init(
-            questionId: record.questionId, type: isChallenge ? .taskDidReceiveChallenge : .taskWillBeginDelayedRequest,
-            state: Wire.QuestionState(rawValue: record.state.name), sessionIdentifier: record.sessionIdentifier,
-            taskIdentifier: record.taskIdentifier, taskCount: record.taskCount,
-            protectionSpace: question.protectionSpace.map(Wire.ProtectionSpace.init),
-            previousFailureCount: isChallenge ? Int64(question.previousFailureCount) : nil,
-            proposedCredential: question.proposedUser.map { ProposedCredential(user: $0) },
-            failureResponse: question.failureResponse.map(Wire.TaskResponse.init),
-            request: question.request.map { Wire.TransferRequest($0) },
-            disposition: record.disposition.map { Disposition(rawValue: $0.rawValue) },
-            deadline: record.deadline.rfc3339, createdAt: record.createdAt.rfc3339,
-            answeredAt: record.answeredAt?.rfc3339)
+        self.init()
+        questionId = record.questionId
+        type = isChallenge ? .taskDidReceiveChallenge : .taskWillBeginDelayedRequest
+        state = Wire.QuestionState(rawValue: record.state.name)
+        sessionIdentifier = record.sessionIdentifier
+        taskIdentifier = record.taskIdentifier
+        taskCount = record.taskCount
+        protectionSpace = question.protectionSpace.map(Wire.ProtectionSpace.init)
+        previousFailureCount = isChallenge ? Int64(question.previousFailureCount) : nil
+        proposedCredential = question.proposedUser.map { user in ProposedCredential { $0.user = user } }
+        failureResponse = question.failureResponse.map(Wire.TaskResponse.init)
+        request = question.request.map { Wire.TransferRequest($0) }
+        disposition = record.disposition.map { Disposition(rawValue: $0.rawValue) }
+        deadline = record.deadline.rfc3339
+        createdAt = record.createdAt.rfc3339
+        answeredAt = record.answeredAt?.rfc3339
     }
 }
 
@@ -96,8 +100,10 @@ extension Wire.ProtectionSpace {
 
 extension StoredCredential {
     init(_ record: CredentialRecord) {
-        self.init(
-            credentialIdentifier: record.credentialId, protectionSpace: Wire.ProtectionSpace(record.space),
-            user: record.user, createdAt: record.createdAt.rfc3339)
+        self.init()
+        credentialIdentifier = record.credentialId
+        protectionSpace = Wire.ProtectionSpace(record.space)
+        user = record.user
+        createdAt = record.createdAt.rfc3339
     }
 }

@@ -24,14 +24,18 @@ extension FetchInterval {
 
 extension Wire.BackgroundRefresh {
     init(_ overview: RefreshOverview) {
-        self.init(
-            minimumBackgroundFetchInterval: FetchInterval(overview.interval),
-            backgroundRefreshStatus: Wire.BackgroundRefreshStatus(overview.status),
-            nextFetchAt: overview.nextFetchAt?.rfc3339, why: overview.why,
-            history: overview.history.map { fetch in
-                Wire.PastFetch(
-                    launchId: fetch.launchId, at: fetch.at.rfc3339, duration: fetch.duration?.seconds,
-                    result: fetch.result.map { LaunchCompletion.FetchResult($0) })
-            })
+        self.init()
+        minimumBackgroundFetchInterval = FetchInterval(overview.interval)
+        backgroundRefreshStatus = Wire.BackgroundRefreshStatus(overview.status)
+        nextFetchAt = overview.nextFetchAt?.rfc3339
+        why = overview.why
+        history = overview.history.map { fetch in
+            Wire.PastFetch {
+                $0.launchId = fetch.launchId
+                $0.at = fetch.at.rfc3339
+                $0.duration = fetch.duration?.seconds
+                $0.result = fetch.result.map { LaunchCompletion.FetchResult($0) }
+            }
+        }
     }
 }

@@ -9,9 +9,11 @@ extension Wire.Session {
     ///   - attendance: What holds the session in memory; it is shown before a lease.
     ///   - launch: The record of ``SessionRecord/openLaunch``.
     init(_ record: SessionRecord, attendance: Attendance.Kind?, launch: LaunchRecord?, at now: Timestamp) {
-        self.init(
-            identifier: record.identifier, incarnation: record.incarnation, createdAt: record.createdAt.rfc3339,
-            revision: record.revision)
+        self.init()
+        identifier = record.identifier
+        incarnation = record.incarnation
+        createdAt = record.createdAt.rfc3339
+        revision = record.revision
         sessionDescription = record.sessionDescription
         state = State(rawValue: record.state.name)
         configuration = Wire.SessionConfiguration(record.configuration)
@@ -21,9 +23,12 @@ extension Wire.Session {
         lastEventSeq = record.lastEventSeq
         acknowledgedSeq = record.acknowledgedSeq
         if let attendance {
-            attachment = Attached(kind: attendance.rawValue, expiresAt: nil)
+            attachment = Attached { $0.kind = attendance.rawValue }
         } else if let held = record.attachment, held.isHeld(at: now), let lease = held.lease {
-            attachment = Attached(kind: "lease", expiresAt: lease.expiresAt.rfc3339)
+            attachment = Attached {
+                $0.kind = "lease"
+                $0.expiresAt = lease.expiresAt.rfc3339
+            }
         }
         self.launch = launch.map(Launch.init)
     }
@@ -55,9 +60,11 @@ extension Wire.Attachment {
     /// The lease of a session; nil without one.
     init?(_ session: SessionRecord) {
         guard let attachment = session.attachment, let lease = attachment.lease else { return nil }
-        self.init(
-            epoch: attachment.epoch, expiresAt: lease.expiresAt.rfc3339, acknowledgedSeq: session.acknowledgedSeq,
-            lastSeq: session.lastEventSeq)
+        self.init()
+        epoch = attachment.epoch
+        expiresAt = lease.expiresAt.rfc3339
+        acknowledgedSeq = session.acknowledgedSeq
+        lastSeq = session.lastEventSeq
     }
 }
 

@@ -31,12 +31,14 @@ extension SessionTask {
     init(_ record: TaskRecord, _ live: LiveState = LiveState()) {
         let specification = record.specification
         let isDownload = specification.kind == .download
-        self.init(
-            taskIdentifier: record.number, kind: isDownload ? .download : .upload,
-            state: Wire.TaskState(rawValue: record.state.name),
-            originalRequest: Wire.TransferRequest(
-                specification.request, body: isDownload ? specification.body : nil),
-            createdAt: record.createdAt.rfc3339, revision: record.revision)
+        self.init()
+        taskIdentifier = record.number
+        kind = isDownload ? .download : .upload
+        state = Wire.TaskState(rawValue: record.state.name)
+        originalRequest = Wire.TransferRequest(
+            specification.request, body: isDownload ? specification.body : nil)
+        createdAt = record.createdAt.rfc3339
+        revision = record.revision
         let progress = record.result?.progress ?? record.progress ?? Core.TaskProgress()
         showStage(record, live)
         showRequests(record, progress)
@@ -64,7 +66,11 @@ extension SessionTask {
         var from = original.url
         for redirect in progress.redirects {
             redirects.append(
-                Wire.Redirect(statusCode: Int64(redirect.statusCode), from: from, to: redirect.url))
+                Wire.Redirect {
+                    $0.statusCode = Int64(redirect.statusCode)
+                    $0.from = from
+                    $0.to = redirect.url
+                })
             from = redirect.url
         }
     }

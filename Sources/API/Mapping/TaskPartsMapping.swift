@@ -29,7 +29,8 @@ extension TaskAttempts {
     init(_ record: TaskRecord, _ progress: Core.TaskProgress) {
         // An attempt under way has begun, though it is counted only when it ends.
         let isActive = record.stage == .active
-        self.init(count: Int64(max(progress.attempts.attempts, progress.lastAttempt?.number ?? 0) + (isActive ? 1 : 0)))
+        self.init()
+        count = Int64(max(progress.attempts.attempts, progress.lastAttempt?.number ?? 0) + (isActive ? 1 : 0))
         last = progress.lastAttempt.map(Attempt.init)
         if record.stage?.hasDueDate == true { nextAt = record.dueAt?.rfc3339 }
     }
@@ -37,9 +38,11 @@ extension TaskAttempts {
 
 extension TaskAttempts.Attempt {
     init(_ record: AttemptRecord) {
-        self.init(
-            startedAt: record.startedAt.rfc3339, endedAt: record.endedAt.rfc3339,
-            statusCode: record.statusCode.map(Int64.init), error: record.error.map(Wire.TaskError.init))
+        self.init()
+        startedAt = record.startedAt.rfc3339
+        endedAt = record.endedAt.rfc3339
+        statusCode = record.statusCode.map(Int64.init)
+        error = record.error.map(Wire.TaskError.init)
     }
 }
 
@@ -53,14 +56,19 @@ extension Wire.TaskError {
 
 extension Wire.WaitingReason {
     init(_ core: Core.WaitingReason) {
-        self.init(
-            kind: core.kind.rawValue, detail: core.detail, until: core.until?.rfc3339, questionId: core.questionId)
+        self.init()
+        kind = core.kind.rawValue
+        detail = core.detail
+        until = core.until?.rfc3339
+        questionId = core.questionId
     }
 }
 
 extension Content {
     init(_ record: ContentRecord) {
-        self.init(
-            length: record.length, digest: Wire.ContentDigest(record.digest), expiresAt: record.expiresAt?.rfc3339)
+        self.init()
+        length = record.length
+        digest = Wire.ContentDigest(record.digest)
+        expiresAt = record.expiresAt?.rfc3339
     }
 }

@@ -109,9 +109,9 @@ struct KeptBatch: JSONReadable {
     }
 
     init(reading reader: inout ObjectReader) {
-        session = SessionID(reader.integer("session"))
-        let existing = Set(reader.integers("existing", default: [], in: 0 ... .max))
-        tasks = reader.integers("tasks", default: [], in: 0 ... .max).enumerated().map { index, number in
+        session = SessionID(reader.required("session", 0))
+        let existing = Set(reader.required("existing", [Int64]()))
+        tasks = reader.required("tasks", [Int64]()).enumerated().map { index, number in
             (number, existing.contains(Int64(index)))
         }
     }

@@ -38,8 +38,10 @@ struct OwnAppRoutes {
         let secret = RandomBytes.make(32)
         let previousExpiresAt = call.service.clock.now + .milliseconds(Int64(rotation.gracePeriod * 1000))
         let answer = HTTPResponse.json(
-            RotatedSecret(
-                secret: WebhookSecret.text(secret), previousSecretExpiresAt: previousExpiresAt.rfc3339))
+            RotatedSecret {
+                $0.secret = WebhookSecret.text(secret)
+                $0.previousSecretExpiresAt = previousExpiresAt.rfc3339
+            })
         try await call.service.rotateWebhookSecret(
             of: call.app, to: secret, previousExpiresAt: previousExpiresAt,
             recording: call.recording(holdsSecrets: true) { _ in answer })

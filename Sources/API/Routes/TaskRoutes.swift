@@ -125,8 +125,8 @@ struct TaskRoutes {
         }
         let (_, task) = try await call.taskAsExpected()
         return switch try await call.service.cancelProducingResumeData(task) {
-        case .data(let text): .json(ResumeDataAnswer(resumeData: text))
-        case .notResumable(let reason): .json(ResumeDataAnswer(resumeData: nil, notResumableReason: reason))
+        case .data(let text): .json(ResumeDataAnswer { $0.resumeData = text })
+        case .notResumable(let reason): .json(ResumeDataAnswer { $0.notResumableReason = reason })
         }
     }
 
@@ -136,7 +136,11 @@ struct TaskRoutes {
         let filter = TaskFilter(try call.readIfPresent(TaskSelection.self))
         let session = try await call.session()
         let (matched, changed) = try await call.service.command(command, filter, in: session.id)
-        return .json(SelectionAnswer(matched: Int64(matched), changed: Int64(changed)))
+        return .json(
+            SelectionAnswer {
+                $0.matched = Int64(matched)
+                $0.changed = Int64(changed)
+            })
     }
 
     @Sendable private func retryAll(_ call: Call) async throws -> HTTPResponse {
@@ -147,10 +151,17 @@ struct TaskRoutes {
             var problem = server.problem(for: error, of: call.request)
             problem.instance = "/v1/sessions/\(session.identifier)/tasks/\(number)"
             problem.errors = []
-            return SelectionAnswer.Refusal(taskIdentifier: number, problem: problem)
+            return SelectionAnswer.Refusal {
+                $0.taskIdentifier = number
+                $0.problem = problem
+            }
         }
         return .json(
-            SelectionAnswer(matched: Int64(summary.matched), changed: Int64(summary.changed), errors: errors))
+            SelectionAnswer {
+                $0.matched = Int64(summary.matched)
+                $0.changed = Int64(summary.changed)
+                $0.errors = errors
+            })
     }
 }
 

@@ -25,9 +25,14 @@ extension TextRule {
             if refusedEverywhere.contains(name) || name.hasPrefix("proxy-") {
                 return "The service sets this header itself."
             }
-            guard forDownload, refusedOnDownloads.contains(name) else { return nil }
-            return "The service sets this header itself on downloads, to resume them."
+            return forDownload ? faultOnDownload(name) : nil
         }
+    }
+
+    /// What is wrong with a name that other tasks may have.
+    static func faultOnDownload(_ name: String) -> String? {
+        refusedOnDownloads.contains(name.lowercased())
+            ? "The service sets this header itself on downloads, to resume them." : nil
     }
 
     /// Framing, routing, and what concerns one connection only (RFC 9110 section 7.6.1).
@@ -70,25 +75,23 @@ public enum StatusCodes {
     }
 }
 
-extension ObjectReader {
+extension StringMap.Rule {
     /// The most header fields a task or session may have, and the bytes of their names and values together.
     static let maximumHeaderCount = 100
     static let maximumHeaderBytes = 32_768
 
     /// Header fields that a task or session sends.
-    mutating func headers(_ name: String, forDownload: Bool) -> StringMap {
-        let map = stringMap(
-            name, names: .headerName(forDownload: forDownload), values: .headerValue,
-            count: 0...Self.maximumHeaderCount)
-        guard isStrict else { return map }
-        if map.reduce(0, { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }) > Self.maximumHeaderBytes {
-            report(name, "Header fields have at most \(Self.maximumHeaderBytes) bytes together.")
+    static func headers(forDownload: Bool) -> Self {
+        StringMap.Rule(
+            names: .headerName(forDownload: forDownload), values: .headerValue, maximumCount: maximumHeaderCount
+        ) { map, place in
+            if map.reduce(0, { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }) > maximumHeaderBytes {
+                place.report("Header fields have at most \(maximumHeaderBytes) bytes together.")
+            }
+            var seen: Set<String> = []
+            for pair in map where !seen.insert(pair.name.lowercased()).inserted {
+                place.member(pair.name).report("This header stands here twice; letters of either case are the same.")
+            }
         }
-        var seen: Set<String> = []
-        for pair in map where !seen.insert(pair.name.lowercased()).inserted {
-            let path = JSONPath(.name(pair.name), in: JSONPath(.name(name), in: path))
-            faults.report(path, "This header stands here twice; letters of either case are the same.")
-        }
-        return map
     }
 }

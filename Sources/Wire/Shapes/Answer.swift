@@ -1,11 +1,13 @@
 /// What `POST /v1/questions/{id}/answer` takes.
-public struct Answer: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct Answer: Shape {
     /// What is to be done.
-    public var disposition: Disposition
+    public var disposition = Disposition()
     /// With `useCredential`.
     public var credential: Credential?
     /// With `useNewRequest`.
     public var request: TransferRequest?
+
+    public init() {}
 
     /// Makes an answer that needs nothing else.
     public init(_ disposition: Disposition) { self.disposition = disposition }
@@ -24,12 +26,16 @@ public struct Answer: Sendable, Hashable, JSONWritable, JSONReadable {
         return answer
     }
 
-    /// Reads an answer. The kind of the task is not known here, so the request is read as a download's.
-    public init(reading reader: inout ObjectReader) {
-        disposition = reader.word("disposition")
-        credential = reader.optionalObject("credential")
-        request = reader.optionalObject("request")
-        guard reader.mode == .strict, disposition.isKnown else { return }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("disposition", &disposition)
+        members.optional("credential", &credential)
+        members.optional("request", &request)
+    }
+
+    /// The kind of the task is not known here, so the request is taken for a download's.
+    public func check(_ reader: inout ObjectReader) {
+        request?.check(as: .download, at: "request", &reader)
+        guard disposition.isKnown else { return }
         if (disposition == .useCredential) != (reader.presence(of: "credential") == .present) {
             reader.report("credential", "A credential belongs to useCredential, and to nothing else.")
         }
@@ -37,14 +43,5 @@ public struct Answer: Sendable, Hashable, JSONWritable, JSONReadable {
             reader.report("request", "A request belongs to useNewRequest, and to nothing else.")
         }
         if request?.body != nil { reader.report("request", "A task keeps its body; a new request has none.") }
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("disposition", disposition)
-            writer.memberIfPresent("credential", credential)
-            writer.memberIfPresent("request", request)
-        }
     }
 }

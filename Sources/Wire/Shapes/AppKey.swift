@@ -1,8 +1,6 @@
 /// What a key may do.
 public struct Scope: WireName {
-    /// The word.
     public let rawValue: String
-    /// Makes a value of its word.
     public init(rawValue: String) { self.rawValue = rawValue }
     /// Read sessions, tasks, contents and events.
     public static let sessionsRead: Self = "sessions:read"
@@ -12,121 +10,77 @@ public struct Scope: WireName {
     public static let events: Self = "events"
     /// Read and change the app itself.
     public static let app: Self = "app"
-    /// All of them.
     public static let known: [Self] = [.sessionsRead, .sessionsWrite, .events, .app]
 }
 
 /// A key of an app. The key itself is there only in the answer that made it.
-public struct AppKey: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct AppKey: Shape {
     /// What revokes it.
-    public var keyIdentifier: String
+    public var keyIdentifier = ""
     /// The key itself, once.
     public var apiKey: String?
     /// What it may do.
-    public var scopes: [Scope]
+    public var scopes: [Scope] = []
     /// When it ends.
     public var expiresAt: String?
 
-    /// Makes one.
-    public init(keyIdentifier: String, apiKey: String? = nil, scopes: [Scope], expiresAt: String? = nil) {
-        self.keyIdentifier = keyIdentifier
-        self.apiKey = apiKey
-        self.scopes = scopes
-        self.expiresAt = expiresAt
-    }
+    public init() {}
 
-    /// Reads the object.
-    public init(reading reader: inout ObjectReader) {
-        keyIdentifier = reader.string("keyIdentifier")
-        apiKey = reader.optionalString("apiKey")
-        scopes = reader.words("scopes", default: [])
-        expiresAt = reader.optionalString("expiresAt")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("keyIdentifier", keyIdentifier)
-            writer.memberIfPresent("apiKey", apiKey)
-            writer.member("scopes", scopes)
-            writer.member("expiresAt", expiresAt)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("keyIdentifier", &keyIdentifier)
+        members.optional("apiKey", &apiKey)
+        members.defaulted("scopes", &scopes)
+        members.nullable("expiresAt", &expiresAt)
     }
 }
 
 /// What `POST /v1/apps/{app}/keys` takes.
-public struct AppKeyCreation: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct AppKeyCreation: Shape {
     /// What it may do.
-    public var scopes: [Scope]
+    public var scopes: [Scope] = Scope.known
     /// When it ends.
     public var expiresAt: String?
 
-    /// Makes one.
+    public init() {}
+
     public init(scopes: [Scope] = Scope.known, expiresAt: String? = nil) {
         self.scopes = scopes
         self.expiresAt = expiresAt
     }
 
-    /// Reads the object.
-    public init(reading reader: inout ObjectReader) {
-        scopes = reader.words("scopes", default: Scope.known, count: 1...Scope.known.count)
-        expiresAt = reader.optionalString("expiresAt", .timestamp)
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("scopes", scopes)
-            writer.memberIfPresent("expiresAt", expiresAt)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.defaulted("scopes", &scopes, .words(1...Scope.known.count))
+        members.optional("expiresAt", &expiresAt, .timestamp)
     }
 }
 
 /// What `POST /v1/app/webhook/secret/rotate` takes.
-public struct SecretRotation: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct SecretRotation: Shape {
     /// Seconds for which the replaced secret goes on signing.
-    public var gracePeriod: Double
+    public var gracePeriod: Double = 86_400
 
-    /// Makes one.
+    public init() {}
+
     public init(gracePeriod: Double = 86_400) {
         self.gracePeriod = gracePeriod
     }
 
-    /// Reads the object.
-    public init(reading reader: inout ObjectReader) {
-        gracePeriod = reader.number("gracePeriod", default: 86_400, in: 0...2_592_000)
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { $0.member("gracePeriod", gracePeriod) }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.defaulted("gracePeriod", &gracePeriod, 0...2_592_000)
     }
 }
 
 /// What the rotation of a secret answers.
-public struct RotatedSecret: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct RotatedSecret: Shape {
     /// The new secret, `whsec_…`. Shown once.
-    public var secret: String
+    public var secret = ""
     /// When the replaced one stops signing.
-    public var previousSecretExpiresAt: String
+    public var previousSecretExpiresAt = ""
 
-    /// Makes one.
-    public init(secret: String, previousSecretExpiresAt: String) {
-        self.secret = secret
-        self.previousSecretExpiresAt = previousSecretExpiresAt
-    }
+    public init() {}
 
-    /// Reads the object.
-    public init(reading reader: inout ObjectReader) {
-        secret = reader.string("secret")
-        previousSecretExpiresAt = reader.string("previousSecretExpiresAt")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("secret", secret)
-            writer.member("previousSecretExpiresAt", previousSecretExpiresAt)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("secret", &secret)
+        members.member("previousSecretExpiresAt", &previousSecretExpiresAt)
     }
 }

@@ -1,7 +1,7 @@
 /// What a request says about an app's webhook: only what is there changes.
-public struct WebhookChange: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct WebhookChange: Shape {
     /// Where the app is called.
-    public var url: Change<String>
+    public var url: Change<String> = .unchanged
     /// Whether it is.
     public var state: WebhookState?
     /// How many of the first pending events travel with a launch, 0 to 100.
@@ -9,7 +9,8 @@ public struct WebhookChange: Sendable, Hashable, JSONWritable, JSONReadable {
     /// Seconds from the 2xx to the completion, 5 to 900.
     public var launchDeadline: Double?
 
-    /// Makes a change.
+    public init() {}
+
     public init(
         url: Change<String> = .unchanged, state: WebhookState? = nil, includeEvents: Int64? = nil,
         launchDeadline: Double? = nil
@@ -20,73 +21,47 @@ public struct WebhookChange: Sendable, Hashable, JSONWritable, JSONReadable {
         self.launchDeadline = launchDeadline
     }
 
-    /// Reads a change.
-    public init(reading reader: inout ObjectReader) {
-        url = reader.change("url") { $0.optionalString("url", .url) }
-        let hasState = reader.presence(of: "state") != .absent
-        let word: WebhookState = reader.word("state", default: .enabled)
-        state = hasState ? word : nil
-        let hasCount = reader.presence(of: "includeEvents") != .absent
-        let count = reader.integer("includeEvents", default: 0, in: 0...100)
-        includeEvents = hasCount ? count : nil
-        let hasDeadline = reader.presence(of: "launchDeadline") != .absent
-        let seconds = reader.number("launchDeadline", default: 60, in: 5...900)
-        launchDeadline = hasDeadline ? seconds : nil
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("url", url)
-            writer.memberIfPresent("state", state)
-            writer.memberIfPresent("includeEvents", includeEvents)
-            writer.memberIfPresent("launchDeadline", launchDeadline)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.change("url", &url, .url)
+        members.given("state", &state)
+        members.given("includeEvents", &includeEvents, 0...100)
+        members.given("launchDeadline", &launchDeadline, 5...900)
     }
 }
 
 /// What a request says about an app's bounds: only what is there changes.
-public struct AppLimitsChange: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct AppLimitsChange: Shape {
     /// Tasks that are not completed.
     public var tasks: Int64?
     /// Bytes of contents and bodies; `null` for no limit.
-    public var storedBytes: Change<Int64>
+    public var storedBytes: Change<Int64> = .unchanged
 
-    /// Makes a change.
+    public init() {}
+
     public init(tasks: Int64? = nil, storedBytes: Change<Int64> = .unchanged) {
         self.tasks = tasks
         self.storedBytes = storedBytes
     }
 
-    /// Reads a change.
-    public init(reading reader: inout ObjectReader) {
-        let hasTasks = reader.presence(of: "tasks") != .absent
-        let count = reader.integer("tasks", default: 0, in: 0 ... .max)
-        tasks = hasTasks ? count : nil
-        storedBytes = reader.change("storedBytes") { $0.optionalInteger("storedBytes", in: 0 ... .max) }
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.memberIfPresent("tasks", tasks)
-            writer.member("storedBytes", storedBytes)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.given("tasks", &tasks, 0 ... .max)
+        members.change("storedBytes", &storedBytes, 0 ... .max)
     }
 }
 
 /// What `POST /v1/apps` takes.
-public struct AppCreation: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct AppCreation: Shape {
     /// The app's identifier.
-    public var identifier: String
+    public var identifier = ""
     /// Where and how it is launched.
     public var webhook: WebhookChange?
     /// Whether it may be woken to fetch.
-    public var backgroundRefreshStatus: BackgroundRefreshStatus
+    public var backgroundRefreshStatus: BackgroundRefreshStatus = .available
     /// Its bounds.
     public var limits: AppLimitsChange?
 
-    /// Makes a request.
+    public init() {}
+
     public init(
         identifier: String, webhook: WebhookChange? = nil,
         backgroundRefreshStatus: BackgroundRefreshStatus = .available,
@@ -98,27 +73,16 @@ public struct AppCreation: Sendable, Hashable, JSONWritable, JSONReadable {
         self.limits = limits
     }
 
-    /// Reads a request.
-    public init(reading reader: inout ObjectReader) {
-        identifier = reader.string("identifier", .identifier)
-        webhook = reader.optionalObject("webhook")
-        backgroundRefreshStatus = reader.word("backgroundRefreshStatus", default: .available)
-        limits = reader.optionalObject("limits")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("identifier", identifier)
-            writer.memberIfPresent("webhook", webhook)
-            writer.member("backgroundRefreshStatus", backgroundRefreshStatus)
-            writer.memberIfPresent("limits", limits)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("identifier", &identifier, .identifier)
+        members.optional("webhook", &webhook)
+        members.defaulted("backgroundRefreshStatus", &backgroundRefreshStatus)
+        members.optional("limits", &limits)
     }
 }
 
 /// What the operator's `PATCH /v1/apps/{app}` takes.
-public struct AppChange: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct AppChange: Shape {
     /// Where and how it is launched.
     public var webhook: WebhookChange?
     /// Whether it may be woken to fetch.
@@ -126,7 +90,8 @@ public struct AppChange: Sendable, Hashable, JSONWritable, JSONReadable {
     /// Its bounds.
     public var limits: AppLimitsChange?
 
-    /// Makes a change.
+    public init() {}
+
     public init(
         webhook: WebhookChange? = nil, backgroundRefreshStatus: BackgroundRefreshStatus? = nil,
         limits: AppLimitsChange? = nil
@@ -136,34 +101,23 @@ public struct AppChange: Sendable, Hashable, JSONWritable, JSONReadable {
         self.limits = limits
     }
 
-    /// Reads a change.
-    public init(reading reader: inout ObjectReader) {
-        webhook = reader.optionalObject("webhook")
-        backgroundRefreshStatus = reader.optionalWord("backgroundRefreshStatus")
-        limits = reader.optionalObject("limits")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.memberIfPresent("webhook", webhook)
-            writer.memberIfPresent("backgroundRefreshStatus", backgroundRefreshStatus)
-            writer.memberIfPresent("limits", limits)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.optional("webhook", &webhook)
+        members.optional("backgroundRefreshStatus", &backgroundRefreshStatus)
+        members.optional("limits", &limits)
     }
 }
 
 /// What the app's own `PATCH /v1/app` takes.
-public struct OwnAppChange: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct OwnAppChange: Shape {
     /// Where and how it is launched.
     public var webhook: WebhookChange?
 
-    /// Makes a change.
+    public init() {}
+
     public init(webhook: WebhookChange? = nil) { self.webhook = webhook }
 
-    /// Reads a change.
-    public init(reading reader: inout ObjectReader) { webhook = reader.optionalObject("webhook") }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) { writer.object { $0.memberIfPresent("webhook", webhook) } }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.optional("webhook", &webhook)
+    }
 }

@@ -11,8 +11,23 @@ public enum FetchInterval: Sendable, Hashable {
     public static let shortest = 900.0
 }
 
-extension FetchInterval: JSONWritable {
-    /// Writes a word or a number.
+extension FetchInterval: MemberValue {
+    public static var kind: String { "\"never\", \"minimum\" or at least 900 seconds" }
+
+    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> FetchInterval? {
+        switch json {
+        case .string("never"): return .never
+        case .string("minimum"): return .minimum
+        default:
+            let seconds = json.numberValue
+            if let seconds, place.mode == .tolerant || (shortest...315_360_000).contains(seconds) {
+                return .seconds(seconds)
+            }
+            place.report("This must be \(kind).")
+            return nil
+        }
+    }
+
     public func write(to writer: inout JSONWriter) {
         switch self {
         case .never: writer.value("never")
@@ -22,124 +37,63 @@ extension FetchInterval: JSONWritable {
     }
 }
 
-extension ObjectReader {
-    /// A required interval: `"never"`, `"minimum"` or seconds.
-    mutating func fetchInterval(_ name: String) -> FetchInterval {
-        let value = take(name)
-        switch value {
-        case .string("never"): return .never
-        case .string("minimum"): return .minimum
-        case .integer, .number:
-            let seconds = value?.numberValue ?? 0
-            if !isStrict || (FetchInterval.shortest...315_360_000).contains(seconds) { return .seconds(seconds) }
-        default: break
-        }
-        report(name, "This must be \"never\", \"minimum\" or at least 900 seconds.")
-        return .never
-    }
-}
-
 /// What `PUT /v1/app/background-refresh` takes.
-public struct BackgroundRefreshChange: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct BackgroundRefreshChange: Shape {
     /// How often.
-    public var minimumBackgroundFetchInterval: FetchInterval
+    public var minimumBackgroundFetchInterval = FetchInterval.never
 
-    /// Makes one.
+    public init() {}
+
     public init(minimumBackgroundFetchInterval: FetchInterval) {
         self.minimumBackgroundFetchInterval = minimumBackgroundFetchInterval
     }
 
-    /// Reads the object.
-    public init(reading reader: inout ObjectReader) {
-        minimumBackgroundFetchInterval = reader.fetchInterval("minimumBackgroundFetchInterval")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { $0.member("minimumBackgroundFetchInterval", minimumBackgroundFetchInterval) }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("minimumBackgroundFetchInterval", &minimumBackgroundFetchInterval)
     }
 }
 
 /// An app's background refresh as the service answers it.
-public struct BackgroundRefresh: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct BackgroundRefresh: Shape {
     /// How often the app wants it.
-    public var minimumBackgroundFetchInterval: FetchInterval
+    public var minimumBackgroundFetchInterval = FetchInterval.never
     /// Whether it is allowed.
-    public var backgroundRefreshStatus: BackgroundRefreshStatus
+    public var backgroundRefreshStatus = BackgroundRefreshStatus()
     /// When the next fetch is; `nil` when there will be none.
     public var nextFetchAt: String?
     /// Why then, or why not, in words.
-    public var why: String
+    public var why = ""
     /// The last fetches, the latest first.
-    public var history: [PastFetch]
+    public var history: [PastFetch] = []
 
-    /// Makes one.
-    public init(
-        minimumBackgroundFetchInterval: FetchInterval, backgroundRefreshStatus: BackgroundRefreshStatus,
-        nextFetchAt: String? = nil, why: String, history: [PastFetch]
-    ) {
-        self.minimumBackgroundFetchInterval = minimumBackgroundFetchInterval
-        self.backgroundRefreshStatus = backgroundRefreshStatus
-        self.nextFetchAt = nextFetchAt
-        self.why = why
-        self.history = history
-    }
+    public init() {}
 
-    /// Reads the object.
-    public init(reading reader: inout ObjectReader) {
-        minimumBackgroundFetchInterval = reader.fetchInterval("minimumBackgroundFetchInterval")
-        backgroundRefreshStatus = reader.word("backgroundRefreshStatus")
-        nextFetchAt = reader.optionalString("nextFetchAt")
-        why = reader.string("why")
-        history = reader.objects("history")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("minimumBackgroundFetchInterval", minimumBackgroundFetchInterval)
-            writer.member("backgroundRefreshStatus", backgroundRefreshStatus)
-            writer.member("nextFetchAt", nextFetchAt)
-            writer.member("why", why)
-            writer.member("history", history)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("minimumBackgroundFetchInterval", &minimumBackgroundFetchInterval)
+        members.member("backgroundRefreshStatus", &backgroundRefreshStatus)
+        members.nullable("nextFetchAt", &nextFetchAt)
+        members.member("why", &why)
+        members.member("history", &history)
     }
 }
 
 /// A fetch that was.
-public struct PastFetch: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct PastFetch: Shape {
     /// Its launch.
-    public var launchId: String
+    public var launchId = ""
     /// When it was sent.
-    public var at: String
+    public var at = ""
     /// How many seconds the answer took.
     public var duration: Double?
     /// What came of it; `nil` while it is open.
     public var result: LaunchCompletion.FetchResult?
 
-    /// Makes one.
-    public init(launchId: String, at: String, duration: Double? = nil, result: LaunchCompletion.FetchResult? = nil) {
-        self.launchId = launchId
-        self.at = at
-        self.duration = duration
-        self.result = result
-    }
+    public init() {}
 
-    /// Reads the object.
-    public init(reading reader: inout ObjectReader) {
-        launchId = reader.string("launchId")
-        at = reader.string("at")
-        duration = reader.optionalNumber("duration")
-        result = reader.optionalWord("result")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("launchId", launchId)
-            writer.member("at", at)
-            writer.member("duration", duration)
-            writer.member("result", result)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("launchId", &launchId)
+        members.member("at", &at)
+        members.nullable("duration", &duration)
+        members.nullable("result", &result)
     }
 }

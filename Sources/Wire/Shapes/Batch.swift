@@ -1,27 +1,24 @@
 /// What `POST …/tasks/batch` takes: all tasks are created or none.
-public struct BatchCreation: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct BatchCreation: Shape {
     /// The most tasks of one batch.
     public static let maximumCount = 10_000
 
     /// The tasks.
-    public var tasks: [TaskCreation]
+    public var tasks: [TaskCreation] = []
 
-    /// Makes a batch.
+    public init() {}
+
     public init(tasks: [TaskCreation]) { self.tasks = tasks }
 
-    /// Reads a batch.
-    public init(reading reader: inout ObjectReader) {
-        tasks = reader.objects("tasks", count: 1...Self.maximumCount)
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("tasks", &tasks, .count(1...Self.maximumCount))
     }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) { writer.object { $0.member("tasks", tasks) } }
 }
 
 /// What a batch answers.
-public struct Batch: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct Batch: Shape {
     /// How many tasks are new.
-    public var created: Int64
+    public var created: Int64 = 0
     /// The first new task; `nil` when none is new.
     public var firstTaskIdentifier: Int64?
     /// The last new task.
@@ -29,49 +26,31 @@ public struct Batch: Sendable, Hashable, JSONWritable, JSONReadable {
     /// All tasks in the batch's order; `nil` after `?return=minimal`.
     public var items: [SessionTask]?
 
-    /// Makes an answer.
-    public init(
-        created: Int64, firstTaskIdentifier: Int64?, lastTaskIdentifier: Int64?, items: [SessionTask]? = nil
-    ) {
-        self.created = created
-        self.firstTaskIdentifier = firstTaskIdentifier
-        self.lastTaskIdentifier = lastTaskIdentifier
-        self.items = items
-    }
+    public init() {}
 
-    /// Reads an answer.
-    public init(reading reader: inout ObjectReader) {
-        created = reader.integer("created")
-        firstTaskIdentifier = reader.optionalInteger("firstTaskIdentifier")
-        lastTaskIdentifier = reader.optionalInteger("lastTaskIdentifier")
-        items = reader.optionalObjects("items")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("created", created)
-            writer.member("firstTaskIdentifier", firstTaskIdentifier)
-            writer.member("lastTaskIdentifier", lastTaskIdentifier)
-            writer.memberIfPresent("items", items)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("created", &created)
+        members.nullable("firstTaskIdentifier", &firstTaskIdentifier)
+        members.nullable("lastTaskIdentifier", &lastTaskIdentifier)
+        members.optional("items", &items)
     }
 }
 
 /// One line of the answer to tasks sent as NDJSON.
-public struct LineResult: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct LineResult: Shape {
     /// What the task alone would have been answered: 201, 200, or the status of the problem.
-    public var status: Int64
+    public var status: Int64 = 0
     /// The task.
     public var taskIdentifier: Int64?
     /// The app's name for it.
     public var clientTaskId: String?
     /// Whether it was there before.
-    public var existing: Bool
+    public var existing = false
     /// Why there is no task.
     public var problem: Problem?
 
-    /// Makes the line of a task.
+    public init() {}
+
     public init(taskIdentifier: Int64, clientTaskId: String?, existing: Bool) {
         status = existing ? 200 : 201
         self.taskIdentifier = taskIdentifier
@@ -87,23 +66,11 @@ public struct LineResult: Sendable, Hashable, JSONWritable, JSONReadable {
         self.problem = problem
     }
 
-    /// Reads a line.
-    public init(reading reader: inout ObjectReader) {
-        status = reader.integer("status")
-        taskIdentifier = reader.optionalInteger("taskIdentifier")
-        clientTaskId = reader.optionalString("clientTaskId")
-        existing = reader.bool("existing", default: false)
-        problem = reader.optionalObject("problem")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("status", status)
-            writer.memberIfPresent("taskIdentifier", taskIdentifier)
-            writer.memberIfPresent("clientTaskId", clientTaskId)
-            if existing { writer.member("existing", true) }
-            writer.memberIfPresent("problem", problem)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("status", &status)
+        members.optional("taskIdentifier", &taskIdentifier)
+        members.optional("clientTaskId", &clientTaskId)
+        members.sparse("existing", &existing, unless: false)
+        members.optional("problem", &problem)
     }
 }

@@ -27,8 +27,7 @@ public enum BodySource: Sendable, Hashable {
     }
 }
 
-extension BodySource: JSONReadable {
-    /// Reads one of the forms.
+extension BodySource: JSONReadable, MemberValue {
     public init(reading reader: inout ObjectReader) {
         let forms = ["id", "text", "base64", "json", "root", "task"].filter { reader.presence(of: $0) != .absent }
         guard forms.count == 1, let form = forms.first else {
@@ -38,24 +37,23 @@ extension BodySource: JSONReadable {
             return
         }
         switch form {
-        case "id": self = .id(reader.string("id", .handle))
-        case "text": self = .text(reader.string("text"))
+        case "id": self = .id(reader.required("id", "", .handle))
+        case "text": self = .text(reader.required("text", ""))
         case "base64":
-            let text = reader.string("base64")
+            let text = reader.required("base64", "")
             let bytes = Base64.decode(text)
             if bytes == nil { reader.report("base64", "This must be base64 with padding (RFC 4648 section 4).") }
             self = .bytes(bytes ?? [])
-        case "json": self = .json(reader.json("json"))
-        case "root": self = .file(root: reader.string("root", .handle), path: reader.string("path", .relativePath))
-        default: self = .task(reader.integer("task", in: 1 ... .max))
+        case "json": self = .json(reader.required("json", .null))
+        case "root":
+            let root = reader.required("root", "", .handle)
+            self = .file(root: root, path: reader.required("path", "", .relativePath))
+        default: self = .task(reader.required("task", 1, 1 ... .max))
         }
         guard reader.mode == .strict, let length = inlineBytes?.count, length > Self.maximumInlineLength else { return }
         reader.report(form, "This is \(length) bytes; above \(Self.maximumInlineLength) use POST /v1/bodies.")
     }
-}
 
-extension BodySource: JSONWritable {
-    /// Writes an object with one form.
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             switch self {

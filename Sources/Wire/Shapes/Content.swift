@@ -1,40 +1,25 @@
 /// The stored bytes of a finished task.
-public struct Content: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct Content: Shape {
     /// Bytes.
-    public var length: Int64
+    public var length: Int64 = 0
     /// Of these bytes.
-    public var digest: ContentDigest
+    public var digest = ContentDigest()
     /// When they are dropped; `nil` while that is open.
     public var expiresAt: String?
 
-    /// Makes the description of a content.
-    public init(length: Int64, digest: ContentDigest, expiresAt: String? = nil) {
-        self.length = length
-        self.digest = digest
-        self.expiresAt = expiresAt
-    }
+    public init() {}
 
-    /// Reads the description of a content.
-    public init(reading reader: inout ObjectReader) {
-        length = reader.integer("length")
-        digest = reader.object("digest")
-        expiresAt = reader.optionalString("expiresAt")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("length", length)
-            writer.member("digest", digest)
-            writer.member("expiresAt", expiresAt)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("length", &length)
+        members.member("digest", &digest)
+        members.nullable("expiresAt", &expiresAt)
     }
 }
 
 /// A stored body, to be sent by tasks.
-public struct StoredBody: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct StoredBody: Shape {
     /// `body_…`.
-    public var id: String
+    public var id = ""
     /// Bytes; `nil` while the upload of it is not complete.
     public var length: Int64?
     /// Of these bytes; `nil` while the upload of it is not complete.
@@ -42,72 +27,36 @@ public struct StoredBody: Sendable, Hashable, JSONWritable, JSONReadable {
     /// When it is dropped; `nil` while a task needs it.
     public var expiresAt: String?
 
-    /// Makes the description of a body.
-    public init(id: String, length: Int64?, digest: ContentDigest?, expiresAt: String? = nil) {
-        self.id = id
-        self.length = length
-        self.digest = digest
-        self.expiresAt = expiresAt
-    }
+    public init() {}
 
-    /// Reads the description of a body.
-    public init(reading reader: inout ObjectReader) {
-        id = reader.string("id")
-        length = reader.optionalInteger("length")
-        digest = reader.optionalObject("digest")
-        expiresAt = reader.optionalString("expiresAt")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) { writer.object { writeMembers(to: &$0) } }
-
-    func writeMembers(to writer: inout JSONWriter) {
-        writer.member("id", id)
-        writer.member("length", length)
-        writer.member("digest", digest)
-        writer.member("expiresAt", expiresAt)
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("id", &id)
+        members.nullable("length", &length)
+        members.nullable("digest", &digest)
+        members.nullable("expiresAt", &expiresAt)
     }
 }
 
 /// A body in the list of what uses the app's room.
-public struct ListedBody: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct ListedBody: Shape {
     /// The body as it is read alone.
-    public var body: StoredBody
+    public var body = StoredBody()
     /// Whether all of it has arrived.
-    public var complete: Bool
+    public var complete = false
     /// Bytes that count against the app's limit.
-    public var countOfBytesStored: Int64
+    public var countOfBytesStored: Int64 = 0
     /// How many tasks need it.
-    public var uses: Int64
+    public var uses: Int64 = 0
     /// When it was made.
-    public var createdAt: String
+    public var createdAt = ""
 
-    /// Makes an item.
-    public init(body: StoredBody, complete: Bool, countOfBytesStored: Int64, uses: Int64, createdAt: String) {
-        self.body = body
-        self.complete = complete
-        self.countOfBytesStored = countOfBytesStored
-        self.uses = uses
-        self.createdAt = createdAt
-    }
+    public init() {}
 
-    /// Reads an item.
-    public init(reading reader: inout ObjectReader) {
-        body = StoredBody(reading: &reader)
-        complete = reader.bool("complete")
-        countOfBytesStored = reader.integer("countOfBytesStored")
-        uses = reader.integer("uses")
-        createdAt = reader.string("createdAt")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            body.writeMembers(to: &writer)
-            writer.member("complete", complete)
-            writer.member("countOfBytesStored", countOfBytesStored)
-            writer.member("uses", uses)
-            writer.member("createdAt", createdAt)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        body.visit(&members)
+        members.member("complete", &complete)
+        members.member("countOfBytesStored", &countOfBytesStored)
+        members.member("uses", &uses)
+        members.member("createdAt", &createdAt)
     }
 }

@@ -1,10 +1,8 @@
 /// A digest and how it was computed. The value is in lower-case hex.
-public struct ContentDigest: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct ContentDigest: Shape {
     /// How a digest is computed.
     public struct Algorithm: WireName {
-        /// The name.
         public let rawValue: String
-        /// Makes an algorithm of its name.
         public init(rawValue: String) { self.rawValue = rawValue }
         /// SHA-256.
         public static let sha256: Self = "sha-256"
@@ -12,7 +10,6 @@ public struct ContentDigest: Sendable, Hashable, JSONWritable, JSONReadable {
         public static let sha512: Self = "sha-512"
         /// MD5. Finds accidents, not forgeries.
         public static let md5: Self = "md5"
-        /// All algorithms.
         public static let known: [Self] = [.sha256, .sha512, .md5]
 
         /// The length of a digest in bytes; `nil` for an unknown algorithm.
@@ -27,9 +24,11 @@ public struct ContentDigest: Sendable, Hashable, JSONWritable, JSONReadable {
     }
 
     /// How it was computed.
-    public var algorithm: Algorithm
+    public var algorithm = Algorithm()
     /// Lower-case hex.
-    public var value: String
+    public var value = ""
+
+    public init() {}
 
     /// Makes a digest of its value in lower-case hex.
     public init(algorithm: Algorithm, value: String) {
@@ -37,11 +36,14 @@ public struct ContentDigest: Sendable, Hashable, JSONWritable, JSONReadable {
         self.value = value
     }
 
-    /// Reads a digest, whose value may be in hex of either case or in base64.
-    public init(reading reader: inout ObjectReader) {
-        algorithm = reader.word("algorithm")
-        value = reader.string("value")
-        guard reader.mode == .strict, let length = algorithm.length else { return }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("algorithm", &algorithm)
+        members.member("value", &value)
+    }
+
+    /// The value may be in hex of either case or in base64.
+    public mutating func check(_ reader: inout ObjectReader) {
+        guard let length = algorithm.length else { return }
         if let hex = Self.hexadecimal(value, length: length) {
             value = hex
         } else if reader.presence(of: "value") == .present {
@@ -54,13 +56,5 @@ public struct ContentDigest: Sendable, Hashable, JSONWritable, JSONReadable {
         if text.utf8.count == 2 * length, isHex { return text.lowercased() }
         guard let bytes = Base64.decode(text), bytes.count == length else { return nil }
         return bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("algorithm", algorithm)
-            writer.member("value", value)
-        }
     }
 }

@@ -14,9 +14,7 @@ public struct Credential: Sendable, Hashable {
 
     /// How long it is kept.
     public struct Persistence: WireName {
-        /// The word.
         public let rawValue: String
-        /// Makes a persistence of its word.
         public init(rawValue: String) { self.rawValue = rawValue }
         /// For this answer alone; the default.
         public static let none: Self = "none"
@@ -24,7 +22,6 @@ public struct Credential: Sendable, Hashable {
         public static let forSession: Self = "forSession"
         /// For all sessions of the app.
         public static let permanent: Self = "permanent"
-        /// All of them.
         public static let known: [Self] = [.none, .forSession, .permanent]
     }
 
@@ -33,7 +30,6 @@ public struct Credential: Sendable, Hashable {
     /// How long it is kept.
     public var persistence: Persistence
 
-    /// Makes a credential.
     public init(_ secret: Secret, persistence: Persistence = .none) {
         self.secret = secret
         self.persistence = persistence
@@ -50,22 +46,21 @@ public struct Credential: Sendable, Hashable {
     }
 }
 
-extension Credential: JSONReadable {
-    /// Reads a credential.
+extension Credential: JSONReadable, MemberValue {
     public init(reading reader: inout ObjectReader) {
-        let word: Persistence = reader.word("persistence", default: .none)
-        persistence = word
+        persistence = .none
+        reader.defaulted("persistence", &persistence)
         let forms = ["user", "token", "certificate", "trustPublicKey"].filter { reader.presence(of: $0) != .absent }
         switch forms {
         case ["user"]:
-            let user = reader.string("user", .plain(0...1024))
+            let user = reader.required("user", "", .plain(0...1024))
             if reader.mode == .strict, user.contains(":") { reader.report("user", "A user has no colon in the name.") }
-            secret = .password(user: user, password: reader.string("password", .plain(0...4096)))
-        case ["token"]: secret = .token(reader.string("token", .bearerToken))
+            secret = .password(user: user, password: reader.required("password", "", .plain(0...4096)))
+        case ["token"]: secret = .token(reader.required("token", "", .bearerToken))
         case ["certificate"]:
-            let certificate = reader.string("certificate", .pem)
-            secret = .certificate(certificate, key: reader.string("key", .pem))
-        case ["trustPublicKey"]: secret = .trustPublicKey(reader.string("trustPublicKey", .publicKeyPin))
+            let certificate = reader.required("certificate", "", .pem)
+            secret = .certificate(certificate, key: reader.required("key", "", .pem))
+        case ["trustPublicKey"]: secret = .trustPublicKey(reader.required("trustPublicKey", "", .publicKeyPin))
         default:
             reader.report(
                 "A credential has exactly one of: user and password, token, certificate and key, trustPublicKey.")
@@ -73,18 +68,7 @@ extension Credential: JSONReadable {
             secret = .token("")
         }
     }
-}
 
-extension TextRule {
-    /// A bearer token: visible ASCII, so that it fits a header.
-    static let bearerToken = TextRule { text in
-        let isValid = (1...8000).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
-        return isValid ? nil : "A token has 1 to 8000 visible ASCII characters."
-    }
-}
-
-extension Credential: JSONWritable {
-    /// Writes an object, secret included.
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             switch secret {
@@ -99,5 +83,13 @@ extension Credential: JSONWritable {
             }
             writer.member("persistence", persistence)
         }
+    }
+}
+
+extension TextRule {
+    /// A bearer token: visible ASCII, so that it fits a header.
+    static let bearerToken = TextRule { text in
+        let isValid = (1...8000).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        return isValid ? nil : "A token has 1 to 8000 visible ASCII characters."
     }
 }

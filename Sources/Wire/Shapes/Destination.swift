@@ -1,33 +1,24 @@
 /// Where a finished download is moved: a path below one of the operator's roots.
-public struct Destination: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct Destination: Shape {
     /// The name of a root, as the operator gave it.
-    public var root: String
+    public var root = ""
     /// Relative to the root, with `/` between its parts.
-    public var path: String
+    public var path = ""
     /// Whether an existing file gives way.
-    public var replace: Bool
+    public var replace = false
 
-    /// Makes a destination.
+    public init() {}
+
     public init(root: String, path: String, replace: Bool = false) {
         self.root = root
         self.path = path
         self.replace = replace
     }
 
-    /// Reads a destination.
-    public init(reading reader: inout ObjectReader) {
-        root = reader.string("root", .handle)
-        path = reader.string("path", .relativePath)
-        replace = reader.bool("replace", default: false)
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("root", root)
-            writer.member("path", path)
-            writer.member("replace", replace)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("root", &root, .handle)
+        members.member("path", &path, .relativePath)
+        members.defaulted("replace", &replace)
     }
 }
 

@@ -1,12 +1,10 @@
 /// A delegate message: the same envelope for all.
 ///
 /// Kept events have a ``seq``; live ones have none and go to open streams only.
-public struct Event: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct Event: Shape {
     /// Which message it is.
     public struct Kind: WireName {
-        /// The word.
         public let rawValue: String
-        /// Makes a type of its word.
         public init(rawValue: String) { self.rawValue = rawValue }
         /// A task was created. Live.
         public static let taskDidCreate: Self = "task.didCreate"
@@ -34,7 +32,6 @@ public struct Event: Sendable, Hashable, JSONWritable, JSONReadable {
         public static let sessionDidFinishEvents: Self = "session.didFinishEvents"
         /// The session is over.
         public static let sessionDidBecomeInvalid: Self = "session.didBecomeInvalid"
-        /// All types.
         public static let known: [Self] = [
             .taskDidCreate, .taskIsWaitingForConnectivity, .taskDidSendBodyData, .taskDidWriteData, .taskWillRetry,
             .taskWillBeginDelayedRequest, .taskDidReceiveChallenge, .taskDidResumeAtOffset, .taskDidFinishDownloading,
@@ -45,11 +42,11 @@ public struct Event: Sendable, Hashable, JSONWritable, JSONReadable {
     /// Its number in the session, from 1 without gaps; `nil` for a live event.
     public var seq: Int64?
     /// Which message it is.
-    public var type: Kind
+    public var type = Kind()
     /// When it happened.
-    public var occurredAt: String
+    public var occurredAt = ""
     /// The session.
-    public var sessionIdentifier: String
+    public var sessionIdentifier = ""
     /// The task, unless it is about the session.
     public var taskIdentifier: Int64?
     /// The app's name for the task.
@@ -57,136 +54,83 @@ public struct Event: Sendable, Hashable, JSONWritable, JSONReadable {
     /// What the task belongs to.
     public var group: String?
     /// What the message says, by its type: ``EventData``.
-    public var data: JSONText
+    public var data = JSONText.emptyObject
 
-    /// Makes an event.
-    public init(
-        seq: Int64?, type: Kind, occurredAt: String, sessionIdentifier: String, taskIdentifier: Int64? = nil,
-        clientTaskId: String? = nil, group: String? = nil, data: JSONText = .emptyObject
-    ) {
-        self.seq = seq
-        self.type = type
-        self.occurredAt = occurredAt
-        self.sessionIdentifier = sessionIdentifier
-        self.taskIdentifier = taskIdentifier
-        self.clientTaskId = clientTaskId
-        self.group = group
-        self.data = data
-    }
+    public init() {}
 
-    /// Reads an event.
-    public init(reading reader: inout ObjectReader) {
-        seq = reader.optionalInteger("seq")
-        type = reader.word("type")
-        occurredAt = reader.string("occurredAt")
-        sessionIdentifier = reader.string("sessionIdentifier")
-        taskIdentifier = reader.optionalInteger("taskIdentifier")
-        clientTaskId = reader.optionalString("clientTaskId")
-        group = reader.optionalString("group")
-        data = reader.text("data")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("seq", seq)
-            writer.member("type", type)
-            writer.member("occurredAt", occurredAt)
-            writer.member("sessionIdentifier", sessionIdentifier)
-            writer.memberIfPresent("taskIdentifier", taskIdentifier)
-            writer.memberIfPresent("clientTaskId", clientTaskId)
-            writer.memberIfPresent("group", group)
-            writer.member("data", data)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.nullable("seq", &seq)
+        members.member("type", &type)
+        members.member("occurredAt", &occurredAt)
+        members.member("sessionIdentifier", &sessionIdentifier)
+        members.optional("taskIdentifier", &taskIdentifier)
+        members.optional("clientTaskId", &clientTaskId)
+        members.optional("group", &group)
+        members.member("data", &data)
     }
 }
 
 /// What reading the events of a session answers.
-public struct EventPage<Item> {
+public struct EventPage<Item: MemberValue & Hashable & Sendable>: Shape {
     /// The events, in order.
-    public var items: [Item]
+    public var items: [Item] = []
     /// The number of the session's last event.
-    public var lastSeq: Int64
+    public var lastSeq: Int64 = 0
     /// Through which event the app has acknowledged.
-    public var acknowledgedSeq: Int64
+    public var acknowledgedSeq: Int64 = 0
     /// Whether these are the last ones and no task is running.
-    public var finished: Bool
+    public var finished = false
 
-    /// Makes a page.
+    public init() {}
+
     public init(items: [Item], lastSeq: Int64, acknowledgedSeq: Int64, finished: Bool) {
         self.items = items
         self.lastSeq = lastSeq
         self.acknowledgedSeq = acknowledgedSeq
         self.finished = finished
     }
-}
 
-extension EventPage: Sendable where Item: Sendable {}
-extension EventPage: Equatable where Item: Equatable {}
-extension EventPage: Hashable where Item: Hashable {}
-
-extension EventPage: JSONReadable where Item: JSONReadable {
-    /// Reads a page.
-    public init(reading reader: inout ObjectReader) {
-        items = reader.objects("items")
-        lastSeq = reader.integer("lastSeq")
-        acknowledgedSeq = reader.integer("acknowledgedSeq")
-        finished = reader.bool("finished")
-    }
-}
-
-extension EventPage: JSONWritable where Item: JSONWritable {
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("items", items)
-            writer.member("lastSeq", lastSeq)
-            writer.member("acknowledgedSeq", acknowledgedSeq)
-            writer.member("finished", finished)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("items", &items)
+        members.member("lastSeq", &lastSeq)
+        members.member("acknowledgedSeq", &acknowledgedSeq)
+        members.member("finished", &finished)
     }
 }
 
 /// What `POST …/events/ack` takes.
-public struct EventAck: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct EventAck: Shape {
     /// The last event that was handled.
-    public var through: Int64
+    public var through: Int64 = 0
     /// Of the attachment, where one is held.
     public var epoch: Int64?
 
-    /// Makes an acknowledgement.
+    public init() {}
+
     public init(through: Int64, epoch: Int64? = nil) {
         self.through = through
         self.epoch = epoch
     }
 
-    /// Reads an acknowledgement.
-    public init(reading reader: inout ObjectReader) {
-        through = reader.integer("through", in: 0 ... .max)
-        epoch = reader.optionalInteger("epoch", in: 1 ... .max)
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("through", through)
-            writer.memberIfPresent("epoch", epoch)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("through", &through, 0 ... .max)
+        members.optional("epoch", &epoch, 1 ... .max)
     }
 }
 
 /// What `POST …/attachment` takes.
-public struct AttachmentRequest: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct AttachmentRequest: Shape {
     /// Seconds the lease lasts.
-    public var ttl: Double
+    public var ttl: Double = 30
     /// The launch this client handles.
     public var launchId: String?
     /// Whether another client's lease ends.
-    public var takeover: Bool
+    public var takeover = false
     /// Renews the lease with this epoch.
     public var epoch: Int64?
 
-    /// Makes a request.
+    public init() {}
+
     public init(ttl: Double = 30, launchId: String? = nil, takeover: Bool = false, epoch: Int64? = nil) {
         self.ttl = ttl
         self.launchId = launchId
@@ -194,59 +138,31 @@ public struct AttachmentRequest: Sendable, Hashable, JSONWritable, JSONReadable 
         self.epoch = epoch
     }
 
-    /// Reads a request.
-    public init(reading reader: inout ObjectReader) {
-        ttl = reader.number("ttl", default: 30, in: 5...900)
-        launchId = reader.optionalString("launchId", .handle)
-        takeover = reader.bool("takeover", default: false)
-        epoch = reader.optionalInteger("epoch", in: 1 ... .max)
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("ttl", ttl)
-            writer.memberIfPresent("launchId", launchId)
-            if takeover { writer.member("takeover", true) }
-            writer.memberIfPresent("epoch", epoch)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.defaulted("ttl", &ttl, 5...900)
+        members.optional("launchId", &launchId, .handle)
+        members.sparse("takeover", &takeover, unless: false)
+        members.optional("epoch", &epoch, 1 ... .max)
     }
 }
 
 /// A client's lease on a session.
-public struct Attachment: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct Attachment: Shape {
     /// Its number, higher than all before.
-    public var epoch: Int64
+    public var epoch: Int64 = 0
     /// When it ends unless it is renewed.
-    public var expiresAt: String
+    public var expiresAt = ""
     /// Through which event the app has acknowledged.
-    public var acknowledgedSeq: Int64
+    public var acknowledgedSeq: Int64 = 0
     /// The number of the session's last event.
-    public var lastSeq: Int64
+    public var lastSeq: Int64 = 0
 
-    /// Makes a lease.
-    public init(epoch: Int64, expiresAt: String, acknowledgedSeq: Int64, lastSeq: Int64) {
-        self.epoch = epoch
-        self.expiresAt = expiresAt
-        self.acknowledgedSeq = acknowledgedSeq
-        self.lastSeq = lastSeq
-    }
+    public init() {}
 
-    /// Reads a lease.
-    public init(reading reader: inout ObjectReader) {
-        epoch = reader.integer("epoch")
-        expiresAt = reader.string("expiresAt")
-        acknowledgedSeq = reader.integer("acknowledgedSeq")
-        lastSeq = reader.integer("lastSeq")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("epoch", epoch)
-            writer.member("expiresAt", expiresAt)
-            writer.member("acknowledgedSeq", acknowledgedSeq)
-            writer.member("lastSeq", lastSeq)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("epoch", &epoch)
+        members.member("expiresAt", &expiresAt)
+        members.member("acknowledgedSeq", &acknowledgedSeq)
+        members.member("lastSeq", &lastSeq)
     }
 }

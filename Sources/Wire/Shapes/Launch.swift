@@ -1,10 +1,8 @@
 /// A launch as the service answers it: one webhook and all tries to deliver it.
-public struct Launch: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct Launch: Shape {
     /// Where a launch stands.
     public struct State: WireName {
-        /// The word.
         public let rawValue: String
-        /// Makes a state of its word.
         public init(rawValue: String) { self.rawValue = rawValue }
         /// Waits for its next attempt.
         public static let pending: Self = "pending"
@@ -20,80 +18,54 @@ public struct Launch: Sendable, Hashable, JSONWritable, JSONReadable {
         public static let exhausted: Self = "exhausted"
         /// Waits for a webhook that can be called.
         public static let parked: Self = "parked"
-        /// All states.
         public static let known: [Self] = [
             .pending, .delivering, .launched, .completed, .superseded, .exhausted, .parked,
         ]
     }
 
     /// The `lnch_…` that names it, and its webhook, over all attempts.
-    public var launchId: String
+    public var launchId = ""
     /// `session.handleEvents` or `app.performFetch`.
-    public var kind: String
+    public var kind = ""
     /// Where it stands.
-    public var state: State
+    public var state = State.pending
     /// The session, unless it is a fetch.
     public var sessionIdentifier: String?
     /// `tasksFinished`, `authenticationRequired`, `delayedRequestReady`.
-    public var reasons: [String]
+    public var reasons: [String] = []
     /// The last event it tells of.
     public var lastSeq: Int64?
     /// When it was made.
-    public var createdAt: String
+    public var createdAt = ""
     /// When it is tried next.
     public var nextAttemptAt: String?
     /// When the app called the completion.
     public var completedAt: String?
     /// All tries so far.
-    public var attempts: [LaunchAttempt]
+    public var attempts: [LaunchAttempt] = []
 
-    /// Makes a launch that has not been tried.
-    public init(launchId: String, kind: String, state: State = .pending, createdAt: String) {
-        self.launchId = launchId
-        self.kind = kind
-        self.state = state
-        self.createdAt = createdAt
-        reasons = []
-        attempts = []
-    }
+    public init() {}
 
-    /// Reads a launch.
-    public init(reading reader: inout ObjectReader) {
-        launchId = reader.string("launchId")
-        kind = reader.string("kind")
-        state = reader.word("state")
-        sessionIdentifier = reader.optionalString("sessionIdentifier")
-        reasons = reader.strings("reasons")
-        lastSeq = reader.optionalInteger("lastSeq")
-        createdAt = reader.string("createdAt")
-        nextAttemptAt = reader.optionalString("nextAttemptAt")
-        completedAt = reader.optionalString("completedAt")
-        attempts = reader.objects("attempts")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("launchId", launchId)
-            writer.member("kind", kind)
-            writer.member("state", state)
-            writer.member("sessionIdentifier", sessionIdentifier)
-            writer.member("reasons", reasons)
-            writer.member("lastSeq", lastSeq)
-            writer.member("createdAt", createdAt)
-            writer.member("nextAttemptAt", nextAttemptAt)
-            writer.member("completedAt", completedAt)
-            writer.member("attempts", attempts)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("launchId", &launchId)
+        members.member("kind", &kind)
+        members.member("state", &state)
+        members.nullable("sessionIdentifier", &sessionIdentifier)
+        members.member("reasons", &reasons)
+        members.nullable("lastSeq", &lastSeq)
+        members.member("createdAt", &createdAt)
+        members.nullable("nextAttemptAt", &nextAttemptAt)
+        members.nullable("completedAt", &completedAt)
+        members.member("attempts", &attempts)
     }
 }
 
 /// One try to send a webhook. Also the answer to `POST /v1/app/webhook/ping`.
-public struct LaunchAttempt: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct LaunchAttempt: Shape {
     /// Which try it was, from 1.
-    public var number: Int64
+    public var number: Int64 = 0
     /// When it began.
-    public var startedAt: String
+    public var startedAt = ""
     /// How many seconds it took.
     public var duration: Double?
     /// The receiver's status.
@@ -103,49 +75,23 @@ public struct LaunchAttempt: Sendable, Hashable, JSONWritable, JSONReadable {
     /// The beginning of the receiver's answer.
     public var excerpt: String?
 
-    /// Makes an attempt.
-    public init(
-        number: Int64, startedAt: String, duration: Double? = nil, statusCode: Int64? = nil, error: String? = nil,
-        excerpt: String? = nil
-    ) {
-        self.number = number
-        self.startedAt = startedAt
-        self.duration = duration
-        self.statusCode = statusCode
-        self.error = error
-        self.excerpt = excerpt
-    }
+    public init() {}
 
-    /// Reads an attempt.
-    public init(reading reader: inout ObjectReader) {
-        number = reader.integer("number")
-        startedAt = reader.string("startedAt")
-        duration = reader.optionalNumber("duration")
-        statusCode = reader.optionalInteger("statusCode")
-        error = reader.optionalString("error")
-        excerpt = reader.optionalString("excerpt")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("number", number)
-            writer.member("startedAt", startedAt)
-            writer.member("duration", duration)
-            writer.member("statusCode", statusCode)
-            writer.member("error", error)
-            writer.member("excerpt", excerpt)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("number", &number)
+        members.member("startedAt", &startedAt)
+        members.nullable("duration", &duration)
+        members.nullable("statusCode", &statusCode)
+        members.nullable("error", &error)
+        members.nullable("excerpt", &excerpt)
     }
 }
 
 /// What `POST /v1/launches/{id}/complete` takes.
-public struct LaunchCompletion: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct LaunchCompletion: Shape {
     /// What came of a fetch.
     public struct FetchResult: WireName {
-        /// The word.
         public let rawValue: String
-        /// Makes a result of its word.
         public init(rawValue: String) { self.rawValue = rawValue }
         /// There was something new.
         public static let newData: Self = "newData"
@@ -153,7 +99,6 @@ public struct LaunchCompletion: Sendable, Hashable, JSONWritable, JSONReadable {
         public static let noData: Self = "noData"
         /// It did not work.
         public static let failed: Self = "failed"
-        /// All results.
         public static let known: [Self] = [.newData, .noData, .failed]
     }
 
@@ -164,31 +109,24 @@ public struct LaunchCompletion: Sendable, Hashable, JSONWritable, JSONReadable {
     /// What came of a fetch.
     public var result: FetchResult?
 
+    public init() {}
+
     /// Makes the completion of a launch of a session.
     public init(through: Int64? = nil, epoch: Int64? = nil) {
         self.through = through
         self.epoch = epoch
     }
 
-    /// Makes the completion of a fetch.
     public init(result: FetchResult) { self.result = result }
 
-    /// Reads a completion.
-    public init(reading reader: inout ObjectReader) {
-        through = reader.optionalInteger("through", in: 0 ... .max)
-        epoch = reader.optionalInteger("epoch", in: 1 ... .max)
-        result = reader.optionalWord("result")
-        if reader.mode == .strict, result != nil, through != nil || epoch != nil {
-            reader.report("result", "A fetch has a result, a session has through and epoch: not both.")
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.optional("through", &through, 0 ... .max)
+        members.optional("epoch", &epoch, 1 ... .max)
+        members.optional("result", &result)
     }
 
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.memberIfPresent("through", through)
-            writer.memberIfPresent("epoch", epoch)
-            writer.memberIfPresent("result", result)
-        }
+    public func check(_ reader: inout ObjectReader) {
+        guard result != nil, through != nil || epoch != nil else { return }
+        reader.report("result", "A fetch has a result, a session has through and epoch: not both.")
     }
 }

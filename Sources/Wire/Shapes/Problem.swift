@@ -1,51 +1,45 @@
 /// An error as the service answers it (RFC 9457).
-public struct Problem: Error, Sendable, Hashable, JSONWritable, JSONReadable {
+public struct Problem: Error, Shape {
     /// One fault of a request's body.
-    public struct Entry: Sendable, Hashable, JSONWritable, JSONReadable {
+    public struct Entry: Shape {
         /// A JSON Pointer into the body (RFC 6901).
-        public var pointer: String
+        public var pointer = ""
         /// What is wrong there and what would be right.
-        public var detail: String
+        public var detail = ""
 
-        /// Makes an entry.
+        public init() {}
+
         public init(pointer: String, detail: String) {
             self.pointer = pointer
             self.detail = detail
         }
 
-        /// Reads an entry.
-        public init(reading reader: inout ObjectReader) {
-            pointer = reader.string("pointer")
-            detail = reader.string("detail")
-        }
-
-        /// Writes an object.
-        public func write(to writer: inout JSONWriter) {
-            writer.object { writer in
-                writer.member("pointer", pointer)
-                writer.member("detail", detail)
-            }
+        public mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("pointer", &pointer)
+            members.member("detail", &detail)
         }
     }
 
     /// What clients switch on.
-    public var code: ProblemCode
+    public var code = ProblemCode()
     /// The HTTP status, that of ``code`` unless there is a reason.
-    public var status: Int
+    public var status: Int = 0
     /// The same for every problem of a code.
-    public var title: String
+    public var title = ""
     /// What is wrong this time and what to do, for a person.
-    public var detail: String
+    public var detail = ""
     /// The request this is about.
-    public var instance: String
+    public var instance = ""
     /// The faults of the body, where it has some.
-    public var errors: [Entry]
+    public var errors: [Entry] = []
     /// With `events-expired`: the oldest event that is left.
     public var oldestSeq: Int64?
     /// With `cursor-invalid`: which session of the identifier this is.
     public var incarnation: Int64?
     /// With `cursor-invalid`: its last event.
     public var lastSeq: Int64?
+
+    public init() {}
 
     /// Makes a problem with the title of its code, and its status unless another is given.
     public init(
@@ -80,33 +74,17 @@ public struct Problem: Error, Sendable, Hashable, JSONWritable, JSONReadable {
     /// The page about a code.
     public var type: String { ProblemCode.typePrefix + code.rawValue }
 
-    /// Reads a problem.
-    public init(reading reader: inout ObjectReader) {
-        _ = reader.string("type", default: "about:blank")
-        code = reader.word("code")
-        status = Int(reader.integer("status", in: 400...599))
-        title = reader.string("title", default: "")
-        detail = reader.string("detail", default: "")
-        instance = reader.string("instance", default: "")
-        errors = reader.optionalObjects("errors") ?? []
-        oldestSeq = reader.optionalInteger("oldestSeq")
-        incarnation = reader.optionalInteger("incarnation")
-        lastSeq = reader.optionalInteger("lastSeq")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("type", type)
-            writer.member("title", title)
-            writer.member("status", status)
-            writer.member("detail", detail)
-            writer.member("instance", instance)
-            writer.member("code", code)
-            if !errors.isEmpty { writer.member("errors", errors) }
-            writer.memberIfPresent("oldestSeq", oldestSeq)
-            writer.memberIfPresent("incarnation", incarnation)
-            writer.memberIfPresent("lastSeq", lastSeq)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        var type = type
+        members.defaulted("type", &type)
+        members.defaulted("title", &title)
+        members.member("status", &status, 400...599)
+        members.defaulted("detail", &detail)
+        members.defaulted("instance", &instance)
+        members.member("code", &code)
+        members.sparse("errors", &errors, unless: [])
+        members.optional("oldestSeq", &oldestSeq)
+        members.optional("incarnation", &incarnation)
+        members.optional("lastSeq", &lastSeq)
     }
 }

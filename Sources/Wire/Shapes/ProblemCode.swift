@@ -1,8 +1,6 @@
 /// What went wrong, as a word of a closed list that clients switch on.
 public struct ProblemCode: WireName {
-    /// The word.
     public let rawValue: String
-    /// Makes a code of its word.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// What a problem's `type` begins with.

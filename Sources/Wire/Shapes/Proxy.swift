@@ -1,10 +1,8 @@
 /// What stands between the service and the servers of a session.
-public struct Proxy: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct Proxy: Shape {
     /// What a proxy speaks.
     public struct Kind: WireName {
-        /// The word.
         public let rawValue: String
-        /// Makes a kind of its word.
         public init(rawValue: String) { self.rawValue = rawValue }
         /// An HTTP proxy.
         public static let http: Self = "http"
@@ -14,22 +12,22 @@ public struct Proxy: Sendable, Hashable, JSONWritable, JSONReadable {
         public static let socks5: Self = "socks5"
         /// SOCKS 5; the proxy resolves names.
         public static let socks5h: Self = "socks5h"
-        /// All kinds.
         public static let known: [Self] = [.http, .https, .socks5, .socks5h]
     }
 
     /// What it speaks.
-    public var type: Kind
+    public var type = Kind()
     /// Its host.
-    public var host: String
+    public var host = ""
     /// Its port.
-    public var port: Int64
+    public var port: Int64 = 0
     /// The user it wants, if it wants one.
     public var user: String?
     /// The user's password. Never in answers.
     public var password: String?
 
-    /// Makes a proxy.
+    public init() {}
+
     public init(type: Kind, host: String, port: Int64, user: String? = nil, password: String? = nil) {
         self.type = type
         self.host = host
@@ -38,29 +36,22 @@ public struct Proxy: Sendable, Hashable, JSONWritable, JSONReadable {
         self.password = password
     }
 
-    /// Reads a proxy.
-    public init(reading reader: inout ObjectReader) {
-        type = reader.word("type")
-        host = reader.string("host", .host)
-        port = reader.integer("port", in: 1...65535)
-        let credential = reader.optionalObject("credential") { reader in
-            (reader.string("user", .plain(0...1024)), reader.optionalString("password", .plain(0...1024)))
-        }
-        user = credential?.0
-        password = credential?.1
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("type", &type)
+        members.member("host", &host, .host)
+        members.member("port", &port, 1...65535)
+        var login = user.map { user in Login { ($0.user, $0.password) = (user, password) } }
+        members.optional("credential", &login)
+        (user, password) = (login?.user, login?.password)
     }
 
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("type", type)
-            writer.member("host", host)
-            writer.member("port", port)
-            guard let user else { return }
-            writer.object("credential") { writer in
-                writer.member("user", user)
-                writer.memberIfPresent("password", password)
-            }
+    private struct Login: Shape {
+        var user = ""
+        var password: String?
+
+        mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("user", &user, .plain(0...1024))
+            members.optional("password", &password, .plain(0...1024))
         }
     }
 }

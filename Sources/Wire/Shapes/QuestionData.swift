@@ -1,109 +1,59 @@
 /// The credential that would be used, without its secret.
-public struct ProposedCredential: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct ProposedCredential: Shape {
     /// Whose it is.
     public var user: String?
 
-    /// Makes one.
-    public init(user: String? = nil) {
-        self.user = user
-    }
+    public init() {}
 
-    /// Reads the object.
-    public init(reading reader: inout ObjectReader) {
-        user = reader.optionalString("user")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { $0.member("user", user) }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.nullable("user", &user)
     }
 }
 
 /// The data of `task.didReceiveChallenge`: a question for a credential.
-public struct AuthenticationChallenge: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct AuthenticationChallenge: Shape {
     /// What the answer goes to.
-    public var questionId: String
+    public var questionId = ""
     /// Who asks.
-    public var protectionSpace: ProtectionSpace
+    public var protectionSpace = ProtectionSpace()
     /// How many tasks of the session waited for the answer when the event was read.
-    public var taskCount: Int64
+    public var taskCount: Int64 = 1
     /// How many credentials were refused before.
-    public var previousFailureCount: Int64
+    public var previousFailureCount: Int64 = 0
     /// What would be used.
     public var proposedCredential: ProposedCredential?
     /// The answer that asked.
     public var failureResponse: TaskResponse?
     /// When the question ends unanswered.
-    public var deadline: String
+    public var deadline = ""
 
-    /// Makes one.
-    public init(
-        questionId: String, protectionSpace: ProtectionSpace, taskCount: Int64 = 1, previousFailureCount: Int64,
-        proposedCredential: ProposedCredential? = nil, failureResponse: TaskResponse? = nil, deadline: String
-    ) {
-        self.questionId = questionId
-        self.protectionSpace = protectionSpace
-        self.taskCount = taskCount
-        self.previousFailureCount = previousFailureCount
-        self.proposedCredential = proposedCredential
-        self.failureResponse = failureResponse
-        self.deadline = deadline
-    }
+    public init() {}
 
-    /// Reads the object.
-    public init(reading reader: inout ObjectReader) {
-        questionId = reader.string("questionId")
-        protectionSpace = reader.object("protectionSpace")
-        taskCount = reader.integer("taskCount")
-        previousFailureCount = reader.integer("previousFailureCount")
-        proposedCredential = reader.optionalObject("proposedCredential")
-        failureResponse = reader.optionalObject("failureResponse")
-        deadline = reader.string("deadline")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("questionId", questionId)
-            writer.member("protectionSpace", protectionSpace)
-            writer.member("taskCount", taskCount)
-            writer.member("previousFailureCount", previousFailureCount)
-            writer.member("proposedCredential", proposedCredential)
-            writer.member("failureResponse", failureResponse)
-            writer.member("deadline", deadline)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("questionId", &questionId)
+        members.member("protectionSpace", &protectionSpace)
+        members.member("taskCount", &taskCount)
+        members.member("previousFailureCount", &previousFailureCount)
+        members.nullable("proposedCredential", &proposedCredential)
+        members.nullable("failureResponse", &failureResponse)
+        members.member("deadline", &deadline)
     }
 }
 
 /// The data of `task.willBeginDelayedRequest`: a question whether a request may start.
-public struct DelayedRequest: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct DelayedRequest: Shape {
     /// What the answer goes to.
-    public var questionId: String
+    public var questionId = ""
     /// The request about to start.
-    public var request: TransferRequest
+    public var request = TransferRequest()
     /// When the question ends unanswered.
-    public var deadline: String
+    public var deadline = ""
 
-    /// Makes one.
-    public init(questionId: String, request: TransferRequest, deadline: String) {
-        self.questionId = questionId
-        self.request = request
-        self.deadline = deadline
-    }
+    public init() {}
 
-    /// Reads the object.
-    public init(reading reader: inout ObjectReader) {
-        questionId = reader.string("questionId")
-        request = reader.object("request")
-        deadline = reader.string("deadline")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("questionId", questionId)
-            writer.member("request", request)
-            writer.member("deadline", deadline)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("questionId", &questionId)
+        members.member("request", &request)
+        members.member("deadline", &deadline)
     }
 }

@@ -8,17 +8,18 @@ public enum RetryPolicy: Sendable, Hashable {
     case custom(Settings)
 
     /// The numbers of an app's own policy.
-    public struct Settings: Sendable, Hashable {
+    public struct Settings: Shape {
         /// Statuses that are tried again.
-        public var statusCodes: [Int64]
+        public var statusCodes: [Int64] = [408, 425, 429, 500, 502, 503, 504]
         /// All attempts, from the first try; `nil` for no limit but the resource timeout.
         public var maximumAttempts: Int64?
         /// Seconds; the ceiling of the first wait.
-        public var initialDelay: Double
+        public var initialDelay = 1.0
         /// Seconds; the ceiling of every wait.
-        public var maximumDelay: Double
+        public var maximumDelay = 600.0
 
-        /// Makes settings, by default those of ``RetryPolicy/robust`` without its limit of attempts.
+        public init() {}
+
         public init(
             statusCodes: [Int64] = [408, 425, 429, 500, 502, 503, 504], maximumAttempts: Int64? = nil,
             initialDelay: Double = 1, maximumDelay: Double = 600
@@ -28,59 +29,37 @@ public enum RetryPolicy: Sendable, Hashable {
             self.initialDelay = initialDelay
             self.maximumDelay = maximumDelay
         }
-    }
-}
 
-extension RetryPolicy.Settings: JSONReadable, JSONWritable {
-    /// Reads settings.
-    public init(reading reader: inout ObjectReader) {
-        let standard = RetryPolicy.Settings()
-        statusCodes = reader.integers("statusCodes", default: standard.statusCodes, in: 400...599, count: 0...200)
-        maximumAttempts = reader.optionalInteger("maximumAttempts", in: 1...1_000_000)
-        initialDelay = reader.number("initialDelay", default: standard.initialDelay, in: 0...86_400)
-        maximumDelay = reader.number("maximumDelay", default: standard.maximumDelay, in: 0...86_400)
-        if reader.mode == .strict, Set(statusCodes).count != statusCodes.count {
-            reader.report("statusCodes", "No status may stand here twice.")
-        }
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("statusCodes", statusCodes)
-            writer.member("maximumAttempts", maximumAttempts)
-            writer.member("initialDelay", initialDelay)
-            writer.member("maximumDelay", maximumDelay)
+        public mutating func visit(_ members: inout some MemberVisitor) {
+            members.defaulted(
+                "statusCodes", &statusCodes,
+                .distinct(400...599, count: 0...200, "No status may stand here twice."))
+            members.nullable("maximumAttempts", &maximumAttempts, 1...1_000_000)
+            members.defaulted("initialDelay", &initialDelay, 0...86_400)
+            members.defaulted("maximumDelay", &maximumDelay, 0...86_400)
         }
     }
 }
 
-extension RetryPolicy: JSONWritable {
-    /// Writes a word or an object.
+extension RetryPolicy: MemberValue {
+    public static var kind: String { "\"robust\", \"apple\" or an object with the settings" }
+
+    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> RetryPolicy? {
+        switch json {
+        case .string("apple"): return .apple
+        case .string("robust"): return .robust
+        case .object: return Settings.read(json, nil, place).map(RetryPolicy.custom)
+        default:
+            place.report("This must be \(kind).")
+            return nil
+        }
+    }
+
     public func write(to writer: inout JSONWriter) {
         switch self {
         case .apple: writer.value("apple")
         case .robust: writer.value("robust")
         case .custom(let settings): writer.value(settings)
-        }
-    }
-}
-
-extension ObjectReader {
-    /// A retry policy that may be absent: `"robust"`, `"apple"` or an object.
-    mutating func retryPolicy(_ name: String) -> RetryPolicy {
-        switch peek(name) {
-        case .object: return .custom(object(name))
-        case .string("apple"):
-            _ = take(name)
-            return .apple
-        case .string("robust"), nil:
-            _ = take(name)
-            return .robust
-        default:
-            _ = take(name)
-            report(name, "This must be \"robust\", \"apple\" or an object with the settings.")
-            return .robust
         }
     }
 }

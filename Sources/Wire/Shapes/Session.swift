@@ -1,10 +1,8 @@
 /// A session as the service answers it.
-public struct Session: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct Session: Shape {
     /// Where a session stands.
     public struct State: WireName {
-        /// The word.
         public let rawValue: String
-        /// Makes a state of its word.
         public init(rawValue: String) { self.rawValue = rawValue }
         /// Takes tasks.
         public static let active: Self = "active"
@@ -12,117 +10,76 @@ public struct Session: Sendable, Hashable, JSONWritable, JSONReadable {
         public static let invalidating: Self = "invalidating"
         /// Only to be read.
         public static let invalid: Self = "invalid"
-        /// All states.
         public static let known: [Self] = [.active, .invalidating, .invalid]
     }
 
     /// How a client is attached.
-    public struct Attached: Sendable, Hashable, JSONWritable, JSONReadable {
+    public struct Attached: Shape {
         /// `stream`, `wait` or `lease`.
-        public var kind: String
+        public var kind = ""
         /// When a lease ends.
         public var expiresAt: String?
 
-        /// Makes the way a client is attached.
-        public init(kind: String, expiresAt: String?) {
-            self.kind = kind
-            self.expiresAt = expiresAt
-        }
+        public init() {}
 
-        /// Reads the way a client is attached.
-        public init(reading reader: inout ObjectReader) {
-            kind = reader.string("kind")
-            expiresAt = reader.optionalString("expiresAt")
-        }
-
-        /// Writes an object.
-        public func write(to writer: inout JSONWriter) {
-            writer.object { writer in
-                writer.member("kind", kind)
-                writer.member("expiresAt", expiresAt)
-            }
+        public mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("kind", &kind)
+            members.nullable("expiresAt", &expiresAt)
         }
     }
 
     /// The app's name for it.
-    public var identifier: String
+    public var identifier = ""
     /// The app's words about it.
     public var sessionDescription: String?
     /// Which session under this identifier it is, from 1.
-    public var incarnation: Int64
+    public var incarnation: Int64 = 1
     /// Where it stands.
-    public var state: State
+    public var state = State.active
     /// The effective configuration, without secrets.
-    public var configuration: SessionConfiguration
+    public var configuration = SessionConfiguration()
     /// How many tasks are where.
-    public var taskCounts: TaskCounts
+    public var taskCounts = TaskCounts()
     /// Bytes of bodies received by all its tasks.
-    public var countOfBytesReceived: Int64
+    public var countOfBytesReceived: Int64 = 0
     /// Bytes of bodies sent by all its tasks.
-    public var countOfBytesSent: Int64
+    public var countOfBytesSent: Int64 = 0
     /// The number of the last event, 0 before the first.
-    public var lastEventSeq: Int64
+    public var lastEventSeq: Int64 = 0
     /// Through which event the app has acknowledged.
-    public var acknowledgedSeq: Int64
+    public var acknowledgedSeq: Int64 = 0
     /// The client that is attached.
     public var attachment: Attached?
     /// The open launch.
     public var launch: Launch?
     /// When it was created.
-    public var createdAt: String
+    public var createdAt = ""
     /// Grows with every change.
-    public var revision: Int64
+    public var revision: Int64 = 1
 
-    /// Makes a session without tasks and events.
-    public init(identifier: String, incarnation: Int64 = 1, createdAt: String, revision: Int64 = 1) {
-        self.identifier = identifier
-        self.incarnation = incarnation
-        self.createdAt = createdAt
-        self.revision = revision
-        state = .active
-        configuration = SessionConfiguration()
-        taskCounts = TaskCounts()
-        countOfBytesReceived = 0
-        countOfBytesSent = 0
-        lastEventSeq = 0
-        acknowledgedSeq = 0
+    public init() {}
+
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("identifier", &identifier)
+        members.nullable("sessionDescription", &sessionDescription)
+        members.member("incarnation", &incarnation)
+        members.member("state", &state)
+        members.member("configuration", &configuration)
+        members.member("taskCounts", &taskCounts)
+        members.member("countOfBytesReceived", &countOfBytesReceived)
+        members.member("countOfBytesSent", &countOfBytesSent)
+        members.member("lastEventSeq", &lastEventSeq)
+        members.member("acknowledgedSeq", &acknowledgedSeq)
+        members.nullable("attachment", &attachment)
+        members.nullable("launch", &launch)
+        members.member("createdAt", &createdAt)
+        members.member("revision", &revision)
     }
 
-    /// Reads a session.
-    public init(reading reader: inout ObjectReader) {
-        identifier = reader.string("identifier")
-        sessionDescription = reader.optionalString("sessionDescription")
-        incarnation = reader.integer("incarnation")
-        state = reader.word("state")
-        configuration = reader.object("configuration")
-        taskCounts = reader.object("taskCounts")
-        countOfBytesReceived = reader.integer("countOfBytesReceived")
-        countOfBytesSent = reader.integer("countOfBytesSent")
-        lastEventSeq = reader.integer("lastEventSeq")
-        acknowledgedSeq = reader.integer("acknowledgedSeq")
-        attachment = reader.optionalObject("attachment")
-        launch = reader.optionalObject("launch")
-        createdAt = reader.string("createdAt")
-        revision = reader.integer("revision")
-    }
-
-    /// Writes an object.
+    /// Secrets are never written.
     public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("identifier", identifier)
-            writer.member("sessionDescription", sessionDescription)
-            writer.member("incarnation", incarnation)
-            writer.member("state", state)
-            writer.member("configuration", configuration.redacted())
-            writer.member("taskCounts", taskCounts)
-            writer.member("countOfBytesReceived", countOfBytesReceived)
-            writer.member("countOfBytesSent", countOfBytesSent)
-            writer.member("lastEventSeq", lastEventSeq)
-            writer.member("acknowledgedSeq", acknowledgedSeq)
-            writer.member("attachment", attachment)
-            writer.member("launch", launch)
-            writer.member("createdAt", createdAt)
-            writer.member("revision", revision)
-        }
+        var members = self
+        members.configuration = configuration.redacted()
+        writer.object { members.visit(&$0) }
     }
 }

@@ -1,11 +1,11 @@
 /// A task as the service answers it.
-public struct SessionTask: Sendable, Hashable {
+public struct SessionTask: Shape {
     /// Its number in the session, from 1.
-    public var taskIdentifier: Int64
+    public var taskIdentifier: Int64 = 0
     /// What it does.
-    public var kind: TaskKind
+    public var kind = TaskKind()
     /// Where it stands.
-    public var state: TaskState
+    public var state = TaskState()
     /// What a running task is doing.
     public var phase: TaskPhase?
     /// Why it is not moving.
@@ -13,7 +13,7 @@ public struct SessionTask: Sendable, Hashable {
     /// How it ended.
     public var outcome: TaskOutcome?
     /// As it was given, without secrets.
-    public var originalRequest: TransferRequest
+    public var originalRequest = TransferRequest()
     /// After redirects and changes, without secrets.
     public var currentRequest: TransferRequest?
     /// The redirects that were followed.
@@ -39,13 +39,13 @@ public struct SessionTask: Sendable, Hashable {
     /// Its stored bytes.
     public var content: Content?
     /// When it was created.
-    public var createdAt: String
+    public var createdAt = ""
     /// When its first attempt began.
     public var startedAt: String?
     /// When it ended.
     public var completedAt: String?
     /// Grows with every change but progress.
-    public var revision: Int64
+    public var revision: Int64 = 0
 
     /// The app's name for it.
     public var clientTaskId: String?
@@ -82,118 +82,56 @@ public struct SessionTask: Sendable, Hashable {
     /// In the answer to a creation: whether it was there before.
     public var existing = false
 
-    /// Makes a task that has not begun.
-    public init(
-        taskIdentifier: Int64, kind: TaskKind, state: TaskState, originalRequest: TransferRequest, createdAt: String,
-        revision: Int64
-    ) {
-        self.taskIdentifier = taskIdentifier
-        self.kind = kind
-        self.state = state
-        self.originalRequest = originalRequest
-        self.createdAt = createdAt
-        self.revision = revision
-    }
-}
+    public init() {}
 
-extension SessionTask: JSONReadable {
-    /// Reads a task.
-    public init(reading reader: inout ObjectReader) {
-        taskIdentifier = reader.integer("taskIdentifier")
-        kind = reader.word("kind")
-        state = reader.word("state")
-        phase = reader.optionalWord("phase")
-        waitingFor = reader.optionalObjects("waitingFor") ?? []
-        outcome = reader.optionalWord("outcome")
-        originalRequest = reader.object("originalRequest")
-        currentRequest = reader.optionalObject("currentRequest")
-        redirects = reader.optionalObjects("redirects") ?? []
-        response = reader.optionalObject("response")
-        priority = reader.number("priority", default: 0.5)
-        countOfBytesReceived = reader.integer("countOfBytesReceived")
-        countOfBytesSent = reader.integer("countOfBytesSent")
-        countOfBytesExpectedToReceive = reader.optionalInteger("countOfBytesExpectedToReceive")
-        countOfBytesExpectedToSend = reader.optionalInteger("countOfBytesExpectedToSend")
-        progress = reader.object("progress", default: TaskProgress())
-        attempts = reader.object("attempts", default: TaskAttempts())
-        error = reader.optionalObject("error")
-        content = reader.optionalObject("content")
-        createdAt = reader.string("createdAt")
-        startedAt = reader.optionalString("startedAt")
-        completedAt = reader.optionalString("completedAt")
-        revision = reader.integer("revision")
-        readGivenMembers(&reader)
-        retryOf = reader.optionalInteger("retryOf")
-        existing = reader.bool("existing", default: false)
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("taskIdentifier", &taskIdentifier)
+        members.member("kind", &kind)
+        members.member("state", &state)
+        members.nullable("phase", &phase)
+        members.defaulted("waitingFor", &waitingFor)
+        members.nullable("outcome", &outcome)
+        members.member("originalRequest", &originalRequest)
+        members.nullable("currentRequest", &currentRequest)
+        members.defaulted("redirects", &redirects)
+        members.nullable("response", &response)
+        members.defaulted("priority", &priority)
+        members.member("countOfBytesReceived", &countOfBytesReceived)
+        members.member("countOfBytesSent", &countOfBytesSent)
+        members.nullable("countOfBytesExpectedToReceive", &countOfBytesExpectedToReceive)
+        members.nullable("countOfBytesExpectedToSend", &countOfBytesExpectedToSend)
+        members.defaulted("progress", &progress)
+        members.defaulted("attempts", &attempts)
+        members.nullable("error", &error)
+        members.nullable("content", &content)
+        members.member("createdAt", &createdAt)
+        members.nullable("startedAt", &startedAt)
+        members.nullable("completedAt", &completedAt)
+        members.member("revision", &revision)
+        members.nullable("clientTaskId", &clientTaskId)
+        members.nullable("group", &group)
+        members.nullable("taskDescription", &taskDescription)
+        members.defaulted("metadata", &metadata)
+        members.nullable("body", &body)
+        members.nullable("earliestBeginDate", &earliestBeginDate)
+        members.defaulted("confirmBeforeStart", &confirmBeforeStart)
+        members.nullable("countOfBytesClientExpectsToSend", &countOfBytesClientExpectsToSend)
+        members.nullable("countOfBytesClientExpectsToReceive", &countOfBytesClientExpectsToReceive)
+        members.nullable("expectedDigest", &expectedDigest)
+        members.nullable("maximumContentLength", &maximumContentLength)
+        members.nullable("ifNoneMatch", &ifNoneMatch)
+        members.defaulted("acceptableStatusCodes", &acceptableStatusCodes)
+        members.defaulted("failOnHTTPError", &failOnHTTPError)
+        members.nullable("destination", &destination)
+        members.nullable("retryOf", &retryOf)
+        members.sparse("existing", &existing, unless: false)
     }
 
-    private mutating func readGivenMembers(_ reader: inout ObjectReader) {
-        clientTaskId = reader.optionalString("clientTaskId")
-        group = reader.optionalString("group")
-        taskDescription = reader.optionalString("taskDescription")
-        metadata = reader.stringMap("metadata")
-        body = reader.optionalObject("body")
-        earliestBeginDate = reader.optionalString("earliestBeginDate")
-        confirmBeforeStart = reader.bool("confirmBeforeStart", default: false)
-        countOfBytesClientExpectsToSend = reader.optionalInteger("countOfBytesClientExpectsToSend")
-        countOfBytesClientExpectsToReceive = reader.optionalInteger("countOfBytesClientExpectsToReceive")
-        expectedDigest = reader.optionalObject("expectedDigest")
-        maximumContentLength = reader.optionalInteger("maximumContentLength")
-        ifNoneMatch = reader.optionalString("ifNoneMatch")
-        acceptableStatusCodes = reader.strings("acceptableStatusCodes", default: TaskCreation.standardStatusCodes)
-        failOnHTTPError = reader.bool("failOnHTTPError", default: false)
-        destination = reader.optionalObject("destination")
-    }
-}
-
-extension SessionTask: JSONWritable {
-    /// Writes an object with all members, ``existing`` only where it is true.
+    /// Secrets are never written.
     public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("taskIdentifier", taskIdentifier)
-            writer.member("kind", kind)
-            writer.member("state", state)
-            writer.member("phase", phase)
-            writer.member("waitingFor", waitingFor)
-            writer.member("outcome", outcome)
-            writer.member("originalRequest", originalRequest.redacted())
-            writer.member("currentRequest", currentRequest?.redacted())
-            writer.member("redirects", redirects)
-            writer.member("response", response)
-            writer.member("priority", priority)
-            writer.member("countOfBytesReceived", countOfBytesReceived)
-            writer.member("countOfBytesSent", countOfBytesSent)
-            writer.member("countOfBytesExpectedToReceive", countOfBytesExpectedToReceive)
-            writer.member("countOfBytesExpectedToSend", countOfBytesExpectedToSend)
-            writer.member("progress", progress)
-            writer.member("attempts", attempts)
-            writer.member("error", error)
-            writer.member("content", content)
-            writer.member("createdAt", createdAt)
-            writer.member("startedAt", startedAt)
-            writer.member("completedAt", completedAt)
-            writer.member("revision", revision)
-            writeGivenMembers(to: &writer)
-            writer.member("retryOf", retryOf)
-            if existing { writer.member("existing", true) }
-        }
-    }
-
-    private func writeGivenMembers(to writer: inout JSONWriter) {
-        writer.member("clientTaskId", clientTaskId)
-        writer.member("group", group)
-        writer.member("taskDescription", taskDescription)
-        writer.member("metadata", metadata)
-        writer.member("body", body)
-        writer.member("earliestBeginDate", earliestBeginDate)
-        writer.member("confirmBeforeStart", confirmBeforeStart)
-        writer.member("countOfBytesClientExpectsToSend", countOfBytesClientExpectsToSend)
-        writer.member("countOfBytesClientExpectsToReceive", countOfBytesClientExpectsToReceive)
-        writer.member("expectedDigest", expectedDigest)
-        writer.member("maximumContentLength", maximumContentLength)
-        writer.member("ifNoneMatch", ifNoneMatch)
-        writer.member("acceptableStatusCodes", acceptableStatusCodes)
-        writer.member("failOnHTTPError", failOnHTTPError)
-        writer.member("destination", destination)
+        var members = self
+        members.originalRequest = originalRequest.redacted()
+        members.currentRequest = currentRequest?.redacted()
+        writer.object { members.visit(&$0) }
     }
 }

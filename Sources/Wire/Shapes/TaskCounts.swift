@@ -1,5 +1,5 @@
 /// How many tasks of a session are where.
-public struct TaskCounts: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct TaskCounts: Shape {
     /// Tasks that wait for `resume`.
     public var suspended: Int64 = 0
     /// Tasks that run, or wait to.
@@ -11,32 +11,19 @@ public struct TaskCounts: Sendable, Hashable, JSONWritable, JSONReadable {
     /// Of the completed ones, by outcome.
     public var outcomes = OutcomeCounts()
 
-    /// Makes counts of nothing.
     public init() {}
 
-    /// Reads counts.
-    public init(reading reader: inout ObjectReader) {
-        suspended = reader.integer("suspended")
-        running = reader.integer("running")
-        canceling = reader.integer("canceling")
-        completed = reader.integer("completed")
-        outcomes = OutcomeCounts(reading: &reader)
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("suspended", suspended)
-            writer.member("running", running)
-            writer.member("canceling", canceling)
-            writer.member("completed", completed)
-            outcomes.writeMembers(to: &writer)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("suspended", &suspended)
+        members.member("running", &running)
+        members.member("canceling", &canceling)
+        members.member("completed", &completed)
+        outcomes.visit(&members)
     }
 }
 
 /// How many completed tasks ended how.
-public struct OutcomeCounts: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct OutcomeCounts: Shape {
     /// With an acceptable status.
     public var succeeded: Int64 = 0
     /// With any other status.
@@ -48,26 +35,13 @@ public struct OutcomeCounts: Sendable, Hashable, JSONWritable, JSONReadable {
     /// With a 304 to the app's own validator.
     public var notModified: Int64 = 0
 
-    /// Makes counts of nothing.
     public init() {}
 
-    /// Reads counts.
-    public init(reading reader: inout ObjectReader) {
-        succeeded = reader.integer("succeeded")
-        httpError = reader.integer("httpError")
-        failed = reader.integer("failed")
-        cancelled = reader.integer("cancelled")
-        notModified = reader.integer("notModified")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) { writer.object { writeMembers(to: &$0) } }
-
-    func writeMembers(to writer: inout JSONWriter) {
-        writer.member("succeeded", succeeded)
-        writer.member("httpError", httpError)
-        writer.member("failed", failed)
-        writer.member("cancelled", cancelled)
-        writer.member("notModified", notModified)
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("succeeded", &succeeded)
+        members.member("httpError", &httpError)
+        members.member("failed", &failed)
+        members.member("cancelled", &cancelled)
+        members.member("notModified", &notModified)
     }
 }

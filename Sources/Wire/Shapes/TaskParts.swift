@@ -1,11 +1,11 @@
 /// The last answer of a task's server, as `URLResponse` tells it.
-public struct TaskResponse: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct TaskResponse: Shape {
     /// The status.
-    public var statusCode: Int64
+    public var statusCode: Int64 = 0
     /// The header fields; those that stand several times are joined with commas.
-    public var headers: StringMap
+    public var headers = StringMap()
     /// Names of header fields that are not kept because all together were more than 16 KiB.
-    public var droppedHeaders: [String]
+    public var droppedHeaders: [String] = []
     /// The media type without its parameters.
     public var mimeType: String?
     /// The announced length in bytes.
@@ -13,79 +13,38 @@ public struct TaskResponse: Sendable, Hashable, JSONWritable, JSONReadable {
     /// A name for a file.
     public var suggestedFilename: String?
     /// Where it came from, after redirects.
-    public var url: String
+    public var url = ""
 
-    /// Makes a response.
-    public init(
-        statusCode: Int64, headers: StringMap, droppedHeaders: [String] = [], mimeType: String? = nil,
-        expectedContentLength: Int64? = nil, suggestedFilename: String? = nil, url: String
-    ) {
-        self.statusCode = statusCode
-        self.headers = headers
-        self.droppedHeaders = droppedHeaders
-        self.mimeType = mimeType
-        self.expectedContentLength = expectedContentLength
-        self.suggestedFilename = suggestedFilename
-        self.url = url
-    }
+    public init() {}
 
-    /// Reads a response.
-    public init(reading reader: inout ObjectReader) {
-        statusCode = reader.integer("statusCode")
-        headers = reader.stringMap("headers")
-        droppedHeaders = reader.strings("droppedHeaders", default: [])
-        mimeType = reader.optionalString("mimeType")
-        expectedContentLength = reader.optionalInteger("expectedContentLength")
-        suggestedFilename = reader.optionalString("suggestedFilename")
-        url = reader.string("url")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("statusCode", statusCode)
-            writer.member("headers", headers)
-            if !droppedHeaders.isEmpty { writer.member("droppedHeaders", droppedHeaders) }
-            writer.member("mimeType", mimeType)
-            writer.member("expectedContentLength", expectedContentLength)
-            writer.member("suggestedFilename", suggestedFilename)
-            writer.member("url", url)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("statusCode", &statusCode)
+        members.defaulted("headers", &headers)
+        members.sparse("droppedHeaders", &droppedHeaders, unless: [])
+        members.nullable("mimeType", &mimeType)
+        members.nullable("expectedContentLength", &expectedContentLength)
+        members.nullable("suggestedFilename", &suggestedFilename)
+        members.member("url", &url)
     }
 }
 
 /// Why a task failed, with the codes and names of Apple's `NSURLErrorDomain`.
-public struct TaskError: Error, Sendable, Hashable, JSONWritable, JSONReadable {
+public struct TaskError: Error, Shape {
     /// What lies below.
-    public struct Underlying: Sendable, Hashable, JSONWritable, JSONReadable {
+    public struct Underlying: Shape {
         /// `curl` or `urlsessiond`.
-        public var domain: String
+        public var domain = ""
         /// A number of libcurl's, or a word of the service's own.
-        public var code: JSON
+        public var code = JSON.null
         /// In words.
-        public var message: String
+        public var message = ""
 
-        /// Makes an underlying error.
-        public init(domain: String, code: JSON, message: String) {
-            self.domain = domain
-            self.code = code
-            self.message = message
-        }
+        public init() {}
 
-        /// Reads an underlying error.
-        public init(reading reader: inout ObjectReader) {
-            domain = reader.string("domain")
-            code = reader.json("code")
-            message = reader.string("message")
-        }
-
-        /// Writes an object.
-        public func write(to writer: inout JSONWriter) {
-            writer.object { writer in
-                writer.member("domain", domain)
-                writer.member("code", code)
-                writer.member("message", message)
-            }
+        public mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("domain", &domain)
+            members.member("code", &code)
+            members.member("message", &message)
         }
     }
 
@@ -93,11 +52,11 @@ public struct TaskError: Error, Sendable, Hashable, JSONWritable, JSONReadable {
     public static let domain = "NSURLErrorDomain"
 
     /// Apple's code, such as -1001.
-    public var code: Int64
+    public var code: Int64 = 0
     /// Apple's name of the code, such as `timedOut`.
-    public var name: String
+    public var name = ""
     /// What happened, for a person.
-    public var localizedDescription: String
+    public var localizedDescription = ""
     /// Where it happened.
     public var failingURL: String?
     /// Why the service cancelled: 0 force quit, 1 refresh disabled, 2 insufficient resources.
@@ -109,121 +68,63 @@ public struct TaskError: Error, Sendable, Hashable, JSONWritable, JSONReadable {
     /// What lies below.
     public var underlying: Underlying?
 
-    /// Makes an error.
-    public init(
-        code: Int64, name: String, localizedDescription: String, failingURL: String? = nil, policy: String? = nil,
-        underlying: Underlying? = nil
-    ) {
-        self.code = code
-        self.name = name
-        self.localizedDescription = localizedDescription
-        self.failingURL = failingURL
-        self.policy = policy
-        self.underlying = underlying
-    }
+    public init() {}
 
-    /// Reads an error.
-    public init(reading reader: inout ObjectReader) {
-        _ = reader.string("domain", default: Self.domain)
-        code = reader.integer("code")
-        name = reader.string("name")
-        localizedDescription = reader.string("localizedDescription")
-        failingURL = reader.optionalString("failingURL")
-        backgroundTaskCancelledReason = reader.optionalInteger("backgroundTaskCancelledReason")
-        networkUnavailableReason = reader.optionalInteger("networkUnavailableReason")
-        policy = reader.optionalString("policy")
-        underlying = reader.optionalObject("underlying")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("domain", Self.domain)
-            writer.member("code", code)
-            writer.member("name", name)
-            writer.member("localizedDescription", localizedDescription)
-            writer.member("failingURL", failingURL)
-            writer.memberIfPresent("backgroundTaskCancelledReason", backgroundTaskCancelledReason)
-            writer.memberIfPresent("networkUnavailableReason", networkUnavailableReason)
-            writer.memberIfPresent("policy", policy)
-            writer.memberIfPresent("underlying", underlying)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        var domain = Self.domain
+        members.defaulted("domain", &domain)
+        members.member("code", &code)
+        members.member("name", &name)
+        members.member("localizedDescription", &localizedDescription)
+        members.nullable("failingURL", &failingURL)
+        members.optional("backgroundTaskCancelledReason", &backgroundTaskCancelledReason)
+        members.optional("networkUnavailableReason", &networkUnavailableReason)
+        members.optional("policy", &policy)
+        members.optional("underlying", &underlying)
     }
 }
 
 /// One redirect that was followed.
-public struct Redirect: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct Redirect: Shape {
     /// The status that said so.
-    public var statusCode: Int64
+    public var statusCode: Int64 = 0
     /// Who said so.
-    public var from: String
+    public var from = ""
     /// Where it led.
-    public var to: String
+    public var to = ""
 
-    /// Makes a redirect.
-    public init(statusCode: Int64, from: String, to: String) {
-        self.statusCode = statusCode
-        self.from = from
-        self.to = to
-    }
+    public init() {}
 
-    /// Reads a redirect.
-    public init(reading reader: inout ObjectReader) {
-        statusCode = reader.integer("statusCode")
-        from = reader.string("from")
-        to = reader.string("to")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("statusCode", statusCode)
-            writer.member("from", from)
-            writer.member("to", to)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("statusCode", &statusCode)
+        members.member("from", &from)
+        members.member("to", &to)
     }
 }
 
 /// Why a running task is not moving.
-public struct WaitingReason: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct WaitingReason: Shape {
     /// A word for programs.
-    public var kind: String
+    public var kind = ""
     /// Words for a person.
-    public var detail: String
+    public var detail = ""
     /// Until when, where that is known.
     public var until: String?
     /// The question that the app has to answer, which other tasks may wait for as well.
     public var questionId: String?
 
-    /// Makes a reason.
-    public init(kind: String, detail: String, until: String? = nil, questionId: String? = nil) {
-        self.kind = kind
-        self.detail = detail
-        self.until = until
-        self.questionId = questionId
-    }
+    public init() {}
 
-    /// Reads a reason.
-    public init(reading reader: inout ObjectReader) {
-        kind = reader.string("kind")
-        detail = reader.string("detail")
-        until = reader.optionalString("until")
-        questionId = reader.optionalString("questionId")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("kind", kind)
-            writer.member("detail", detail)
-            writer.memberIfPresent("until", until)
-            writer.memberIfPresent("questionId", questionId)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("kind", &kind)
+        members.member("detail", &detail)
+        members.optional("until", &until)
+        members.optional("questionId", &questionId)
     }
 }
 
 /// How far a task is.
-public struct TaskProgress: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct TaskProgress: Shape {
     /// 0 to 1, where the length is known.
     public var fractionCompleted: Double?
     /// Bytes per second.
@@ -231,36 +132,21 @@ public struct TaskProgress: Sendable, Hashable, JSONWritable, JSONReadable {
     /// Seconds.
     public var estimatedTimeRemaining: Double?
 
-    /// Makes a progress.
-    public init(fractionCompleted: Double? = nil, throughput: Double? = nil, estimatedTimeRemaining: Double? = nil) {
-        self.fractionCompleted = fractionCompleted
-        self.throughput = throughput
-        self.estimatedTimeRemaining = estimatedTimeRemaining
-    }
+    public init() {}
 
-    /// Reads a progress.
-    public init(reading reader: inout ObjectReader) {
-        fractionCompleted = reader.optionalNumber("fractionCompleted")
-        throughput = reader.optionalNumber("throughput")
-        estimatedTimeRemaining = reader.optionalNumber("estimatedTimeRemaining")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("fractionCompleted", fractionCompleted)
-            writer.member("throughput", throughput)
-            writer.member("estimatedTimeRemaining", estimatedTimeRemaining)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.nullable("fractionCompleted", &fractionCompleted)
+        members.nullable("throughput", &throughput)
+        members.nullable("estimatedTimeRemaining", &estimatedTimeRemaining)
     }
 }
 
 /// A task's attempts.
-public struct TaskAttempts: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct TaskAttempts: Shape {
     /// One attempt that is over.
-    public struct Attempt: Sendable, Hashable, JSONWritable, JSONReadable {
+    public struct Attempt: Shape {
         /// When it began.
-        public var startedAt: String
+        public var startedAt = ""
         /// When it ended.
         public var endedAt: String?
         /// The server's status.
@@ -268,60 +154,28 @@ public struct TaskAttempts: Sendable, Hashable, JSONWritable, JSONReadable {
         /// Why it ended early.
         public var error: TaskError?
 
-        /// Makes an attempt.
-        public init(startedAt: String, endedAt: String? = nil, statusCode: Int64? = nil, error: TaskError? = nil) {
-            self.startedAt = startedAt
-            self.endedAt = endedAt
-            self.statusCode = statusCode
-            self.error = error
-        }
+        public init() {}
 
-        /// Reads an attempt.
-        public init(reading reader: inout ObjectReader) {
-            startedAt = reader.string("startedAt")
-            endedAt = reader.optionalString("endedAt")
-            statusCode = reader.optionalInteger("statusCode")
-            error = reader.optionalObject("error")
-        }
-
-        /// Writes an object.
-        public func write(to writer: inout JSONWriter) {
-            writer.object { writer in
-                writer.member("startedAt", startedAt)
-                writer.member("endedAt", endedAt)
-                writer.member("statusCode", statusCode)
-                writer.member("error", error)
-            }
+        public mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("startedAt", &startedAt)
+            members.nullable("endedAt", &endedAt)
+            members.nullable("statusCode", &statusCode)
+            members.nullable("error", &error)
         }
     }
 
     /// How many there were.
-    public var count: Int64
+    public var count: Int64 = 0
     /// The last one.
     public var last: Attempt?
     /// When the next one begins.
     public var nextAt: String?
 
-    /// Makes attempts.
-    public init(count: Int64 = 0, last: Attempt? = nil, nextAt: String? = nil) {
-        self.count = count
-        self.last = last
-        self.nextAt = nextAt
-    }
+    public init() {}
 
-    /// Reads attempts.
-    public init(reading reader: inout ObjectReader) {
-        count = reader.integer("count")
-        last = reader.optionalObject("last")
-        nextAt = reader.optionalString("nextAt")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("count", count)
-            writer.member("last", last)
-            writer.member("nextAt", nextAt)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("count", &count)
+        members.nullable("last", &last)
+        members.nullable("nextAt", &nextAt)
     }
 }

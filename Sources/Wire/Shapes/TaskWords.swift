@@ -1,22 +1,17 @@
 /// What a task does.
 public struct TaskKind: WireName {
-    /// The word.
     public let rawValue: String
-    /// Makes a kind of its word.
     public init(rawValue: String) { self.rawValue = rawValue }
     /// Receives content.
     public static let download: Self = "download"
     /// Sends a body.
     public static let upload: Self = "upload"
-    /// Both kinds.
     public static let known: [Self] = [.download, .upload]
 }
 
 /// The state of a task, as `URLSessionTask.State` has it.
 public struct TaskState: WireName {
-    /// The word.
     public let rawValue: String
-    /// Makes a state of its word.
     public init(rawValue: String) { self.rawValue = rawValue }
     /// Waits for `resume`.
     public static let suspended: Self = "suspended"
@@ -26,15 +21,12 @@ public struct TaskState: WireName {
     public static let canceling: Self = "canceling"
     /// Is done.
     public static let completed: Self = "completed"
-    /// All states.
     public static let known: [Self] = [.suspended, .running, .canceling, .completed]
 }
 
 /// What a running task is doing.
 public struct TaskPhase: WireName {
-    /// The word.
     public let rawValue: String
-    /// Makes a phase of its word.
     public init(rawValue: String) { self.rawValue = rawValue }
     /// Waits for its `earliestBeginDate`.
     public static let delayed: Self = "delayed"
@@ -56,7 +48,6 @@ public struct TaskPhase: WireName {
     public static let retryWait: Self = "retryWait"
     /// Puts its content in place.
     public static let finalizing: Self = "finalizing"
-    /// All phases.
     public static let known: [Self] = [
         .delayed, .awaitingAnswer, .deferred, .waitingForConnectivity, .queued, .connecting, .sending, .receiving,
         .retryWait, .finalizing,
@@ -65,9 +56,7 @@ public struct TaskPhase: WireName {
 
 /// How a task ended.
 public struct TaskOutcome: WireName {
-    /// The word.
     public let rawValue: String
-    /// Makes an outcome of its word.
     public init(rawValue: String) { self.rawValue = rawValue }
     /// With an acceptable status.
     public static let succeeded: Self = "succeeded"
@@ -79,6 +68,5 @@ public struct TaskOutcome: WireName {
     public static let cancelled: Self = "cancelled"
     /// With a 304 to the app's own validator.
     public static let notModified: Self = "notModified"
-    /// All outcomes.
     public static let known: [Self] = [.succeeded, .httpError, .failed, .cancelled, .notModified]
 }

@@ -1,17 +1,18 @@
 /// A request that a task sends.
-public struct TransferRequest: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct TransferRequest: Shape {
     /// Where to. http or https.
-    public var url: String
+    public var url = ""
     /// `nil` for the kind's own: GET for downloads, PUT for uploads. Always there in answers.
     public var method: String?
     /// Header fields. In answers secret values are hidden.
-    public var headers: StringMap
+    public var headers = StringMap()
     /// Names of header fields to be treated as secrets.
-    public var sensitiveHeaders: [String]
+    public var sensitiveHeaders: [String] = []
     /// What a download by POST sends. Uploads have theirs beside the request.
     public var body: BodySource?
 
-    /// Makes a request.
+    public init() {}
+
     public init(
         url: String, method: String? = nil, headers: StringMap = [:], sensitiveHeaders: [String] = [],
         body: BodySource? = nil
@@ -23,33 +24,30 @@ public struct TransferRequest: Sendable, Hashable, JSONWritable, JSONReadable {
         self.body = body
     }
 
-    /// Reads a request of a download.
-    public init(reading reader: inout ObjectReader) { self.init(reading: &reader, forDownload: true) }
-
-    init(reading reader: inout ObjectReader, forDownload: Bool) {
-        url = reader.string("url", .url)
-        method = reader.optionalString("method", .method)
-        headers = reader.headers("headers", forDownload: forDownload)
-        sensitiveHeaders = reader.strings(
-            "sensitiveHeaders", default: [], .headerName(forDownload: false), count: 0...ObjectReader.maximumHeaderCount
-        )
-        body = reader.optionalObject("body")
-        guard reader.mode == .strict, body != nil else { return }
-        if !forDownload {
-            reader.report("body", "An upload has its body beside the request, not in it.")
-        } else if ["GET", "HEAD"].contains(method ?? "GET") {
-            reader.report("body", "A request with a body needs a method that sends one, such as POST.")
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("url", &url, .url)
+        members.optional("method", &method, .method)
+        members.defaulted("headers", &headers, .headers(forDownload: false))
+        members.sparse("sensitiveHeaders", &sensitiveHeaders, unless: [], .headerNames)
+        members.optional("body", &body)
     }
 
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("url", url)
-            writer.memberIfPresent("method", method)
-            writer.member("headers", headers)
-            if !sensitiveHeaders.isEmpty { writer.member("sensitiveHeaders", sensitiveHeaders) }
-            writer.memberIfPresent("body", body)
+    /// Checks what depends on the kind of the task.
+    ///
+    /// - Parameter name: The member in which the request stands.
+    func check(as kind: TaskKind, at name: String, _ reader: inout ObjectReader) {
+        if kind == .upload {
+            if body != nil {
+                reader.report(name, "body", detail: "An upload has its body beside the request, not in it.")
+            }
+            return
+        }
+        for field in headers {
+            guard let detail = TextRule.faultOnDownload(field.name) else { continue }
+            reader.report(name, "headers", field.name, detail: detail)
+        }
+        if body != nil, ["GET", "HEAD"].contains(method ?? "GET") {
+            reader.report(name, "body", detail: "A request with a body needs a method that sends one, such as POST.")
         }
     }
 
@@ -62,7 +60,7 @@ public struct TransferRequest: Sendable, Hashable, JSONWritable, JSONReadable {
 }
 
 /// What a `PATCH` of a task says about its request: only what is there changes.
-public struct RequestChange: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct RequestChange: Shape {
     /// A new URL, such as a newly signed one.
     public var url: String?
     /// New header fields instead of all old ones.
@@ -70,32 +68,23 @@ public struct RequestChange: Sendable, Hashable, JSONWritable, JSONReadable {
     /// New names instead of all old ones.
     public var sensitiveHeaders: [String]?
 
-    /// Makes a change.
+    public init() {}
+
     public init(url: String? = nil, headers: StringMap? = nil, sensitiveHeaders: [String]? = nil) {
         self.url = url
         self.headers = headers
         self.sensitiveHeaders = sensitiveHeaders
     }
 
-    /// Reads a change.
-    public init(reading reader: inout ObjectReader) {
-        url = reader.presence(of: "url") == .absent ? reader.optionalString("url") : reader.string("url", .url)
-        let hasHeaders = reader.presence(of: "headers") != .absent
-        let fields = reader.headers("headers", forDownload: true)
-        headers = hasHeaders ? fields : nil
-        let hasNames = reader.presence(of: "sensitiveHeaders") != .absent
-        let names = reader.strings(
-            "sensitiveHeaders", default: [], .headerName(forDownload: false), count: 0...ObjectReader.maximumHeaderCount
-        )
-        sensitiveHeaders = hasNames ? names : nil
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.given("url", &url, .url)
+        members.given("headers", &headers, .headers(forDownload: true))
+        members.given("sensitiveHeaders", &sensitiveHeaders, .headerNames)
     }
+}
 
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.memberIfPresent("url", url)
-            writer.memberIfPresent("headers", headers)
-            writer.memberIfPresent("sensitiveHeaders", sensitiveHeaders)
-        }
+extension ListRule<String> {
+    static var headerNames: Self {
+        .each(.headerName(forDownload: false), count: 0...StringMap.Rule.maximumHeaderCount)
     }
 }

@@ -1,226 +1,128 @@
 /// The body of a webhook. It is the same bytes over all attempts.
-public struct WebhookPayload: Sendable, Hashable, JSONWritable, JSONReadable {
+public struct WebhookPayload: Shape {
     /// `session.handleEvents`, `app.performFetch`, `app.backgroundRefreshStatusDidChange` or `webhook.ping`.
-    public var type: String
+    public var type = ""
     /// When it was made.
-    public var timestamp: String
+    public var timestamp = ""
     /// What it says, by its type.
-    public var data: JSONText
+    public var data = JSONText.emptyObject
 
-    /// Makes one.
-    public init(type: String, timestamp: String, data: JSONText) {
-        self.type = type
-        self.timestamp = timestamp
-        self.data = data
-    }
+    public init() {}
 
-    /// Reads the object.
-    public init(reading reader: inout ObjectReader) {
-        type = reader.string("type")
-        timestamp = reader.string("timestamp")
-        data = reader.text("data")
-    }
-
-    /// Writes an object.
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("type", type)
-            writer.member("timestamp", timestamp)
-            writer.member("data", data)
-        }
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("type", &type)
+        members.member("timestamp", &timestamp)
+        members.member("data", &data)
     }
 }
 
 extension WebhookPayload {
-    /// Makes the body of a webhook.
-    public init(timestamp: String, _ data: HandleEvents) {
-        self.init(type: "session.handleEvents", timestamp: timestamp, data: JSONText(data))
-    }
+    public init(timestamp: String, _ data: HandleEvents) { self.init("session.handleEvents", timestamp, data) }
 
-    /// Makes the body of a webhook.
-    public init(timestamp: String, _ data: PerformFetch) {
-        self.init(type: "app.performFetch", timestamp: timestamp, data: JSONText(data))
-    }
+    public init(timestamp: String, _ data: PerformFetch) { self.init("app.performFetch", timestamp, data) }
 
-    /// Makes the body of a webhook.
     public init(timestamp: String, _ data: RefreshStatusDidChange) {
-        self.init(type: "app.backgroundRefreshStatusDidChange", timestamp: timestamp, data: JSONText(data))
+        self.init("app.backgroundRefreshStatusDidChange", timestamp, data)
     }
 
-    /// Makes the body of a webhook.
-    public init(timestamp: String, _ data: Ping) {
-        self.init(type: "webhook.ping", timestamp: timestamp, data: JSONText(data))
+    public init(timestamp: String, _ data: Ping) { self.init("webhook.ping", timestamp, data) }
+
+    private init(_ type: String, _ timestamp: String, _ data: some Shape) {
+        self.type = type
+        self.timestamp = timestamp
+        self.data = JSONText(data)
     }
 
     /// The data of `session.handleEvents`.
-    public struct HandleEvents: Sendable, Hashable, JSONWritable, JSONReadable {
+    public struct HandleEvents: Shape {
         /// The launch; what completes it.
-        public var launchId: String
+        public var launchId = ""
         /// The app.
-        public var app: String
+        public var app = ""
         /// The session with something to handle.
-        public var sessionIdentifier: String
+        public var sessionIdentifier = ""
         /// `tasksFinished`, `authenticationRequired`, `delayedRequestReady`.
-        public var reasons: [String]
+        public var reasons: [String] = []
         /// The last event it tells of.
-        public var lastSeq: Int64
+        public var lastSeq: Int64 = 0
         /// How many events are not acknowledged.
-        public var pendingEvents: Int64
+        public var pendingEvents: Int64 = 0
         /// The completions among them.
-        public var taskCounts: OutcomeCounts
+        public var taskCounts = OutcomeCounts()
         /// Where they are read.
-        public var eventsURL: String
+        public var eventsURL = ""
         /// Where the launch is completed.
-        public var completionURL: String
+        public var completionURL = ""
         /// When attempts end.
-        public var expiresAt: String
+        public var expiresAt = ""
         /// The first of them, as many as the app asked for.
-        public var events: [Event]
+        public var events: [Event] = []
 
-        /// Makes one.
-        public init(
-            launchId: String, app: String, sessionIdentifier: String, reasons: [String], lastSeq: Int64,
-            pendingEvents: Int64, taskCounts: OutcomeCounts, eventsURL: String, completionURL: String,
-            expiresAt: String, events: [Event]
-        ) {
-            self.launchId = launchId
-            self.app = app
-            self.sessionIdentifier = sessionIdentifier
-            self.reasons = reasons
-            self.lastSeq = lastSeq
-            self.pendingEvents = pendingEvents
-            self.taskCounts = taskCounts
-            self.eventsURL = eventsURL
-            self.completionURL = completionURL
-            self.expiresAt = expiresAt
-            self.events = events
-        }
+        public init() {}
 
-        /// Reads the object.
-        public init(reading reader: inout ObjectReader) {
-            launchId = reader.string("launchId")
-            app = reader.string("app")
-            sessionIdentifier = reader.string("sessionIdentifier")
-            reasons = reader.strings("reasons")
-            lastSeq = reader.integer("lastSeq")
-            pendingEvents = reader.integer("pendingEvents")
-            taskCounts = reader.object("taskCounts")
-            eventsURL = reader.string("eventsURL")
-            completionURL = reader.string("completionURL")
-            expiresAt = reader.string("expiresAt")
-            events = reader.objects("events")
-        }
-
-        /// Writes an object.
-        public func write(to writer: inout JSONWriter) {
-            writer.object { writer in
-                writer.member("launchId", launchId)
-                writer.member("app", app)
-                writer.member("sessionIdentifier", sessionIdentifier)
-                writer.member("reasons", reasons)
-                writer.member("lastSeq", lastSeq)
-                writer.member("pendingEvents", pendingEvents)
-                writer.member("taskCounts", taskCounts)
-                writer.member("eventsURL", eventsURL)
-                writer.member("completionURL", completionURL)
-                writer.member("expiresAt", expiresAt)
-                writer.member("events", events)
-            }
+        public mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("launchId", &launchId)
+            members.member("app", &app)
+            members.member("sessionIdentifier", &sessionIdentifier)
+            members.member("reasons", &reasons)
+            members.member("lastSeq", &lastSeq)
+            members.member("pendingEvents", &pendingEvents)
+            members.member("taskCounts", &taskCounts)
+            members.member("eventsURL", &eventsURL)
+            members.member("completionURL", &completionURL)
+            members.member("expiresAt", &expiresAt)
+            members.member("events", &events)
         }
     }
 
     /// The data of `app.performFetch`.
-    public struct PerformFetch: Sendable, Hashable, JSONWritable, JSONReadable {
+    public struct PerformFetch: Shape {
         /// The launch; what completes it.
-        public var launchId: String
+        public var launchId = ""
         /// The app.
-        public var app: String
+        public var app = ""
         /// By when the result is wanted.
-        public var deadline: String
+        public var deadline = ""
         /// What came of the last one.
         public var previousResult: LaunchCompletion.FetchResult?
         /// Where the result goes.
-        public var completionURL: String
+        public var completionURL = ""
 
-        /// Makes one.
-        public init(
-            launchId: String, app: String, deadline: String, previousResult: LaunchCompletion.FetchResult? = nil,
-            completionURL: String
-        ) {
-            self.launchId = launchId
-            self.app = app
-            self.deadline = deadline
-            self.previousResult = previousResult
-            self.completionURL = completionURL
-        }
+        public init() {}
 
-        /// Reads the object.
-        public init(reading reader: inout ObjectReader) {
-            launchId = reader.string("launchId")
-            app = reader.string("app")
-            deadline = reader.string("deadline")
-            previousResult = reader.optionalWord("previousResult")
-            completionURL = reader.string("completionURL")
-        }
-
-        /// Writes an object.
-        public func write(to writer: inout JSONWriter) {
-            writer.object { writer in
-                writer.member("launchId", launchId)
-                writer.member("app", app)
-                writer.member("deadline", deadline)
-                writer.member("previousResult", previousResult)
-                writer.member("completionURL", completionURL)
-            }
+        public mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("launchId", &launchId)
+            members.member("app", &app)
+            members.member("deadline", &deadline)
+            members.nullable("previousResult", &previousResult)
+            members.member("completionURL", &completionURL)
         }
     }
 
     /// The data of `app.backgroundRefreshStatusDidChange`.
-    public struct RefreshStatusDidChange: Sendable, Hashable, JSONWritable, JSONReadable {
+    public struct RefreshStatusDidChange: Shape {
         /// The app.
-        public var app: String
+        public var app = ""
         /// Whether it may be woken to fetch now.
-        public var backgroundRefreshStatus: BackgroundRefreshStatus
+        public var backgroundRefreshStatus = BackgroundRefreshStatus()
 
-        /// Makes one.
-        public init(app: String, backgroundRefreshStatus: BackgroundRefreshStatus) {
-            self.app = app
-            self.backgroundRefreshStatus = backgroundRefreshStatus
-        }
+        public init() {}
 
-        /// Reads the object.
-        public init(reading reader: inout ObjectReader) {
-            app = reader.string("app")
-            backgroundRefreshStatus = reader.word("backgroundRefreshStatus")
-        }
-
-        /// Writes an object.
-        public func write(to writer: inout JSONWriter) {
-            writer.object { writer in
-                writer.member("app", app)
-                writer.member("backgroundRefreshStatus", backgroundRefreshStatus)
-            }
+        public mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("app", &app)
+            members.member("backgroundRefreshStatus", &backgroundRefreshStatus)
         }
     }
 
     /// The data of `webhook.ping`.
-    public struct Ping: Sendable, Hashable, JSONWritable, JSONReadable {
+    public struct Ping: Shape {
         /// The app.
-        public var app: String
+        public var app = ""
 
-        /// Makes one.
-        public init(app: String) {
-            self.app = app
-        }
+        public init() {}
 
-        /// Reads the object.
-        public init(reading reader: inout ObjectReader) {
-            app = reader.string("app")
-        }
-
-        /// Writes an object.
-        public func write(to writer: inout JSONWriter) {
-            writer.object { $0.member("app", app) }
+        public mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("app", &app)
         }
     }
 

@@ -32,14 +32,3 @@ public enum Change<Value> {
 extension Change: Sendable where Value: Sendable {}
 extension Change: Equatable where Value: Equatable {}
 extension Change: Hashable where Value: Hashable {}
-
-extension JSONWriter {
-    /// Writes a member of a `PATCH`, unless it is unchanged.
-    public mutating func member<Value: JSONWritable>(_ name: String, _ change: Change<Value>) {
-        switch change {
-        case .unchanged: break
-        case .clear: member(name, Value?.none)
-        case .set(let value): member(name, value)
-        }
-    }
-}

@@ -14,7 +14,6 @@ public struct Fault: Error, Sendable, Hashable {
     /// What is wrong and what would be right, for a person.
     public var detail: String
 
-    /// Makes a fault.
     public init(pointer: String, code: Code, detail: String) {
         self.pointer = pointer
         self.code = code

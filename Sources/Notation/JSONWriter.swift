@@ -20,14 +20,33 @@ extension JSONWritable {
 ///         writer.object("data") { writer in writer.member("outcome", "succeeded") }
 ///     }
 public struct JSONWriter {
+    /// What a text is for.
+    public enum Purpose: Sendable {
+        /// For clients: what has no value is `null`.
+        case travel
+        /// For the database: what has no value is left out.
+        case rest
+    }
+
+    public let purpose: Purpose
     /// What has been written so far.
     public private(set) var bytes: [UInt8] = []
     private var needsComma = false
 
-    /// Makes a writer, with room for as many bytes as are expected.
-    public init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
+    /// - Parameter capacity: How many bytes are expected.
+    public init(_ purpose: Purpose = .travel, capacity: Int = 256) {
+        self.purpose = purpose
+        bytes.reserveCapacity(capacity)
+    }
+
+    // MARK: Values
+
+    /// Writes any value, as an element of an array or at the top.
+    @inlinable
+    public mutating func value(_ value: some JSONWritable) { value.write(to: &self) }
 
     /// Writes an object as the next value; `body` writes its members.
+    @inlinable
     public mutating func object(_ body: (inout JSONWriter) -> Void) {
         open(UInt8(ascii: "{"))
         body(&self)
@@ -35,14 +54,12 @@ public struct JSONWriter {
     }
 
     /// Writes an array as the next value; `body` writes its elements.
+    @inlinable
     public mutating func array(_ body: (inout JSONWriter) -> Void) {
         open(UInt8(ascii: "["))
         body(&self)
         close(UInt8(ascii: "]"))
     }
-
-    /// Writes any value, as an element of an array or at the top.
-    public mutating func value(_ value: some JSONWritable) { value.write(to: &self) }
 
     /// Writes a value that is JSON text already.
     public mutating func raw(_ json: [UInt8]) {
@@ -51,19 +68,63 @@ public struct JSONWriter {
         needsComma = true
     }
 
-    /// Writes a member of the object being written. `nil` is written as `null`.
+    public mutating func string(_ text: String) {
+        separate()
+        Self.append(quoted: text, to: &bytes)
+        needsComma = true
+    }
+
+    public mutating func integer(_ number: Int64) {
+        separate()
+        if number < 0 { bytes.append(UInt8(ascii: "-")) }
+        var rest = number.magnitude
+        let start = bytes.count
+        repeat {
+            bytes.append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
+            rest /= 10
+        } while rest > 0
+        bytes[start...].reverse()
+        needsComma = true
+    }
+
+    public mutating func literal(_ text: String) {
+        separate()
+        bytes += text.utf8
+        needsComma = true
+    }
+
+    // MARK: Members
+
+    /// Writes a member of the object being written.
+    @inlinable
     public mutating func member(_ name: String, _ value: some JSONWritable) {
         self.name(name)
         value.write(to: &self)
     }
 
+    /// Writes a member of the object being written, or what stands for none.
+    @inlinable
+    public mutating func member<Value: JSONWritable>(_ name: String, _ value: Value?) {
+        if value == nil, purpose == .rest { return }
+        self.name(name)
+        value.write(to: &self)
+    }
+
+    /// Writes a member unless the value is `nil`.
+    @inlinable
+    public mutating func memberIfPresent<Value: JSONWritable>(_ name: String, _ value: Value?) {
+        if let value { member(name, value) }
+    }
+
     /// Writes a member that is an object.
+    @inlinable
     public mutating func object(_ name: String, _ body: (inout JSONWriter) -> Void) {
         self.name(name)
         object(body)
     }
 
     /// Writes a member that is an array.
+    @inlinable
     public mutating func array(_ name: String, _ body: (inout JSONWriter) -> Void) {
         self.name(name)
         array(body)
@@ -75,37 +136,24 @@ public struct JSONWriter {
         raw(json)
     }
 
-    /// Writes a member unless the value is `nil`.
-    public mutating func memberIfPresent(_ name: String, _ value: (some JSONWritable)?) {
-        if let value { member(name, value) }
-    }
+    // MARK: Bytes
 
-    mutating func string(_ text: String) {
-        separate()
-        var text = text
-        text.withUTF8 { quote($0) }
-        needsComma = true
-    }
-
-    mutating func literal(_ text: String) {
-        separate()
-        bytes += text.utf8
-        needsComma = true
-    }
-
-    private mutating func name(_ name: String) {
+    @usableFromInline
+    mutating func name(_ name: String) {
         string(name)
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
-    private mutating func open(_ bracket: UInt8) {
+    @usableFromInline
+    mutating func open(_ bracket: UInt8) {
         separate()
         bytes.append(bracket)
         needsComma = false
     }
 
-    private mutating func close(_ bracket: UInt8) {
+    @usableFromInline
+    mutating func close(_ bracket: UInt8) {
         bytes.append(bracket)
         needsComma = true
     }
@@ -115,32 +163,39 @@ public struct JSONWriter {
     }
 
     /// Escapes what RFC 8259 section 7 demands and nothing else. Runs without escapes are copied whole.
-    private mutating func quote(_ text: UnsafeBufferPointer<UInt8>) {
+    package static func append(quoted text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
-        var start = 0
-        for (index, byte) in text.enumerated() where byte < 0x20 || byte == 0x22 || byte == 0x5C {
-            bytes.append(contentsOf: text[start..<index])
-            bytes.append(UInt8(ascii: "\\"))
-            switch byte {
-            case 0x22, 0x5C: bytes.append(byte)
-            case 0x08: bytes.append(UInt8(ascii: "b"))
-            case 0x0C: bytes.append(UInt8(ascii: "f"))
-            case 0x0A: bytes.append(UInt8(ascii: "n"))
-            case 0x0D: bytes.append(UInt8(ascii: "r"))
-            case 0x09: bytes.append(UInt8(ascii: "t"))
-            default:
-                let low = byte & 0xF
-                bytes += [0x75, 0x30, 0x30, 0x30 + (byte >> 4), low < 10 ? 0x30 + low : 0x61 + low - 10]
+        var text = text
+        text.withUTF8 { text in
+            var rest = text[...]
+            while let place = rest.firstIndex(where: { $0 < 0x20 || $0 == 0x22 || $0 == 0x5C }) {
+                bytes.append(contentsOf: rest[..<place])
+                append(escaped: rest[place], to: &bytes)
+                rest = rest[(place + 1)...]
             }
-            start = index + 1
+            bytes.append(contentsOf: rest)
         }
-        bytes.append(contentsOf: text[start...])
         bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func append(escaped byte: UInt8, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\\"))
+        switch byte {
+        case 0x22, 0x5C: bytes.append(byte)
+        case 0x08: bytes.append(UInt8(ascii: "b"))
+        case 0x0C: bytes.append(UInt8(ascii: "f"))
+        case 0x0A: bytes.append(UInt8(ascii: "n"))
+        case 0x0D: bytes.append(UInt8(ascii: "r"))
+        case 0x09: bytes.append(UInt8(ascii: "t"))
+        default:
+            let low = byte & 0xF
+            bytes += [0x75, 0x30, 0x30, 0x30 + (byte >> 4), low < 10 ? 0x30 + low : 0x61 + low - 10]
+        }
     }
 }
 
 extension JSON: JSONWritable {
-    /// Writes the value. Numbers that are no JSON become `null`.
+    /// Numbers that are no JSON become `null`.
     public func write(to writer: inout JSONWriter) {
         switch self {
         case .null: writer.literal("null")
@@ -158,30 +213,30 @@ extension JSON: JSONWritable {
 }
 
 extension String: JSONWritable {
-    /// Writes a string.
+    @inlinable
     public func write(to writer: inout JSONWriter) { writer.string(self) }
 }
 
 extension Bool: JSONWritable {
-    /// Writes `true` or `false`.
+    @inlinable
     public func write(to writer: inout JSONWriter) { writer.literal(self ? "true" : "false") }
 }
 
 extension Int: JSONWritable {
-    /// Writes a whole number.
-    public func write(to writer: inout JSONWriter) { writer.literal(description) }
+    @inlinable
+    public func write(to writer: inout JSONWriter) { writer.integer(Int64(self)) }
 }
 
 extension Int64: JSONWritable {
-    /// Writes a whole number.
-    public func write(to writer: inout JSONWriter) { writer.literal(description) }
+    @inlinable
+    public func write(to writer: inout JSONWriter) { writer.integer(self) }
 }
 
 extension Double: JSONWritable {
-    /// Writes a number, a whole one without a fraction. What is no JSON number becomes `null`.
+    /// A whole number has no fraction. What is no JSON number becomes `null`.
     public func write(to writer: inout JSONWriter) {
         if magnitude < 9_007_199_254_740_992, Double(Int64(self)) == self {
-            writer.literal(Int64(self).description)
+            writer.integer(Int64(self))
         } else {
             writer.literal(isFinite ? description : "null")
         }
@@ -189,17 +244,25 @@ extension Double: JSONWritable {
 }
 
 extension Optional: JSONWritable where Wrapped: JSONWritable {
-    /// Writes the value, or `null`.
+    @inlinable
     public func write(to writer: inout JSONWriter) {
         if let self { self.write(to: &writer) } else { writer.literal("null") }
     }
 }
 
 extension Array: JSONWritable where Element: JSONWritable {
-    /// Writes an array.
+    @inlinable
     public func write(to writer: inout JSONWriter) {
         writer.array { writer in
             for element in self { element.write(to: &writer) }
+        }
+    }
+}
+
+extension Dictionary: JSONWritable where Key == String, Value: JSONWritable {
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            for (name, value) in self { writer.member(name, value) }
         }
     }
 }

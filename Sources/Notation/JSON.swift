@@ -17,7 +17,6 @@ public enum JSON: Sendable, Hashable {
         /// What stands under the name.
         public var value: JSON
 
-        /// Makes a member.
         public init(_ name: String, _ value: JSON) {
             self.name = name
             self.value = value

@@ -55,8 +55,7 @@ extension Faults: Sendable {}
 
 /// Takes members out of an object, one by name, and remembers which are left.
 ///
-/// A *required* member must be there; one with a *default* may be absent; an *optional* one may be absent or `null`.
-/// Wrong values are reported and replaced, so that one reading finds all faults.
+/// Wrong values are reported and left as they were, so that one reading finds all faults.
 public struct ObjectReader {
     /// What is checked.
     public let mode: ReadingMode
@@ -73,8 +72,6 @@ public struct ObjectReader {
         self.mode = mode
         isTaken = Array(repeating: false, count: members.count)
     }
-
-    var isStrict: Bool { mode == .strict }
 
     /// Whether a member is there, and whether it is `null`. Does not take it.
     public enum Presence: Sendable, Hashable {
@@ -97,11 +94,16 @@ public struct ObjectReader {
         faults.report(JSONPath(.name(name), in: path), detail)
     }
 
+    /// Reports that a value further below breaks a rule.
+    package mutating func report(_ names: String..., detail: String) {
+        faults.report(names.reduce(path) { JSONPath(.name($1), in: $0) }, detail)
+    }
+
     /// Reports that the object as a whole breaks a rule.
     public mutating func report(_ detail: String) { faults.report(path, detail) }
 
     /// The names of all members, for objects whose names are free.
-    var names: [String] { members.map(\.name) }
+    package var names: [String] { members.map(\.name) }
 
     /// Looks at a member without taking it.
     func peek(_ name: String) -> JSON? { members.first { $0.name == name }?.value }
@@ -115,45 +117,17 @@ public struct ObjectReader {
     }
 
     /// Takes members whose faults have been reported together.
-    mutating func takeAll(_ names: [String]) {
+    package mutating func takeAll(_ names: [String]) {
         for name in names { _ = take(name) }
     }
 
-    /// Takes a member that must be there.
-    mutating func required<Value>(
-        _ name: String, _ kind: String, placeholder: @autoclosure () -> Value, _ convert: (JSON) -> Value?
-    ) -> Value {
-        guard let value = take(name) else {
-            report(name, "This member is missing; it must be \(kind).")
-            return placeholder()
-        }
-        if let result = convert(value) { return result }
-        report(name, "This must be \(kind), not \(value.kind).")
-        return placeholder()
-    }
-
-    /// Takes a member that may be absent, but not `null`.
-    mutating func defaulted<Value>(
-        _ name: String, _ kind: String, _ standard: Value, _ convert: (JSON) -> Value?
-    ) -> Value {
-        guard let value = take(name) else { return standard }
-        if let result = convert(value) { return result }
-        if value.isNull && !isStrict { return standard }
-        report(name, "This must be \(kind), not \(value.kind).")
-        return standard
-    }
-
-    /// Takes a member that may be absent or `null`.
-    mutating func optional<Value>(_ name: String, _ kind: String, _ convert: (JSON) -> Value?) -> Value? {
-        guard let value = take(name), !value.isNull else { return nil }
-        if let result = convert(value) { return result }
-        report(name, "This must be \(kind) or null, not \(value.kind).")
-        return nil
+    func place(of name: String, orNull: Bool = false) -> Place {
+        Place(.name(name), in: path, faults, mode, orNull: orNull)
     }
 
     /// Reports the members that nobody took. Called when the object has been read.
     func finish() {
-        guard isStrict else { return }
+        guard mode == .strict else { return }
         for (index, member) in members.enumerated() where !isTaken[index] {
             let path = JSONPath(.name(member.name), in: path)
             faults.report(path, "There is no such member here. " + Self.choice(askedNames), .unknownMember)

@@ -1,9 +1,8 @@
 /// One JSON value as compact text, so that writing it again costs nothing.
-public struct JSONText: Sendable, Hashable, JSONWritable {
+public struct JSONText: Sendable, Hashable, MemberValue {
     /// The text in UTF-8.
     public let bytes: [UInt8]
 
-    /// Makes the text of a value.
     public init(_ value: some JSONWritable) { bytes = value.jsonBytes }
 
     /// Takes text that is known to be one JSON value.
@@ -20,11 +19,8 @@ public struct JSONText: Sendable, Hashable, JSONWritable {
     /// The value as a tree.
     public func parse() throws(JSONError) -> JSON { try JSON.parse(bytes) }
 
-    /// Writes the value.
     public func write(to writer: inout JSONWriter) { writer.raw(bytes) }
-}
 
-extension ObjectReader {
-    /// A required value of any kind, as text.
-    public mutating func text(_ name: String) -> JSONText { JSONText(json(name)) }
+    public static var kind: String { JSON.kind }
+    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> JSONText? { JSONText(json) }
 }

@@ -1,5 +1,5 @@
 /// Names and texts in the order in which they were given, such as header fields and metadata.
-public struct StringMap: Sendable, Hashable, JSONWritable, ExpressibleByDictionaryLiteral, Sequence {
+public struct StringMap: Sendable, Hashable, MemberValue, ExpressibleByDictionaryLiteral, Sequence {
     /// One name and its text.
     public struct Pair: Sendable, Hashable {
         /// The name.
@@ -7,7 +7,6 @@ public struct StringMap: Sendable, Hashable, JSONWritable, ExpressibleByDictiona
         /// The text.
         public var value: String
 
-        /// Makes a pair.
         public init(name: String, value: String) {
             self.name = name
             self.value = value
@@ -17,10 +16,8 @@ public struct StringMap: Sendable, Hashable, JSONWritable, ExpressibleByDictiona
     /// The pairs in order. The names differ.
     public private(set) var pairs: [Pair] = []
 
-    /// Makes an empty map.
     public init() {}
 
-    /// Makes a map of a literal.
     public init(dictionaryLiteral elements: (String, String)...) {
         for (name, value) in elements { self[name] = value }
     }
@@ -58,7 +55,6 @@ public struct StringMap: Sendable, Hashable, JSONWritable, ExpressibleByDictiona
     /// The pairs, one after the other.
     public func makeIterator() -> IndexingIterator<[Pair]> { pairs.makeIterator() }
 
-    /// Writes an object of strings.
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             for pair in pairs { writer.member(pair.name, pair.value) }
@@ -67,4 +63,47 @@ public struct StringMap: Sendable, Hashable, JSONWritable, ExpressibleByDictiona
 
     /// Adds a pair whose name is known to be new.
     mutating func append(_ name: String, _ value: String) { pairs.append(Pair(name: name, value: value)) }
+}
+
+extension StringMap {
+    /// What names and texts must be like, how many there may be, and what is wrong with all together.
+    public struct Rule: Sendable {
+        let names: TextRule
+        let values: TextRule
+        let maximumCount: Int
+        let check: @Sendable (StringMap, Place) -> Void
+
+        package init(
+            names: TextRule, values: TextRule, maximumCount: Int,
+            check: @escaping @Sendable (StringMap, Place) -> Void = { _, _ in }
+        ) {
+            self.names = names
+            self.values = values
+            self.maximumCount = maximumCount
+            self.check = check
+        }
+    }
+
+    public static var kind: String { "an object of strings" }
+
+    public static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> StringMap? {
+        guard let members = json.members else { return place.reject(kind, json) }
+        if let most = rule?.maximumCount, members.count > most {
+            place.report("There may be at most \(most) members; there are \(members.count).")
+            return nil
+        }
+        let path = place.path
+        var map = StringMap()
+        for member in members {
+            let place = place.element(.name(member.name), in: path)
+            guard let text = member.value.stringValue else {
+                let _: String? = place.reject(String.kind, member.value)
+                continue
+            }
+            if let rule, let detail = rule.names.fault(member.name) ?? rule.values.fault(text) { place.report(detail) }
+            map.append(member.name, text)
+        }
+        rule?.check(map, place)
+        return map
+    }
 }

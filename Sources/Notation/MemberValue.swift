@@ -1,0 +1,163 @@
+/// What may stand under a name.
+public protocol MemberValue: JSONWritable {
+    /// What a value may have to be like besides its type.
+    associatedtype Rule = Never
+    /// What it is, for messages: `a string`.
+    static var kind: String { get }
+    /// What several are in an array, for messages: `strings`.
+    static var kinds: String? { get }
+    /// Reads a value. What is wrong is reported at its place; `nil` when nothing can stand for it.
+    static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> Self?
+}
+
+extension MemberValue {
+    public static var kinds: String? { nil }
+}
+
+/// Where a value stands while it is read.
+public struct Place {
+    let step: JSONPath.Step
+    let parent: JSONPath?
+    let faults: Faults
+    /// What is checked.
+    public let mode: ReadingMode
+    fileprivate let alternative: String
+
+    init(_ step: JSONPath.Step, in parent: JSONPath?, _ faults: Faults, _ mode: ReadingMode, orNull: Bool = false) {
+        self.step = step
+        self.parent = parent
+        self.faults = faults
+        self.mode = mode
+        alternative = orNull ? " or null" : ""
+    }
+
+    /// Reports that the value breaks a rule.
+    public func report(_ detail: String) { faults.report(path, detail) }
+
+    /// Reports that the value is of another type.
+    public func reject<Value>(_ kind: String, _ json: JSON) -> Value? {
+        report("This must be \(kind)\(alternative), not \(json.kind).")
+        return nil
+    }
+
+    /// The place of a member of the object that stands here.
+    package func member(_ name: String) -> Place { element(.name(name), in: path) }
+
+    var path: JSONPath { JSONPath(step, in: parent) }
+
+    func element(_ step: JSONPath.Step, in path: JSONPath) -> Place { Place(step, in: path, faults, mode) }
+}
+
+extension MemberValue where Self: JSONReadable {
+    public static var kind: String { "an object" }
+
+    public static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> Self? {
+        guard let members = json.members else { return place.reject(kind, json) }
+        var reader = ObjectReader(members: members, path: place.path, faults: place.faults, mode: place.mode)
+        let value = Self(reading: &reader)
+        reader.finish()
+        return value
+    }
+}
+
+extension String: MemberValue {
+    public static var kind: String { "a string" }
+    public static var kinds: String? { "strings" }
+
+    public static func read(_ json: JSON, _ rule: TextRule?, _ place: Place) -> String? {
+        guard let text = json.stringValue else { return place.reject(kind, json) }
+        if let detail = rule?.fault(text) { place.report(detail) }
+        return text
+    }
+}
+
+extension MemberValue where Self: FixedWidthInteger & Sendable {
+    public static var kind: String { "a whole number" }
+    public static var kinds: String? { "whole numbers" }
+
+    public static func read(_ json: JSON, _ rule: ClosedRange<Self>?, _ place: Place) -> Self? {
+        guard let number = json.integerValue.flatMap(Self.init(exactly:)) else { return place.reject(kind, json) }
+        guard let rule, !rule.contains(number) else { return number }
+        place.report(
+            rule.upperBound == .max
+                ? "This must be at least \(rule.lowerBound)."
+                : "This must be from \(rule.lowerBound) to \(rule.upperBound).")
+        return nil
+    }
+}
+
+extension Int: MemberValue { public typealias Rule = ClosedRange<Int> }
+extension Int64: MemberValue { public typealias Rule = ClosedRange<Int64> }
+
+extension Double: MemberValue {
+    public static var kind: String { "a number" }
+
+    public static func read(_ json: JSON, _ rule: ClosedRange<Double>?, _ place: Place) -> Double? {
+        guard let number = json.numberValue else { return place.reject(kind, json) }
+        guard let rule, !rule.contains(number) else { return number }
+        let bounds = [rule.lowerBound, rule.upperBound].map { String(decoding: $0.jsonBytes, as: UTF8.self) }
+        place.report("This must be from \(bounds[0]) to \(bounds[1]).")
+        return nil
+    }
+}
+
+extension Bool: MemberValue {
+    public static var kind: String { "true or false" }
+
+    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> Bool? {
+        json.boolValue ?? place.reject(kind, json)
+    }
+}
+
+extension JSON: MemberValue {
+    public static var kind: String { "a value" }
+    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> JSON? { json }
+}
+
+/// What a list must be like: its elements, how many there are, and all together.
+public struct ListRule<Element: MemberValue> {
+    let element: Element.Rule?
+    let count: ClosedRange<Int>
+    let fault: ([Element]) -> String?
+
+    public init(
+        _ element: Element.Rule? = nil, count: ClosedRange<Int>, fault: @escaping ([Element]) -> String? = { _ in nil }
+    ) {
+        self.element = element
+        self.count = count
+        self.fault = fault
+    }
+
+    public static func each(_ element: Element.Rule, count: ClosedRange<Int>) -> Self { Self(element, count: count) }
+
+    public static func count(_ count: ClosedRange<Int>) -> Self { Self(count: count) }
+}
+
+extension ListRule where Element: Hashable {
+    /// - Parameter detail: What is wrong where an element stands twice.
+    public static func distinct(_ element: Element.Rule? = nil, count: ClosedRange<Int>, _ detail: String) -> Self {
+        Self(element, count: count) { Set($0).count == $0.count ? nil : detail }
+    }
+}
+
+extension Array: MemberValue where Element: MemberValue {
+    public static var kind: String { Element.kinds.map { "an array of \($0)" } ?? "an array" }
+
+    public static func read(_ json: JSON, _ rule: ListRule<Element>?, _ place: Place) -> [Element]? {
+        guard let elements = json.elements else { return place.reject(kind, json) }
+        if let count = rule?.count, !count.contains(elements.count) {
+            let most = count.upperBound == .max ? "" : ", at most \(count.upperBound)"
+            place.report("This needs at least \(count.lowerBound) elements\(most); there are \(elements.count).")
+            return []
+        }
+        let path = place.path
+        var values: [Element] = []
+        values.reserveCapacity(elements.count)
+        for (index, element) in elements.enumerated() {
+            let value = Element.read(element, rule?.element, place.element(.index(index), in: path))
+            if let value { values.append(value) }
+        }
+        if let detail = rule?.fault(values) { place.report(detail) }
+        return values
+    }
+}

@@ -1,0 +1,40 @@
+/// A word from a list that the service may make longer one day.
+///
+/// Requests must use a known word; a client keeps unknown ones from a newer service as they are.
+public protocol WireName: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible,
+    MemberValue
+where RawValue == String {
+    /// The words that may be sent.
+    static var known: [Self] { get }
+    /// Any word, known or not.
+    init(rawValue: String)
+}
+
+extension WireName {
+    /// No word: what stands in a blank.
+    public init() { self.init(rawValue: "") }
+    public init(stringLiteral value: String) { self.init(rawValue: value) }
+    public var description: String { rawValue }
+    public func write(to writer: inout JSONWriter) { rawValue.write(to: &writer) }
+    /// Whether this is one of ``known``.
+    public var isKnown: Bool { Self.known.contains(self) }
+}
+
+extension WireName {
+    public static var kind: String { String.kind }
+    public static var kinds: String? { String.kinds }
+
+    public static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> Self? {
+        guard let text = json.stringValue else { return place.reject(kind, json) }
+        let word = Self(rawValue: text)
+        if place.mode == .strict, !word.isKnown {
+            place.report("This must be one of: " + known.map(\.rawValue).joined(separator: ", ") + ".")
+        }
+        return word
+    }
+}
+
+extension ListRule where Element: WireName {
+    /// So many words, none twice.
+    static func words(_ count: ClosedRange<Int>) -> Self { distinct(count: count, "No word may stand here twice.") }
+}
