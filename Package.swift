@@ -42,23 +42,25 @@ let package = Package(
 
         library("Core", []),
         library("Notation", []),
-        library("Base", ["CCrypto", "Notation"]),
+        library("Base", ["CCrypto", "CLinux", "Notation"]),
         library("Wire", ["Notation"]),
 
         library("SQLite", ["Base", "CSQLite"]),
-        library("TransferEngine", ["Base", "Core", "CCurl", "CLinux"]),
+        library("Files", ["Base", "CLinux"]),
+        library("TransferEngine", ["Base", "Core", "Files", "CCurl", "CLinux"]),
         library("HTTPServer", ["Base", "CMicroHTTPD", "CLinux"]),
 
         library("Store", ["Base", "Core", "Notation", "SQLite"]),
-        library("Service", ["Base", "Core", "Store", "TransferEngine"]),
+        library("Service", ["Base", "Core", "Files", "Store", "TransferEngine"]),
         library("Launches", ["Base", "Core", "Wire", "Store", "TransferEngine"]),
-        library("API", ["Base", "Core", "Wire", "HTTPServer", "Service", "Launches", "COpenAPI"]),
+        library("API", ["Base", "Core", "Wire", "Files", "HTTPServer", "Service", "Launches", "COpenAPI"]),
 
         .executableTarget(
             name: "urlsessiond",
             dependencies: [
-                "Base", "Core", "Wire", "SQLite", "TransferEngine", "HTTPServer", "Store", "Service", "Launches", "API",
-                "CLinux",
+                "Base", "Core", "Wire", "SQLite", "Files", "TransferEngine", "HTTPServer", "Store", "Service",
+                "Launches",
+                "API", "CLinux",
             ],
             swiftSettings: strict),
         library("URLSessionClient", ["Wire"]),
@@ -75,10 +77,12 @@ let package = Package(
         tests("WireTests", ["Wire"]),
         tests("URLSessionClientTests", ["URLSessionClient", "Wire", "TestSupport", "urlsessiond", "urlsession"]),
         tests("SQLiteTests", ["SQLite", "Base", "TestSupport"]),
-        tests("TransferEngineTests", ["TransferEngine", "Base", "Core", "TestSupport"]),
+        tests("FilesTests", ["Files", "Base", "TestSupport"]),
+        tests("TransferEngineTests", ["TransferEngine", "Files", "Base", "Core", "TestSupport"]),
         tests("HTTPServerTests", ["HTTPServer", "Base", "TestSupport"]),
         tests("StoreTests", ["Store", "SQLite", "CSQLite", "Base", "Core", "TestSupport"]),
-        tests("ServiceTests", ["Service", "Store", "SQLite", "TransferEngine", "Base", "Core", "TestSupport"]),
+        tests(
+            "ServiceTests", ["Service", "Store", "SQLite", "Files", "TransferEngine", "Base", "Core", "TestSupport"]),
         tests(
             "LaunchesTests", ["Launches", "Store", "SQLite", "TransferEngine", "Base", "Core", "Wire", "TestSupport"]),
         tests("APITests", ["API", "Wire", "HTTPServer", "Service", "Launches", "Base", "Core", "TestSupport"]),

@@ -36,7 +36,11 @@ package final class LogWriter: @unchecked Sendable {
         let codes = (pthread_mutex_init(mutex, nil), pthread_cond_init(changed, &attributes))
         pthread_condattr_destroy(&attributes)
         precondition(codes == (0, 0), "pthread_mutex_init, pthread_cond_init: \(codes)")
-        start()
+        do {
+            try SystemThread.start("log") { self.run() }
+        } catch {
+            preconditionFailure("\(error)")
+        }
     }
 
     /// Takes a line, or drops and counts it. Blocks nobody.
@@ -68,15 +72,7 @@ package final class LogWriter: @unchecked Sendable {
 
     // MARK: The thread
 
-    private func start() {
-        var thread = pthread_t()
-        // Retained for the thread, which never ends.
-        let code = pthread_create(&thread, nil, writeLines, Unmanaged.passRetained(self).toOpaque())
-        precondition(code == 0, "pthread_create: \(code)")
-        pthread_detach(thread)
-    }
-
-    fileprivate func run() -> Never {
+    private func run() -> Never {
         while true {
             let (lines, dropped) = take()
             for line in lines { send(line) }
@@ -111,15 +107,4 @@ package final class LogWriter: @unchecked Sendable {
             }
         }
     }
-}
-
-/// The thread: signals are blocked, so that they reach the thread that waits for them, but for those of a fault, whose
-/// handler runs where they happen.
-private func writeLines(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    var signals = sigset_t()
-    sigfillset(&signals)
-    for fault in [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE] { sigdelset(&signals, fault) }
-    pthread_sigmask(SIG_BLOCK, &signals, nil)
-    guard let context else { return nil }
-    Unmanaged<LogWriter>.fromOpaque(context).takeRetainedValue().run()
 }

@@ -46,14 +46,18 @@ final class Watch: Sendable {
 
     /// - Parameter server: kept until the thread ends.
     func run(_ server: HTTPServer) {
-        startThread("http watch") {
-            while !self.turn(server) {}
-            self.closeAll()
-            let last = self.state.withLock { state in
-                defer { state.ends = nil }  // It holds the server, which holds this.
-                return state.ends
+        do {
+            try SystemThread.start("http watch") {
+                while !self.turn(server) {}
+                self.closeAll()
+                let last = self.state.withLock { state in
+                    defer { state.ends = nil }  // It holds the server, which holds this.
+                    return state.ends
+                }
+                last?()
             }
-            last?()
+        } catch {
+            preconditionFailure("\(error)")
         }
     }
 
@@ -219,24 +223,4 @@ final class Watch: Sendable {
         _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event)
         close(descriptor)
     }
-}
-
-/// Runs `body` on a thread of its own.
-func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) {
-    var thread = pthread_t()
-    let code = pthread_create(
-        &thread, nil,
-        { context in
-            // `pthread_create` hands back what it was given below.
-            Unmanaged<ThreadBody>.fromOpaque(context!).takeRetainedValue().run()
-            return nil
-        }, Unmanaged.passRetained(ThreadBody(body)).toOpaque())
-    precondition(code == 0, "pthread_create: \(code)")
-    pthread_setname_np(thread, name)
-    pthread_detach(thread)
-}
-
-private final class ThreadBody: Sendable {
-    let run: @Sendable () -> Void
-    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
 }

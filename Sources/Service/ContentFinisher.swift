@@ -1,5 +1,6 @@
 import Base
 import Core
+import Files
 import Store
 import TransferEngine
 
@@ -8,7 +9,6 @@ import TransferEngine
 /// Files are synced and renamed, and their folder synced, before the commit that tells of them.
 struct ContentFinisher: Sendable {
     let store: Store
-    let disk: DiskQueue
     let folder: DataFolder
     let settings: ServiceSettings
 
@@ -37,18 +37,18 @@ struct ContentFinisher: Sendable {
 
     /// Finishes with the help of the disk.
     ///
-    /// - Throws: ``DiskError`` where a disk is full or broken: the bytes stay, and the task tries again, some times;
+    /// - Throws: ``SystemError`` where a disk is full or broken: the bytes stay, and the task tries again, some times;
     ///   ``DigestMismatch`` where they are not what the app expects.
     func finish(
         _ task: ClaimedTask, _ outcome: Outcome, _ result: TaskResult, _ source: Judgement.ContentSource
     ) async throws -> Settlement.Verdict {
-        let partial = folder.absolute(folder.partial(task.id))
+        let partial = folder.partial(task.id.rawValue)
         var digest: [UInt8]
         let length: Int64
         switch source {
         case .none: return .completed(outcome, result, nil)
         case .bytes(let bytes, let value):
-            try await disk.write(bytes, to: partial, replace: true)
+            try await folder.write(bytes, to: partial)
             (length, digest) = (Int64(bytes.count), value)
         case .partialFile(let count, let value): (length, digest) = (count, value)
         case .existingFile(let count):
@@ -60,8 +60,8 @@ struct ContentFinisher: Sendable {
         if moves(task.specification, outcome), let destination = task.specification.destination {
             return try await move(partial, to: destination, task, result, length: length, digest: record)
         }
-        let path = folder.content(task.id)
-        try await disk.move(partial, to: folder.absolute(path), replace: true)
+        let path = folder.content(task.id.rawValue)
+        try await folder.move(partial, to: path)
         return .completed(outcome, result, NewContent(place: .file(path), length: length, digest: record))
     }
 
@@ -71,7 +71,7 @@ struct ContentFinisher: Sendable {
     private func checkedDigest(of path: String, _ specification: TaskSpecification) async throws -> [UInt8] {
         let expected = specification.expectedDigest
         let algorithms = Set([.sha256] + (expected.map { [$0.algorithm.engine] } ?? []))
-        let digests = try await disk.digest(path, Array(algorithms)).digests
+        let digests = try await folder.digest(path, Array(algorithms))
         if let expected, let found = digests[expected.algorithm.engine]?.hexadecimal, found != expected.value {
             throw DigestMismatch(message: "expected \(expected.value), found \(found)")
         }
@@ -86,26 +86,27 @@ struct ContentFinisher: Sendable {
         guard let root = settings.filesRoots[destination.root] else {
             return .completed(.failed, result.failing(with: TaskError(.cannotCreateFile)), nil)
         }
-        let inode = try await disk.open(partial).inode()
+        let inode = try await folder.open(partial).inode()
         var plan = PlannedMove(
             destination: destination, temporaryPath: Self.temporaryPath(beside: destination.path), length: length,
             digest: digest, inode: inode, result: result)
         // Cancelled meanwhile: nothing is stored of what happens here.
         guard try await store.plan(plan, of: task.id) else { return .interrupted(task.progress) }
         do {
-            let isMoved = try await disk.moveBeneath(
-                source: partial, root: root, path: destination.path, replace: destination.replace)
+            let isMoved = try await folder.disk.moveBeneath(
+                source: folder.absolute(partial), root: root, path: destination.path, replace: destination.replace)
             if !isMoved {
-                plan.inode = try await disk.copyBeneath(source: partial, root: root, path: plan.temporaryPath)
+                plan.inode = try await folder.disk.copyBeneath(
+                    source: folder.absolute(partial), root: root, path: plan.temporaryPath)
                 _ = try await store.plan(plan, of: task.id)
-                try await disk.renameBeneath(
+                try await folder.disk.renameBeneath(
                     root: root, from: plan.temporaryPath, to: destination.path, replace: destination.replace)
-                try await disk.remove(partial)
+                try await folder.remove(partial)
             }
             return .completed(.succeeded, result, plan.content)
         } catch {
-            try? await disk.removeBeneath(root: root, path: plan.temporaryPath)
-            guard let error = error as? DiskError, !error.isFull else { throw error }
+            try? await folder.disk.removeBeneath(root: root, path: plan.temporaryPath)
+            guard let error = error as? SystemError, !error.isFull else { throw error }
             let failure = TaskError(
                 .cannotCreateFile,
                 underlying: TaskError.Underlying(
@@ -132,7 +133,7 @@ struct ContentFinisher: Sendable {
                 settlement.leavesPartialFile = true
                 settlements.append(settlement)
             }
-            try? await disk.removeBeneath(root: root, path: move.temporaryPath)
+            try? await folder.disk.removeBeneath(root: root, path: move.temporaryPath)
         }
         guard !settlements.isEmpty else { return Aftermath() }
         return try await store.settle(settlements, at: now)
@@ -140,10 +141,10 @@ struct ContentFinisher: Sendable {
 
     /// Whether the file at a destination is the one that was to be moved there, byte for byte.
     private func isMade(_ move: PlannedMove, root: String) async -> Bool {
-        guard let file = try? await disk.openBeneath(root: root, path: move.destination.path),
+        guard let file = try? await folder.disk.openBeneath(root: root, path: move.destination.path),
             (try? file.inode()) == move.inode, (try? file.size()) == move.length
         else { return false }
-        let found = try? await disk.digest(file).digests[.sha256]
+        let found = try? await folder.disk.digest(file).digests[.sha256]
         return found?.hexadecimal == move.digest.value
     }
 }

@@ -1,3 +1,4 @@
+import Base
 package import Core
 import Store
 import TransferEngine
@@ -22,7 +23,7 @@ package enum Failure: Error, Sendable {
         case let error as ServiceError: self = .service(error)
         case let error as BadURL: self = .service(.invalidURL(index: nil, detail: error.explanation))
         case let error where Store.isOutOfSpace(error): self = .service(.insufficientStorage)
-        case let error as DiskError where error.isFull: self = .service(.insufficientStorage)
+        case let error as SystemError where error.isFull: self = .service(.insufficientStorage)
         case is CancellationError: self = .cancelled
         default: self = .unexpected("\(error)")
         }

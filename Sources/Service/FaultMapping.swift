@@ -1,3 +1,4 @@
+import Base
 import Core
 import TransferEngine
 
@@ -54,7 +55,7 @@ struct FaultMeaning {
         case .tooLarge: return terminal(.dataLengthExceedsMaximum)
         case .prefixMissing: return FaultMeaning(fault: .restart, error: error(.cannotOpenFile))
         case .disk(let errno):
-            let failure = DiskError("write", errno: errno)
+            let failure = SystemError("write", errno: errno)
             var meaning = FaultMeaning(
                 fault: .local, error: LocalFault.disk(failure).error, waitsForDisk: failure.isFull)
             meaning.error.failingURL = url

@@ -1,3 +1,4 @@
+import Base
 import Core
 import Store
 import TransferEngine
@@ -5,14 +6,14 @@ import TransferEngine
 /// A fault of this machine rather than of an origin. The task is tried again a bounded number of times, and ends with an
 /// error that names it.
 enum LocalFault {
-    case disk(DiskError)
+    case disk(SystemError)
     /// The database did not take what the content's place is known by.
     case store(any Error)
     case start(any Error)
     case credentials(any Error)
 
     init(storing error: any Error) {
-        self = (error as? DiskError).map(LocalFault.disk) ?? .store(error)
+        self = (error as? SystemError).map(LocalFault.disk) ?? .store(error)
     }
 
     var error: TaskError {

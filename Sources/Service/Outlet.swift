@@ -1,5 +1,6 @@
 package import Base
 import Core
+import Files
 package import Store
 import TransferEngine
 

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Files
 import Store
 import TransferEngine
 
@@ -31,7 +32,7 @@ extension Scheduler {
     /// Throws away what a waiting task keeps. The file goes first: a start that does not find it begins anew by itself.
     private func empty(_ task: TaskID) async throws {
         guard transfers[task] == nil else { return }
-        try await engine.disk.remove(folder.absolute(folder.partial(task)))
+        try await folder.remove(folder.partial(task.rawValue))
         outlet.handle(try await store.noteEmptied(task, at: clock.now))
         await logger(of: task).warning("the disk is full: what came so far was thrown away, so that others go on")
         outlet.measureDisk()
@@ -44,7 +45,7 @@ extension Service {
         while !Task.isCancelled {
             _ = await room.bell.wait(until: clock.monotonic() + Self.measuringPeriod)
             do {
-                try await engine.disk.measure(room, settings.dataFolder)
+                try await folder.disk.measure(room, folder.path)
                 inbox.tell(.measured)
             } catch {
                 log.warning("the disk could not be measured", ("error", error.description))

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Files
 import Store
 import TransferEngine
 
@@ -169,8 +170,7 @@ extension Scheduler {
             }
             if let file = transfer.progress.adoptedFile {
                 // Missing where an attempt before a crash has taken it over already.
-                try? await engine.disk.move(
-                    folder.absolute(file), to: folder.absolute(folder.partial(task.id)), replace: true)
+                try? await folder.move(file, to: folder.partial(task.id.rawValue))
                 transfer.progress.adoptedFile = nil
             }
             transfer.prepareUpload(uploadVersions.version(for: transfer.url.origin()))

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Files
 import Store
 import TransferEngine
 
@@ -135,7 +136,7 @@ extension Scheduler {
     ) {
         let id = transfer.task.id
         let finisher = ContentFinisher(
-            store: store, disk: engine.disk.of(transfer.task.app.rawValue), folder: folder, settings: settings)
+            store: store, folder: folder.of(transfer.task.app.rawValue), settings: settings)
         func settlement(_ verdict: Settlement.Verdict, leavesPartialFile: Bool) -> Settlement {
             var settlement = Settlement(task: id, verdict)
             settlement.bytesReceived = result.bytesReceived
@@ -191,7 +192,7 @@ extension Scheduler {
     nonisolated func handIn(_ settlement: Settlement) {
         let inbox = inbox
         guard settlement.verdict.abandonsPartialFile else { return inbox.tell(.settled(settlement)) }
-        engine.disk.remove(folder.absolute(folder.partial(settlement.task))) { inbox.tell(.settled(settlement)) }
+        folder.remove(folder.partial(settlement.task.rawValue)) { inbox.tell(.settled(settlement)) }
     }
 
     /// Takes the end of a transfer whose content a disk thread put in its place, unless the task has another request by
@@ -205,7 +206,7 @@ extension Scheduler {
         var again = settlement
         again.verdict = .interrupted(transfer.progressFromZero)
         group.addTask { [self, again] in
-            for file in settlement.files { try? await engine.disk.remove(folder.absolute(file)) }
+            for file in settlement.files { try? await folder.remove(file) }
             handIn(again)
         }
     }

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Files
 import Store
 import TransferEngine
 
@@ -68,13 +69,14 @@ package actor Scheduler {
     }
 
     init(
-        store: Store, engine: TransferEngine, settings: ServiceSettings, live: LiveTransfers, outlet: Outlet,
+        store: Store, engine: TransferEngine, folder: DataFolder, settings: ServiceSettings, live: LiveTransfers,
+        outlet: Outlet,
         conditions: CurrentConditions, cookies: CookieJars, meters: TransferMeters, clock: Clock, log: Log
     ) {
         self.store = store
         self.engine = engine
         self.settings = settings
-        folder = DataFolder(path: settings.dataFolder)
+        self.folder = folder
         self.live = live
         self.outlet = outlet
         self.conditions = conditions

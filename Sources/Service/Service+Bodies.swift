@@ -1,5 +1,6 @@
 import Base
 package import Core
+import Files
 import Glibc
 import Store
 import TransferEngine
@@ -40,10 +41,10 @@ extension Service {
         try requireRoom()
         let publicId = Identifier.make(prefix: "body_")
         let limits = try await store.app(app).limits
-        let partial = staging.stage("partial/\(publicId)")
-        let path = folder.absolute(partial.path)
+        let folder = folder.of(app.rawValue)
+        let partial = folder.stage(folder.partial(publicId))
         let digests = Self.digests(for: order)
-        let received = try await receive(into: path, order, digests, next)
+        let received = try await receive(into: partial, order, digests, next)
         let found = Dictionary(uniqueKeysWithValues: digests.map { ($0.algorithm, $0.finish()) })
         try check(order, found)
         var file: StagedFile?
@@ -51,8 +52,8 @@ extension Service {
         if order.isComplete, let bytes = received.bytes {
             place = .bytes(bytes)
         } else {
-            if let bytes = received.bytes { try await engine.disk.write(bytes, to: path) }
-            try await engine.disk.of(app.rawValue).sync(path)
+            if let bytes = received.bytes { try await partial.write(bytes) }
+            try await partial.sync()
             file = try await partial.moved(to: folder.body(publicId))
             place = .file(folder.body(publicId))
         }
@@ -81,15 +82,15 @@ extension Service {
             throw ServiceError.uploadOffsetMismatch(offset: draft.length)
         }
         defer { _ = appending.withLock { $0.remove(publicId) } }
-        let file = try await engine.disk.open(folder.absolute(relative), O_WRONLY)
+        let file = try await folder.open(relative, O_WRONLY)
         // Bytes of an append that was never stored may follow.
-        try await engine.disk.run { () throws(DiskError) in try file.truncate(to: offset) }
+        try await folder.disk.run { () throws(SystemError) in try file.truncate(to: offset) }
         do {
             return try await append(to: draft, in: relative, file, order, next)
         } catch {
             // What no commit tells of counts for nobody.
             let stored = (try? await store.body(publicId, app: app))?.length ?? offset
-            try? await engine.disk.run { () throws(DiskError) in try file.truncate(to: stored) }
+            try? await folder.disk.run { () throws(SystemError) in try file.truncate(to: stored) }
             throw error
         }
     }
@@ -102,11 +103,11 @@ extension Service {
         let limits = try await store.app(app).limits
         let (length, failure) = await append(to: file, at: draft.length, order, next)
         if let failure, failure as? ServiceError == .digestMismatch { throw failure }
-        try await engine.disk.run { () throws(DiskError) in try file.sync() }
+        try await folder.disk.run { () throws(SystemError) in try file.sync() }
         var digest: String?
         if failure == nil, order.isComplete {
             let wanted = Array(Set([Digest.Algorithm.sha256] + order.digests.keys.map(\.engine)))
-            let found = try await engine.disk.of(app.rawValue).digest(folder.absolute(relative), wanted).digests
+            let found = try await folder.of(app.rawValue).digest(relative, wanted)
             do {
                 try check(order, found)
             } catch {
@@ -149,12 +150,6 @@ extension Service {
         try await store.bodies(of: app, isComplete: isComplete, isInUse: isInUse, after: cursor, limit: limit)
     }
 
-    /// A stored body's bytes.
-    package func bytes(of body: BodyRecord) async throws -> StoredBytes {
-        guard let place = body.place else { throw DomainError.notFound }
-        return try await open(place)
-    }
-
     package func deleteBody(_ publicId: String, app: AppID) async throws {
         outlet.handle(try await store.deleteBody(publicId, app: app, at: clock.now))
     }
@@ -172,7 +167,7 @@ extension Service {
 
     /// Reads to the end: into memory while it is short, into the file when it grows.
     private func receive(
-        into path: String, _ order: BodyOrder, _ digests: [Digest], _ next: () async throws -> [UInt8]?
+        into partial: borrowing StagedFile, _ order: BodyOrder, _ digests: [Digest], _ next: () async throws -> [UInt8]?
     ) async throws -> (length: Int64, bytes: [UInt8]?) {
         let limit = settings.maximumBodyLength
         if let expected = order.expectedLength {
@@ -186,7 +181,7 @@ extension Service {
             guard length + Int64(bytes.count) <= limit else { throw ServiceError.bodyTooLong(limit: limit) }
             for digest in digests { digest.update(bytes) }
             if file == nil, memory.count + bytes.count > Self.inlineLimit {
-                file = try await engine.disk.open(path, O_WRONLY | O_CREAT | O_TRUNC)
+                file = try await partial.create()
                 if let file, !memory.isEmpty { try await write(memory, to: file, at: 0) }
                 memory = []
             }
@@ -205,6 +200,6 @@ extension Service {
     /// - Throws: ``ServiceError/insufficientStorage``; nothing is written then.
     private func write(_ bytes: [UInt8], to file: OpenFile, at offset: Int64) async throws {
         guard room.take(bytes.count) else { throw ServiceError.insufficientStorage }
-        try await engine.disk.write(bytes, to: file, at: offset)
+        try await folder.disk.write(bytes, to: file, at: offset)
     }
 }

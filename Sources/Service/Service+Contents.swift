@@ -1,14 +1,8 @@
 import Base
 package import Core
+package import Files
 import Glibc
 import Store
-package import TransferEngine
-
-/// Bytes ready to be served: from memory, or from an open file.
-package enum StoredBytes: Sendable {
-    case bytes([UInt8])
-    case file(OpenFile)
-}
 
 extension Service {
     /// A finished task's bytes.
@@ -19,7 +13,7 @@ extension Service {
         guard !location.record.isExpired, let place = location.place else { throw DomainError.contentExpired }
         do {
             return (location.record, try await open(place))
-        } catch let error as DiskError where error.errno == ENOENT {
+        } catch let error as SystemError where error.errno == ENOENT {
             throw DomainError.contentExpired
         }
     }
@@ -28,10 +22,13 @@ extension Service {
         outlet.handle(try await store.claimContent(of: task, at: clock.now))
     }
 
+    /// A place for an answer that grows while its request is read.
+    package func makeSpool() -> Spool { Spool(in: folder) }
+
     func open(_ place: BodyLocation.Place) async throws -> StoredBytes {
         switch place {
         case .bytes(let bytes): .bytes(bytes)
-        case .file(let path): .file(try await engine.disk.open(folder.absolute(path)))
+        case .file(let path): .file(try await folder.open(path))
         }
     }
 }

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Files
 import Glibc
 import Store
 import TransferEngine
@@ -99,10 +100,10 @@ extension Service {
     private func removeFiles() async -> Int {
         let (files, tasks) = janitorInbox.take()
         do {
-            for task in tasks where try await !store.isNeeded(file: folder.partial(task)) {
-                try? await engine.disk.remove(folder.absolute(folder.partial(task)))
+            for task in tasks where try await !store.isNeeded(file: folder.partial(task.rawValue)) {
+                try? await folder.remove(folder.partial(task.rawValue))
             }
-            for file in files { try? await engine.disk.remove(folder.absolute(file)) }
+            for file in files { try? await folder.remove(file) }
             return try await store.forgetDiscardedFiles(files)
         } catch {
             log.warning("files could not be removed", ("error", "\(error)"))
@@ -115,33 +116,16 @@ extension Service {
     /// What this run places is staged until a commit tells of it, or belongs to a task that is not completed. So it is
     /// looked first whether it is staged.
     func removeOrphans() async throws {
-        let folders = Set(DataFolder.folders)
-        for relative in folders {
-            for name in (try? await engine.disk.list(folder.absolute(relative))) ?? [] {
-                let path = "\(relative)/\(name)"
-                guard !folders.contains(path), !staging.holds(path), try await !store.isNeeded(file: path)
-                else { continue }
-                try? await engine.disk.remove(folder.absolute(path))
+        for area in DataFolder.folders {
+            for file in (try? await folder.unstagedFiles(in: area)) ?? [] where try await !store.isNeeded(file: file) {
+                try? await folder.remove(file)
             }
         }
         var noted = try await store.discardedFiles(limit: 1000)
         while !noted.isEmpty {
-            for file in noted { try? await engine.disk.remove(folder.absolute(file)) }
+            for file in noted { try? await folder.remove(file) }
             try await store.forgetDiscardedFiles(noted)
             noted = try await store.discardedFiles(limit: 1000)
-        }
-    }
-
-}
-
-extension DiskQueue {
-    /// Makes the folders of a data folder that are not there yet.
-    func prepare(_ folder: DataFolder) async throws {
-        let paths = (["partial", "contents", "bodies"] + DataFolder.folders).map(folder.absolute)
-        try await run { () throws(DiskError) in
-            for path in paths where mkdir(path, 0o700) != 0 && errno != EEXIST {
-                throw DiskError("mkdir", errno: errno)
-            }
         }
     }
 }

@@ -1,5 +1,6 @@
 import Base
 package import Core
+import Files
 import FoundationEssentials
 import Store
 import TransferEngine
@@ -51,8 +52,8 @@ extension Service {
 
     /// Where the bytes of a task are: in the file that it was made to go on with and has not taken over, or in its own.
     private func fileOfBytes(of task: TaskRecord) async throws -> String? {
-        for file in [task.progress?.adoptedFile, folder.partial(task.id)] {
-            if let file, try await engine.disk.size(folder.absolute(file)) != nil { return file }
+        for file in [task.progress?.adoptedFile, folder.partial(task.id.rawValue)] {
+            if let file, try await folder.size(file) != nil { return file }
         }
         return nil
     }
@@ -79,14 +80,14 @@ extension Service {
         else { throw ServiceError.resumeDataInvalid(index: index) }
         let file = try await store.resumeFile(token.nonce, app: app, at: clock.now)
         var progress = TaskProgress()
-        if let file, let size = try await engine.disk.size(folder.absolute(file)) {
+        if let file, let size = try await folder.size(file) {
             if size >= token.point.offset {
                 progress.resume = token.point
                 progress.durableOffset = token.point.offset
                 progress.adoptedFile = file
             } else {
                 // Of no use to anybody, and nobody would take it over.
-                try await engine.disk.remove(folder.absolute(file))
+                try await folder.remove(file)
             }
         }
         return (token.request, progress, token.nonce)

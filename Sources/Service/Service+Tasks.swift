@@ -1,5 +1,6 @@
 import Base
 package import Core
+import Files
 import Glibc
 import Store
 import TransferEngine
@@ -125,15 +126,13 @@ extension Service {
             throw ServiceError.fileUnavailable(index: index, detail: "There is no root named \(name).")
         }
         let publicId = Identifier.make(prefix: "body_")
-        let file = staging.stage(folder.body(publicId))
-        let target = folder.absolute(file.path)
+        let folder = folder.of(app.rawValue)
+        let file = folder.stage(folder.body(publicId))
         do {
-            let disk = engine.disk.of(app.rawValue)
-            let source = try await disk.openBeneath(root: root, path: path)
+            let source = try await folder.disk.openBeneath(root: root, path: path)
             // As it is now; reflinked where the filesystem can.
-            try await disk.copy(source, to: target, within: room)
-            let (length, digests) = try await disk.digest(target)
-            let digest = digests[.sha256] ?? []
+            try await file.copy(source, within: room)
+            let (length, digest) = try await file.digest()
             task.body = .file(file.path, length: length, digest: digest.hexadecimal, publicId: publicId)
             task.fingerprint = Array("\(name)/\(path)/".utf8) + digest
         } catch {
@@ -158,10 +157,10 @@ extension Service {
             task.body = .bytes(bytes, mediaType: source.result?.response?.mimeType, publicId: publicId)
             return nil
         case .file(let path):
-            let file = staging.stage(folder.body(publicId))
+            let folder = folder.of(session.app.rawValue)
+            let file = folder.stage(folder.body(publicId))
             do {
-                try await engine.disk.of(session.app.rawValue).copy(
-                    folder.absolute(path), to: folder.absolute(file.path), within: room)
+                try await file.copy(folder.open(path), within: room)
             } catch {
                 if error.isFull { throw ServiceError.insufficientStorage }
                 // Claimed or expired meanwhile.

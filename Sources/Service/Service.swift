@@ -1,5 +1,6 @@
 package import Base
 import Core
+import Files
 import Glibc
 package import Store
 import TransferEngine
@@ -33,7 +34,6 @@ package final class Service: Sendable {
     let engine: TransferEngine
     let settings: ServiceSettings
     let folder: DataFolder
-    let staging: StagingArea
     let scheduler: Scheduler
     let inbox: SchedulerInbox
     let relauncher: RelaunchTimes
@@ -63,7 +63,6 @@ package final class Service: Sendable {
         self.sealer = sealer
         self.clock = clock
         self.log = log
-        folder = DataFolder(path: settings.dataFolder)
         let attendance = Attendance(clock: clock)
         store = try Store(
             path: databasePath, sealer: sealer,
@@ -78,7 +77,7 @@ package final class Service: Sendable {
             inbox.tell(.report($0))
         }
         self.room = room
-        staging = StagingArea(disk: engine.disk, folder: folder)
+        folder = DataFolder(path: settings.dataFolder, disk: engine.disk)
         self.attendance = attendance
         self.inbox = inbox
         hub = EventHub(clock: clock)
@@ -91,7 +90,8 @@ package final class Service: Sendable {
             inbox: inbox, hub: hub, attendance: attendance, relauncher: relauncher, janitor: janitorInbox, live: live,
             room: room, meters: meters, clock: clock, log: log)
         scheduler = Scheduler(
-            store: store, engine: engine, settings: settings, live: live, outlet: outlet, conditions: conditions,
+            store: store, engine: engine, folder: folder, settings: settings, live: live, outlet: outlet,
+            conditions: conditions,
             cookies: cookies, meters: meters, clock: clock, log: log)
         let live = live
         metrics.gauge("urlsessiond_transfers_running", "Transfers under way.") { Double(live.count) }
@@ -112,31 +112,24 @@ package final class Service: Sendable {
     /// - Throws: ``WrongMasterKey``.
     package func prepare(acceptsNewMasterKey: Bool = false) async throws {
         try await checkMasterKey(acceptsNew: acceptsNewMasterKey)
-        try await engine.disk.prepare(folder)
+        try await folder.prepare()
         try await loadConditions()
-        let finisher = ContentFinisher(store: store, disk: engine.disk, folder: folder, settings: settings)
+        let finisher = ContentFinisher(store: store, folder: folder, settings: settings)
         outlet.handle(try await finisher.finishInterruptedMoves(at: clock.now))
-        let folder = folder
-        let mark = folder.absolute(DataFolder.crashMark)
-        let hasCrashed = try await engine.disk.size(mark) != nil
+        let hasCrashed = try await folder.size(DataFolder.crashMark) != nil
         let (recovered, aftermath) = try await store.recoverInterruptedTasks(at: clock.now, afterCrash: hasCrashed) {
-            task in
-            let partial = folder.absolute(folder.partial(task))
-            // A whole file may be in its place already, and the kill came before the commit that tells of it.
-            if access(partial, F_OK) != 0 { rename(folder.absolute(folder.content(task)), partial) }
-            return try? OpenFile.open(partial, O_RDONLY).size()
+            [folder] task in folder.recoverPartial(task.rawValue)
         }
         if hasCrashed {
             // Counted, and durably: removed before anything can be under way that it does not tell of.
-            try await engine.disk.remove(mark)
-            try await engine.disk.syncFolder(folder.path)
+            try await folder.removeCrashMark()
             log.error(
                 "the service crashed the last time", ("suspects", recovered.suspects), ("failed", recovered.failed))
         }
         outlet.handle(aftermath)
-        for file in recovered.useless { try await engine.disk.remove(folder.absolute(file)) }
+        for file in recovered.useless { try await folder.remove(file) }
         outlet.handle(try await store.cancelForbiddenTasks(at: clock.now))
-        try await engine.disk.measure(room, settings.dataFolder)
+        try await folder.disk.measure(room, folder.path)
         if recovered.interrupted > 0 {
             log.info("interrupted transfers go back to the queue", ("tasks", recovered.interrupted))
         }

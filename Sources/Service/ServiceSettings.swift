@@ -32,39 +32,3 @@ package struct ServiceSettings: Sendable {
         self.egress = egress
     }
 }
-
-extension ServiceSettings {
-    /// The file that a fault of the process leaves in a data folder before it kills, and that the next start counts.
-    package static func crashMark(in dataFolder: String) -> String { "\(dataFolder)/\(DataFolder.crashMark)" }
-}
-
-/// Files below the data folder, by what they are for.
-struct DataFolder: Sendable {
-    let path: String
-
-    /// Left by a fault of the process.
-    static let crashMark = "crashed"
-
-    func absolute(_ relative: String) -> String { "\(path)/\(relative)" }
-
-    /// Where the bytes of a transfer under way are kept.
-    func partial(_ task: TaskID) -> String { "partial/\(task.rawValue)" }
-
-    /// Where a finished content goes. The last two digits spread the files over folders.
-    func content(_ task: TaskID) -> String { "contents/\(Self.shard(task.rawValue))/\(task.rawValue)" }
-
-    func body(_ publicId: String) -> String {
-        "bodies/\(Self.shard(publicId.utf8.reduce(0) { ($0 &* 31 &+ Int64($1)) & 0xFF }))/\(publicId)"
-    }
-
-    /// The folders that must be there before the first file.
-    static var folders: [String] {
-        ["partial", "contents", "bodies"]
-            + (0..<256).flatMap { ["contents/\(shard(Int64($0)))", "bodies/\(shard(Int64($0)))"] }
-    }
-
-    private static func shard(_ number: Int64) -> String {
-        let digits = String(number & 0xFF, radix: 16)
-        return digits.count < 2 ? "0" + digits : digits
-    }
-}

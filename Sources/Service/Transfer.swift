@@ -1,5 +1,6 @@
 import Base
 import Core
+import Files
 import Store
 import TransferEngine
 
@@ -193,7 +194,7 @@ extension Transfer {
             id: exchange, pool: task.app.rawValue, method: method, url: url.url, headers: fields,
             body: sendsBody ? body(folder) : .none,
             sink: .content(
-                path: folder.absolute(folder.partial(task.id)), resumeOffset: resuming?.offset ?? 0,
+                path: folder.absolute(folder.partial(task.id.rawValue)), resumeOffset: resuming?.offset ?? 0,
                 resumeDigest: resuming?.digest.flatMap { [UInt8](hexadecimal: $0) }, digests: digests),
             judge: judge(),
             maximumBytes: specification.maximumContentLength ?? settings.maximumContentLength,

@@ -1,3 +1,5 @@
+import Base
+import Files
 import Glibc
 
 /// The bytes of a request's body, read from the start as often as libcurl likes. Belongs to the loop's thread.
@@ -22,7 +24,7 @@ final class BodySource {
     }
 
     /// Fills `buffer` as far as it can; 0 at the end. A file that ends too early is `ENODATA`.
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws(DiskError) -> Int {
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
         let wanted = Int(min(Int64(buffer.count), length - position))
         guard wanted > 0 else { return 0 }
         let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
@@ -31,7 +33,7 @@ final class BodySource {
         case .memory(let bytes): target.copyBytes(from: bytes[Int(position)..<(Int(position) + wanted)])
         case .file(let file, let offset): count = try file.read(into: target, at: offset + position)
         }
-        guard count > 0 else { throw DiskError("pread", errno: ENODATA) }
+        guard count > 0 else { throw SystemError("pread", errno: ENODATA) }
         position += Int64(count)
         return count
     }

@@ -1,4 +1,5 @@
 import Base
+import Files
 import Glibc
 
 /// Where kept bytes of one exchange go: memory first, a file when they outgrow it.
@@ -11,7 +12,7 @@ final class ContentSink {
         case needsFile
         /// The memory limit is reached; what fits was taken.
         case full
-        case failed(DiskError)
+        case failed(SystemError)
     }
 
     /// The file for the content, nil where it stays in memory.
@@ -56,7 +57,7 @@ final class ContentSink {
     }
 
     /// Takes the opened file, and writes into it what is in memory.
-    func adopt(_ partial: PartialFile) throws(DiskError) {
+    func adopt(_ partial: PartialFile) throws(SystemError) {
         file = partial.file
         if let prefix = partial.takeDigests() {
             digests = prefix
@@ -65,7 +66,7 @@ final class ContentSink {
         }
         guard !memory.isEmpty else { return }
         let result = memory.withUnsafeBytes { bytes in
-            Result { () throws(DiskError) in try partial.file.write(bytes, at: 0) }
+            Result { () throws(SystemError) in try partial.file.write(bytes, at: 0) }
         }
         memory = []
         try result.get()
@@ -73,7 +74,7 @@ final class ContentSink {
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Answer {
         if let file {
-            do throws(DiskError) {
+            do throws(SystemError) {
                 try file.write(bytes, at: length)
             } catch { return .failed(error) }
         } else if memory.count + bytes.count <= limit {
@@ -116,74 +117,3 @@ final class ContentSink {
 
 @available(*, unavailable)
 extension ContentSink: Sendable {}
-
-/// A partial file as disk threads opened it, on its way to the loop.
-struct PartialFile: Sendable {
-    enum Failure: Error {
-        case prefixMissing
-        case cancelled
-        case disk(DiskError)
-    }
-
-    let file: OpenFile
-    /// Bytes in it, all of them digested.
-    let length: Int64
-    fileprivate let reading: RunningDigest?
-
-    /// Digests that know the file's bytes; nil when the file was empty and the sink's own are right.
-    func takeDigests() -> [Digest]? { reading?.take() }
-}
-
-/// A partial file that is being opened: made where it is missing, cut to what is kept, which is read and digested in
-/// steps.
-final class PartialFileOpening: Sendable {
-    private let path: String
-    private let prefix: Int64
-    private let sha256: [UInt8]?
-    private let algorithms: [Digest.Algorithm]
-    private let isWanted: @Sendable () -> Bool
-    private let reading = Locked<RunningDigest?>(nil)
-
-    /// - Parameter sha256: What the bytes must have; else they are not those that were received.
-    init(
-        _ path: String, prefix: Int64, sha256: [UInt8]?, _ algorithms: [Digest.Algorithm],
-        while isWanted: @escaping @Sendable () -> Bool
-    ) {
-        self.path = path
-        self.prefix = prefix
-        self.sha256 = sha256
-        self.algorithms = algorithms
-        self.isWanted = isWanted
-    }
-
-    /// Only what is kept takes long to read.
-    var length: DiskWorkLength { prefix > 0 ? .long : .short }
-
-    /// The next step, which blocks. Nil where another has to follow.
-    func step() -> Result<PartialFile, PartialFile.Failure>? {
-        do throws(DiskError) {
-            guard let reading = reading.withLock({ $0 }) else { return try begin() }
-            guard isWanted() else { return .failure(.cancelled) }
-            if try reading.step() { return nil }
-            return finish(reading)
-        } catch {
-            return .failure(.disk(error))
-        }
-    }
-
-    private func begin() throws(DiskError) -> Result<PartialFile, PartialFile.Failure>? {
-        let file = try OpenFile.open(path, O_RDWR | O_CREAT)
-        guard try file.size() >= prefix else { return .failure(.prefixMissing) }
-        try file.truncate(to: prefix)
-        guard prefix > 0 else { return .success(PartialFile(file: file, length: 0, reading: nil)) }
-        let first = RunningDigest(file, algorithms, first: prefix)
-        reading.withLock { $0 = first }
-        return nil
-    }
-
-    private func finish(_ reading: RunningDigest) -> Result<PartialFile, PartialFile.Failure> {
-        guard reading.length == prefix else { return .failure(.prefixMissing) }
-        if let sha256, let found = reading.sha256, found != sha256 { return .failure(.prefixMissing) }
-        return .success(PartialFile(file: reading.file, length: prefix, reading: reading))
-    }
-}

@@ -1,3 +1,4 @@
+import Base
 import CLinux
 import Glibc
 
@@ -14,9 +15,9 @@ final class Epoll {
     private let events: UnsafeMutablePointer<epoll_event>
     private static let capacity = 256
 
-    init() throws(EngineError) {
+    init() throws(SystemError) {
         descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
-        guard descriptor >= 0 else { throw EngineError(operation: "epoll_create1", errno: errno) }
+        guard descriptor >= 0 else { throw SystemError("epoll_create1", errno: errno) }
         events = .allocate(capacity: Self.capacity)
     }
 

@@ -1,5 +1,6 @@
 import CCurl
 import Core
+import Files
 import Synchronization
 
 /// One exchange on its loop, from the request to the report that it ended.

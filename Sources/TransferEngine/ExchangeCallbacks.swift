@@ -1,6 +1,7 @@
 import Base
 import CCurl
 import Core
+import Files
 import Glibc
 import Synchronization
 
@@ -234,7 +235,7 @@ extension Exchange.Running {
             callForAttention()
             return .pause
         }
-        do throws(DiskError) {
+        do throws(SystemError) {
             let count = try body.read(into: buffer)
             sending.throttle.took(count)
             if body.position == body.length { sending.endedAt = state.now }

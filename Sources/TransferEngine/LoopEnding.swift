@@ -1,5 +1,6 @@
 import Base
 import CCurl
+import Files
 import Glibc
 import Synchronization
 
@@ -136,15 +137,15 @@ extension TransferLoop {
         }
         let (id, mailbox) = (exchange.id, mailbox)
         let isTaken = disk(of: exchange).post {
-            do throws(DiskError) {
+            do throws(SystemError) {
                 try file.sync()
                 mailbox.post(.closed(id, nil))
             } catch { mailbox.post(.closed(id, error)) }
         }
-        if !isTaken { closed(exchange, DiskError("fdatasync", errno: ESHUTDOWN)) }
+        if !isTaken { closed(exchange, SystemError("fdatasync", errno: ESHUTDOWN)) }
     }
 
-    func closed(_ exchange: Exchange, _ error: DiskError?) {
+    func closed(_ exchange: Exchange, _ error: SystemError?) {
         if let error { fail(exchange, .disk(errno: error.errno)) }
         if case .concluding(let result) = exchange.stage { deliver(exchange, result) }
     }

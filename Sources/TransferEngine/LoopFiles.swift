@@ -1,5 +1,6 @@
 import Base
 import CCurl
+import Files
 import Glibc
 import Synchronization
 
@@ -21,7 +22,7 @@ extension TransferLoop {
             mailbox.post(.fileOpened(id, result))
             return false
         }
-        if !isTaken { mailbox.post(.fileOpened(id, .failure(.disk(DiskError("open", errno: ESHUTDOWN))))) }
+        if !isTaken { mailbox.post(.fileOpened(id, .failure(.disk(SystemError("open", errno: ESHUTDOWN))))) }
     }
 
     func fileOpened(_ exchange: Exchange, _ result: Result<PartialFile, PartialFile.Failure>) {
@@ -48,7 +49,7 @@ extension TransferLoop {
     ) -> TransferFault? {
         switch result {
         case .success(let file):
-            do throws(DiskError) { try exchange.sink.adopt(file) } catch { return .disk(errno: error.errno) }
+            do throws(SystemError) { try exchange.sink.adopt(file) } catch { return .disk(errno: error.errno) }
             return nil
         case .failure(.prefixMissing):
             exchange.sink.restart()
@@ -76,7 +77,7 @@ extension TransferLoop {
         exchange.sink.syncRequested = offset
         let (id, mailbox, sha256) = (exchange.id, mailbox, exchange.sink.sha256)
         let isTaken = disk(of: exchange).post {
-            do throws(DiskError) {
+            do throws(SystemError) {
                 try file.sync()
                 mailbox.post(.synced(id, offset: offset, sha256: sha256, nil))
             } catch { mailbox.post(.synced(id, offset: offset, sha256: nil, error)) }
@@ -84,7 +85,7 @@ extension TransferLoop {
         if !isTaken { exchange.fileWork = .none }
     }
 
-    func synced(_ exchange: Exchange, _ offset: Int64, _ sha256: [UInt8]?, _ error: DiskError?) {
+    func synced(_ exchange: Exchange, _ offset: Int64, _ sha256: [UInt8]?, _ error: SystemError?) {
         exchange.fileWork = .none
         if let error { return fail(exchange, .disk(errno: error.errno)) }
         if case .concluding = exchange.stage { return }

@@ -1,6 +1,7 @@
 import Base
 import CCurl
 import Core
+import Files
 import Glibc
 
 /// What an exchange waits for before libcurl gets it: judged addresses, and the files it reads and goes on with.
@@ -107,13 +108,13 @@ extension TransferLoop {
     private func openBody(_ exchange: Exchange, _ path: String) {
         let (id, mailbox) = (exchange.id, mailbox)
         let isTaken = disk(of: exchange).post {
-            let result = Result { () throws(DiskError) in try OpenFile.open(path, O_RDONLY) }
+            let result = Result { () throws(SystemError) in try OpenFile.open(path, O_RDONLY) }
             mailbox.post(.bodyOpened(id, result))
         }
-        if !isTaken { mailbox.post(.bodyOpened(id, .failure(DiskError("open", errno: ESHUTDOWN)))) }
+        if !isTaken { mailbox.post(.bodyOpened(id, .failure(SystemError("open", errno: ESHUTDOWN)))) }
     }
 
-    func bodyOpened(_ exchange: Exchange, _ result: Result<OpenFile, DiskError>) {
+    func bodyOpened(_ exchange: Exchange, _ result: Result<OpenFile, SystemError>) {
         guard case .preparing(let preparation) = exchange.stage,
             case .file(_, let offset, let length) = exchange.request.body
         else { return }

@@ -1,5 +1,6 @@
 import Base
 import CLinux
+import Files
 import Glibc
 
 /// What a loop can be told.
@@ -9,10 +10,10 @@ enum LoopCommand: Sendable {
     case limit(ExchangeID, Int64?)
     case recorded(ExchangeID, Int64)
     case named(ExchangeID, Exchange.Name, Resolver.News)
-    case bodyOpened(ExchangeID, Result<OpenFile, DiskError>)
+    case bodyOpened(ExchangeID, Result<OpenFile, SystemError>)
     case fileOpened(ExchangeID, Result<PartialFile, PartialFile.Failure>)
-    case synced(ExchangeID, offset: Int64, sha256: [UInt8]?, DiskError?)
-    case closed(ExchangeID, DiskError?)
+    case synced(ExchangeID, offset: Int64, sha256: [UInt8]?, SystemError?)
+    case closed(ExchangeID, SystemError?)
     case closeConnections(pool: Int64)
     /// Stop everything and end, at the latest at this monotonic time.
     case shutDown(at: Int64)
@@ -23,9 +24,9 @@ final class Mailbox: Sendable {
     let wakeup: Int32
     private let commands = Locked<[LoopCommand]>([])
 
-    init() throws(EngineError) {
+    init() throws(SystemError) {
         wakeup = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-        guard wakeup >= 0 else { throw EngineError(operation: "eventfd", errno: errno) }
+        guard wakeup >= 0 else { throw SystemError("eventfd", errno: errno) }
     }
 
     deinit { close(wakeup) }

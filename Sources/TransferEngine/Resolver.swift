@@ -127,8 +127,8 @@ final class Resolver: Sendable {
     /// - Parameter exchange: Is told by what the call returns.
     private func start(_ next: Next, except exchange: ExchangeID) {
         for waiter in next.waiters where waiter.exchange != exchange { waiter.tell(.asked) }
-        do throws(EngineError) {
-            try EngineThread.start("resolver", stackSize: Self.stackSize) { self.work(next.turn) }
+        do throws(SystemError) {
+            try SystemThread.start("resolver", stackSize: Self.stackSize) { self.work(next.turn) }
         } catch {
             var turn: LookUpTurns.Turn? = next.turn
             while let failed = turn { turn = finish(failed, .failed) }

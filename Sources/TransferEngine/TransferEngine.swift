@@ -1,5 +1,6 @@
 package import Base
 import Core
+package import Files
 import Synchronization
 
 /// Moves bytes between URLs and files or memory: one HTTP exchange for each request.
@@ -30,7 +31,7 @@ package final class TransferEngine: Sendable {
         resolve: @escaping @Sendable (String) -> Resolution = TransferEngine.systemResolve,
         report: @escaping @Sendable (ExchangeReport) -> Void
     ) throws {
-        guard Curl.isReady else { throw EngineError(operation: "curl_global_init", errno: 0) }
+        guard Curl.isReady else { throw SystemError("curl_global_init", errno: 0) }
         let count = max(1, threads)
         self.clock = clock
         self.room = room
@@ -46,9 +47,9 @@ package final class TransferEngine: Sendable {
             report: report)
         for (index, mailbox) in mailboxes.enumerated() {
             let living = living
-            try EngineThread.start("transfer-\(index)") {
+            try SystemThread.start("transfer-\(index)") {
                 defer { living.ended() }
-                do throws(EngineError) {
+                do throws(SystemError) {
                     try TransferLoop(surroundings, mailbox).run()
                 } catch {
                     log.error("a transfer thread could not start", ("error", error))

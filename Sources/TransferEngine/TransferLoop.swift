@@ -1,5 +1,6 @@
 import Base
 import Core
+import Files
 
 /// What the loops of one engine share.
 struct LoopSurroundings: Sendable {
@@ -39,7 +40,7 @@ final class TransferLoop {
     static let idlePoolLifetime: Int64 = 60_000
     static let maximumAnswers = 64
 
-    init(_ surroundings: LoopSurroundings, _ mailbox: Mailbox) throws(EngineError) {
+    init(_ surroundings: LoopSurroundings, _ mailbox: Mailbox) throws(SystemError) {
         self.surroundings = surroundings
         self.mailbox = mailbox
         epoll = try Epoll()

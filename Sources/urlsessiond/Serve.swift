@@ -1,6 +1,7 @@
 import API
 import Base
 import Core
+import Files
 import Glibc
 import HTTPServer
 import Launches
@@ -46,7 +47,7 @@ struct Serve {
                 status: Command.Exit.inUse)
         }
         defer { withExtendedLifetime(lock) {} }
-        guard Signals.markFaults(at: ServiceSettings.crashMark(in: LocalFile.absolute(configuration.dataFolder))) else {
+        guard Signals.markFaults(at: "\(LocalFile.absolute(configuration.dataFolder))/\(DataFolder.crashMark)") else {
             throw Failure(
                 text: "\(configuration.dataFolder): \(String(cString: strerror(errno)))",
                 status: Command.Exit.cannotCreate)

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Files
 import TestSupport
 import Testing
 
@@ -14,15 +15,15 @@ struct ContentFinisherTests {
         let engine = try TransferEngine(threads: 1, diskThreads: 1, log: .none) { _ in }
         var settings = ServiceSettings(dataFolder: folder.path, version: "1", egress: EgressPolicy())
         settings.filesRoots = roots
-        let data = DataFolder(path: folder.path)
-        try await engine.disk.prepare(data)
+        let data = DataFolder(path: folder.path, disk: engine.disk)
+        try await data.prepare()
         let store = try Store(
             path: folder.file("db"), sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)),
             policies: Store.Policies(
                 contentRetention: .seconds(1), unacknowledgedRetention: .seconds(1),
                 presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),
             log: .none, onFatalError: { preconditionFailure("\($0)") })
-        return (ContentFinisher(store: store, disk: engine.disk, folder: data, settings: settings), engine)
+        return (ContentFinisher(store: store, folder: data, settings: settings), engine)
     }
 
     private func task(_ change: (inout TaskSpecification) -> Void = { _ in }) -> ClaimedTask {

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Files
 import TestSupport
 import Testing
 
@@ -65,7 +66,7 @@ struct RestartTests {
             try await eventually("bytes of a body come") { stage.partialFiles().count == 1 }
             // Of the content of a task that no commit has completed yet, and of nothing.
             let task = try await stage.create(stage.order("/none", suspended: true), in: try await stage.session())[0]
-            let content = DataFolder(path: "").content(task.id)
+            let content = stage.service.folder.content(task.id.rawValue)
             for path in [content, "partial/body_gone", "contents/4d/77"] { stage.folder.write([1], to: "data/" + path) }
             try await stage.service.removeOrphans()
             #expect(stage.partialFiles().count == 1)

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Files
 import Store
 import TestSupport
 import TransferEngine
@@ -138,8 +139,9 @@ extension ServiceStage {
         switch try await service.content(of: task).bytes {
         case .bytes(let bytes): return bytes
         case .file(let file):
-            let size = try file.size()
-            return try await service.engine.disk.read(file, offset: 0, count: Int(size))
+            return try [UInt8](unsafeUninitializedCapacity: Int(file.size())) { buffer, count in
+                count = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Files
 import Glibc
 import TestSupport
 import TransferEngine

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Files
 import HTTPServer
 import Service
 import Wire

@@ -1,23 +1,17 @@
 import Base
 import Glibc
-import TransferEngine
 
 /// Bytes that wait until all of them are known: in memory while they are few, then in a file without a name, which the
 /// system forgets with its last descriptor.
 package struct Spool: Sendable {
     private static let memoryLimit = 64 * 1024
 
-    private let disk: DiskQueue
-    /// Where the file stands for the moment in which it has a name.
-    private let path: String
+    private let folder: DataFolder
     private var memory: [UInt8] = []
     private var file: OpenFile?
     private var written: Int64 = 0
 
-    init(_ disk: DiskQueue, path: String) {
-        self.disk = disk
-        self.path = path
-    }
+    package init(in folder: DataFolder) { self.folder = folder }
 
     package mutating func append(_ bytes: [UInt8]) async throws {
         memory += bytes
@@ -28,23 +22,22 @@ package struct Spool: Sendable {
     package consuming func finish() async throws -> (bytes: StoredBytes, length: Int64) {
         guard file != nil else { return (.bytes(memory), Int64(memory.count)) }
         try await flush()
-        guard let file else { throw DiskError("open", errno: ENOENT) }
+        guard let file else { throw SystemError("open", errno: ENOENT) }
         return (.file(file), written)
     }
 
     private mutating func flush() async throws {
         let open: OpenFile
-        if let file { open = file } else { open = try await disk.openUnnamed(path) }
+        if let file { open = file } else { open = try await openUnnamed() }
         file = open
-        try await disk.write(memory, to: open, at: written)
+        try await folder.disk.write(memory, to: open, at: written)
         written += Int64(memory.count)
         memory.removeAll(keepingCapacity: true)
     }
-}
 
-extension Service {
-    /// A place for an answer that grows while its request is read.
-    package func makeSpool() -> Spool {
-        Spool(engine.disk, path: folder.absolute("partial/\(Identifier.make(prefix: "spool_"))"))
+    /// It has a name for a moment only.
+    private func openUnnamed() async throws -> OpenFile {
+        let path = folder.absolute(folder.partial(Identifier.make(prefix: "spool_")))
+        return try await folder.disk.openUnnamed(path)
     }
 }

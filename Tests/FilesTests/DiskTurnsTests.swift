@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import TransferEngine
+@testable import Files
 
 @Suite struct DiskTurnsTests {
     /// The order in which a single thread would get the work, each piece done before the next is taken.
@@ -67,7 +67,7 @@ import Testing
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<8 {
                 group.addTask {
-                    _ = try? await disk.digest(large, [.sha256, .sha512])
+                    _ = try? await disk.digest(disk.open(large), [.sha256, .sha512])
                     done.withLock { $0 += 1 }
                 }
             }
@@ -91,11 +91,11 @@ import Testing
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<40 {
                 group.addTask {
-                    _ = try? await one.digest(large, [.sha256, .sha512])
+                    _ = try? await one.digest(one.open(large), [.sha256, .sha512])
                     done.withLock { $0 += 1 }
                 }
             }
-            let length = try await other.digest(medium).length
+            let length = try await other.digest(other.open(medium)).length
             #expect(length == 12 << 20)
             #expect(done.withLock { $0 } == 0)
             truncate(large, 0)
@@ -106,15 +106,15 @@ import Testing
         let disk = try DiskQueue(threads: 2)
         let content = Content.bytes(seed: 1, length: 9 << 20)
         let source = folder.write(content, to: "source")
-        try await disk.copy(source, to: folder.file("copy"))
+        try await disk.copy(disk.open(source), to: folder.file("copy"))
         #expect(readFile(folder.file("copy")) == content)
-        let (length, digests) = try await disk.digest(folder.file("copy"))
+        let (length, digests) = try await disk.digest(disk.open(folder.file("copy")))
         #expect(length == 9 << 20 && digests[.sha256].map(Content.hex) == Content.sha256(of: content))
 
         let room = DiskRoom(floor: 0)
         room.note(free: 5 << 20, size: 100 << 20, writtenBefore: 0)
-        do throws(DiskError) {
-            try await disk.copy(source, to: folder.file("second"), within: room)
+        do throws(SystemError) {
+            try await disk.copy(disk.open(source), to: folder.file("second"), within: room)
             Issue.record("there was no room for it")
         } catch { #expect(error.isFull) }
     }

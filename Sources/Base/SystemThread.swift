@@ -3,13 +3,13 @@ import Glibc
 
 /// A POSIX thread with a name and all signals blocked, so that they reach the thread that waits for them, and so that
 /// writing to a closed socket is an error instead of `SIGPIPE`. Those of faults are not blocked.
-enum EngineThread {
-    /// Starts a detached thread. Throws the code of `pthread_create`.
+package enum SystemThread {
+    /// Starts a detached thread.
     ///
     /// - Parameter stackSize: In bytes; nil for the system's own.
-    static func start(
+    package static func start(
         _ name: String, stackSize: Int? = nil, _ body: @escaping @Sendable () -> Void
-    ) throws(EngineError) {
+    ) throws(SystemError) {
         let box = Unmanaged.passRetained(
             Box {
                 _ = pthread_setname_np(pthread_self(), name)
@@ -23,7 +23,7 @@ enum EngineThread {
         let code = pthread_create(&thread, &attributes, runBox, box.toOpaque())
         guard code == 0 else {
             box.release()
-            throw EngineError(operation: "pthread_create", errno: code)
+            throw SystemError("pthread_create", errno: code)
         }
         pthread_detach(thread)
     }
@@ -38,14 +38,6 @@ private func runBox(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPoin
     guard let context else { return nil }
     clinux_block_signals()
     clinux_use_signal_stack()
-    Unmanaged<EngineThread.Box>.fromOpaque(context).takeRetainedValue().body()
+    Unmanaged<SystemThread.Box>.fromOpaque(context).takeRetainedValue().body()
     return nil
-}
-
-/// The engine could not be set up.
-package struct EngineError: Error, CustomStringConvertible {
-    package let operation: String
-    package let errno: Int32
-
-    package var description: String { "\(operation): \(String(cString: strerror(errno)))" }
 }

@@ -9,28 +9,16 @@ enum Disk {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    static func syncFolder(_ path: String) throws(DiskError) {
+    static func syncFolder(_ path: String) throws(SystemError) {
         try syncFolder(OpenFile.open(path, O_RDONLY | O_DIRECTORY))
     }
 
-    static func syncFolder(_ folder: OpenFile) throws(DiskError) {
-        guard fsync(folder.descriptor) == 0 else { throw DiskError("fsync", errno: errno) }
+    static func syncFolder(_ folder: OpenFile) throws(SystemError) {
+        guard fsync(folder.descriptor) == 0 else { throw SystemError("fsync", errno: errno) }
     }
 
-    static func makeFolder(_ path: String) throws(DiskError) {
-        if mkdir(path, 0o700) == 0 { return try syncFolder(folder(of: path)) }
-        switch errno {
-        case EEXIST: return
-        case ENOENT where folder(of: path) != path:
-            try makeFolder(folder(of: path))
-            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw DiskError("mkdir", errno: errno) }
-            try syncFolder(folder(of: path))
-        default: throw DiskError("mkdir", errno: errno)
-        }
-    }
-
-    static func list(_ path: String) throws(DiskError) -> [String] {
-        guard let folder = opendir(path) else { throw DiskError("opendir", errno: errno) }
+    static func list(_ path: String) throws(SystemError) -> [String] {
+        guard let folder = opendir(path) else { throw SystemError("opendir", errno: errno) }
         defer { closedir(folder) }
         var names: [String] = []
         while let entry = readdir(folder) {
@@ -42,27 +30,10 @@ enum Disk {
         return names
     }
 
-    static func read(_ file: OpenFile, _ offset: Int64, _ count: Int) throws(DiskError) -> [UInt8] {
-        let available = max(0, min(Int64(count), try file.size() - offset))
-        var failure: DiskError?
-        let bytes = [UInt8](unsafeUninitializedCapacity: Int(available)) { buffer, filled in
-            do throws(DiskError) {
-                while filled < buffer.count {
-                    let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
-                    let count = try file.read(into: rest, at: offset + Int64(filled))
-                    guard count > 0 else { return }
-                    filled += count
-                }
-            } catch { failure = error }
-        }
-        if let failure { throw failure }
-        return bytes
-    }
-
     /// Copies the next bytes, in the kernel where that can. Returns how many; 0 at the end.
-    static func copyStep(_ source: OpenFile, to target: OpenFile, at offset: Int64) throws(DiskError) -> Int {
+    static func copyStep(_ source: OpenFile, to target: OpenFile, at offset: Int64) throws(SystemError) -> Int {
         for file in [source, target] where lseek(file.descriptor, off_t(offset), SEEK_SET) < 0 {
-            throw DiskError("lseek", errno: errno)
+            throw SystemError("lseek", errno: errno)
         }
         while true {
             let count = clinux_copy_range(source.descriptor, target.descriptor, DiskQueue.stepLength)
@@ -70,14 +41,14 @@ enum Disk {
             switch errno {
             case EINTR: continue
             case EXDEV, EINVAL, ENOSYS, EOPNOTSUPP: return try copyByHand(source, to: target, at: offset)
-            default: throw DiskError("copy_file_range", errno: errno)
+            default: throw SystemError("copy_file_range", errno: errno)
             }
         }
     }
 
     private static func copyByHand(
         _ source: OpenFile, to target: OpenFile, at start: Int64
-    ) throws(DiskError) -> Int {
+    ) throws(SystemError) -> Int {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 16)
         defer { buffer.deallocate() }
         var done = 0
@@ -90,18 +61,18 @@ enum Disk {
         return done
     }
 
-    static func openBeneath(root: String, path: String, _ flags: Int32) throws(DiskError) -> OpenFile {
+    static func openBeneath(root: String, path: String, _ flags: Int32) throws(SystemError) -> OpenFile {
         let root = try OpenFile.open(root, clinux_O_PATH | O_DIRECTORY)
         let descriptor = clinux_open_beneath(root.descriptor, path, flags | O_CLOEXEC, 0)
-        guard descriptor >= 0 else { throw DiskError("openat2", errno: errno) }
+        guard descriptor >= 0 else { throw SystemError("openat2", errno: errno) }
         return OpenFile(descriptor: descriptor)
     }
 
-    static func moveBeneath(source: String, root: String, path: String, replace: Bool) throws(DiskError) -> Bool {
+    static func moveBeneath(source: String, root: String, path: String, replace: Bool) throws(SystemError) -> Bool {
         let (folder, name) = try placeBeneath(root: root, path: path)
         guard clinux_rename(AT_FDCWD, source, folder.descriptor, name, replace ? 1 : 0) == 0 else {
             if errno == EXDEV { return false }
-            throw DiskError("renameat2", errno: errno)
+            throw SystemError("renameat2", errno: errno)
         }
         try syncFolder(folder)
         try syncFolder(Disk.folder(of: source))
@@ -109,25 +80,25 @@ enum Disk {
     }
 
     /// A path's folder and the name in it.
-    static func split(_ path: String) throws(DiskError) -> (folder: String, name: String) {
+    static func split(_ path: String) throws(SystemError) -> (folder: String, name: String) {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         let name = slash.map { String(path[path.utf8.index(after: $0)...]) } ?? path
         guard !name.isEmpty, name != ".", name != "..", !path.utf8.contains(0), slash != path.startIndex else {
-            throw DiskError("rename", errno: EINVAL)
+            throw SystemError("rename", errno: EINVAL)
         }
         return (slash.map { String(path[..<$0]) } ?? ".", name)
     }
 
     /// The folder of a path below `root`, made where it is missing, and the name in it.
-    static func placeBeneath(root: String, path: String) throws(DiskError) -> (folder: OpenFile, name: String) {
+    static func placeBeneath(root: String, path: String) throws(SystemError) -> (folder: OpenFile, name: String) {
         let (folder, name) = try split(path)
         return (try folderBeneath(root: root, path: folder), name)
     }
 
     /// Opens a folder below `root`, and makes what is missing of its path, one name at a time: the kernel judges each.
-    private static func folderBeneath(root: String, path: String) throws(DiskError) -> OpenFile {
+    private static func folderBeneath(root: String, path: String) throws(SystemError) -> OpenFile {
         let flags = O_RDONLY | O_DIRECTORY
-        do throws(DiskError) {
+        do throws(SystemError) {
             return try openBeneath(root: root, path: path, flags)
         } catch {
             guard error.errno == ENOENT else { throw error }
@@ -137,10 +108,10 @@ enum Disk {
             if mkdirat(folder.descriptor, name, 0o777) == 0 {
                 try syncFolder(folder)
             } else if errno != EEXIST {
-                throw DiskError("mkdirat", errno: errno)
+                throw SystemError("mkdirat", errno: errno)
             }
             let descriptor = clinux_open_beneath(folder.descriptor, name, flags | O_CLOEXEC, 0)
-            guard descriptor >= 0 else { throw DiskError("openat2", errno: errno) }
+            guard descriptor >= 0 else { throw SystemError("openat2", errno: errno) }
             folder = OpenFile(descriptor: descriptor)
         }
         return folder

@@ -1,45 +1,13 @@
 import Base
 import Core
+import Files
 import Glibc
 import TestSupport
 import Testing
 
 @testable import TransferEngine
 
-@Suite struct DiskRoomTests {
-    @Test func `what is written counts until the disk is measured again`() {
-        let room = DiskRoom(floor: 10 << 20)
-        #expect(room.take(1 << 40))
-        let written = room.writtenBytes
-        room.note(free: 15 << 20, size: 100 << 20, writtenBefore: written)
-        // A mebibyte above floor and headroom.
-        #expect(room.left == 1 << 20 && room.isAboveFloor && room.largest == 90 << 20)
-        #expect(room.fits(1 << 20) && !room.fits((1 << 20) + 1))
-        #expect(room.take(1_000_000))
-        #expect(!room.take(100_000))
-        #expect(room.left == (1 << 20) - 1_000_000)
-        // What came while it was measured may or may not be in the measurement: it counts.
-        room.note(free: 15 << 20, size: 100 << 20, writtenBefore: written)
-        #expect(room.left == (1 << 20) - 1_000_000)
-        room.note(free: 9 << 20, size: 100 << 20, writtenBefore: room.writtenBytes)
-        #expect(!room.isAboveFloor && room.left < 0 && !room.take(1))
-    }
-
-    @Test func `who finds no room, and who takes much of it, rings`() async {
-        let room = DiskRoom(floor: 0)
-        func rang() async -> Bool { await room.bell.wait(until: 0) }
-        room.note(free: 40 << 20, size: 100 << 20, writtenBefore: 0)
-        #expect(room.take(9 << 20))
-        #expect(await !rang())
-        #expect(room.take(1 << 20))
-        #expect(await rang())
-        // Once for each measurement.
-        #expect(room.take(1 << 20))
-        #expect(await !rang())
-        #expect(!room.take(50 << 20))
-        #expect(await rang())
-    }
-
+@Suite struct NoRoomTests {
     @Test func `a download stops before it takes the last room, with what came in its file`() async throws {
         let room = DiskRoom(floor: 0)
         let harness = try EngineHarness(room: room)

@@ -82,11 +82,11 @@ package final class DiskRoom: Sendable {
 
 extension DiskQueue {
     /// Measures the filesystem of `path`: what an ordinary user could still write on it, and how large it is.
-    package func measure(_ room: DiskRoom, _ path: String) async throws(DiskError) {
-        try await run { () throws(DiskError) in
+    package func measure(_ room: DiskRoom, _ path: String) async throws(SystemError) {
+        try await run { () throws(SystemError) in
             let before = room.writtenBytes
             var status = statvfs()
-            guard statvfs(path, &status) == 0 else { throw DiskError("statvfs", errno: errno) }
+            guard statvfs(path, &status) == 0 else { throw SystemError("statvfs", errno: errno) }
             let unit = UInt64(status.f_frsize)
             room.note(
                 free: Int64(clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: unit).partialValue),

@@ -1,0 +1,70 @@
+package import Base
+import CLinux
+import Glibc
+
+/// Files below a root that others may write to as well.
+extension DiskQueue {
+    /// Opens a regular file below `root` for reading. `..`, absolute paths and symbolic links are refused by the
+    /// kernel (`EXDEV`, `ELOOP`), anything but a regular file by us (`EINVAL`).
+    package func openBeneath(root: String, path: String) async throws(SystemError) -> OpenFile {
+        try await run { () throws(SystemError) in
+            let file = try Disk.openBeneath(root: root, path: path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+            guard try file.status().st_mode & S_IFMT == S_IFREG else { throw SystemError("openat2", errno: EINVAL) }
+            return file
+        }
+    }
+
+    /// Moves the file `source` below `root`, atomically; folders that are missing on the way are made. Without `replace`
+    /// an existing file is `EEXIST`.
+    ///
+    /// - Returns: False where the root is on another filesystem, so that a copy is needed.
+    package func moveBeneath(
+        source: String, root: String, path: String, replace: Bool
+    ) async throws(SystemError) -> Bool {
+        try await run { () throws(SystemError) in
+            try Disk.moveBeneath(source: source, root: root, path: path, replace: replace)
+        }
+    }
+
+    /// Copies the file `source` to a new one below `root` and syncs it.
+    ///
+    /// - Returns: The inode of the copy.
+    package func copyBeneath(source: String, root: String, path: String) async throws(SystemError) -> UInt64 {
+        let target = try await run { () throws(SystemError) in
+            let (folder, name) = try Disk.placeBeneath(root: root, path: path)
+            let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+            let descriptor = openat(folder.descriptor, name, flags, 0o600)
+            guard descriptor >= 0 else { throw SystemError("openat", errno: errno) }
+            return OpenFile(descriptor: descriptor)
+        }
+        try await copy(open(source), into: target)
+        return try await run { () throws(SystemError) in try target.inode() }
+    }
+
+    /// Gives a file below `root` another name there, atomically. Without `replace` an existing file is `EEXIST`.
+    package func renameBeneath(
+        root: String, from: String, to: String, replace: Bool
+    ) async throws(SystemError) {
+        try await run { () throws(SystemError) in
+            let (source, oldName) = try Disk.placeBeneath(root: root, path: from)
+            let (target, newName) = try Disk.placeBeneath(root: root, path: to)
+            guard clinux_rename(source.descriptor, oldName, target.descriptor, newName, replace ? 1 : 0) == 0 else {
+                throw SystemError("renameat2", errno: errno)
+            }
+            try Disk.syncFolder(target)
+        }
+    }
+
+    /// Removes a file below `root`. One that is not there is fine.
+    package func removeBeneath(root: String, path: String) async throws(SystemError) {
+        try await run { () throws(SystemError) in
+            let (folder, name) = try Disk.split(path)
+            do throws(SystemError) {
+                let folder = try Disk.openBeneath(root: root, path: folder, O_RDONLY | O_DIRECTORY)
+                guard unlinkat(folder.descriptor, name, 0) == 0 else { throw SystemError("unlinkat", errno: errno) }
+            } catch {
+                guard error.errno == ENOENT else { throw error }
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+package import Base
+import CLinux
+import Glibc
+
+/// Whole files.
+extension DiskQueue {
+    /// Makes a file durable (`fdatasync`).
+    package func sync(_ path: String) async throws(SystemError) {
+        try await run { () throws(SystemError) in try OpenFile.open(path, O_RDONLY).sync() }
+    }
+
+    /// Makes the names in a folder durable.
+    package func syncFolder(_ path: String) async throws(SystemError) {
+        try await run { () throws(SystemError) in try Disk.syncFolder(path) }
+    }
+
+    /// Renames within one filesystem and syncs the folder it is moved to, and the one it came from where that is
+    /// another. Without `replace` an existing file is `EEXIST`.
+    package func move(_ from: String, to: String, replace: Bool = false) async throws(SystemError) {
+        try await run { () throws(SystemError) in
+            guard clinux_rename(AT_FDCWD, from, AT_FDCWD, to, replace ? 1 : 0) == 0 else {
+                throw SystemError("rename", errno: errno)
+            }
+            try Disk.syncFolder(Disk.folder(of: to))
+            if Disk.folder(of: from) != Disk.folder(of: to) { try Disk.syncFolder(Disk.folder(of: from)) }
+        }
+    }
+
+    /// Removes a file. One that is not there is fine.
+    package func remove(_ path: String) async throws(SystemError) {
+        try await run { () throws(SystemError) in
+            guard unlink(path) == 0 || errno == ENOENT else { throw SystemError("unlink", errno: errno) }
+        }
+    }
+
+    /// Removes a file, if it is there, and then runs `body`, on a disk thread. After the queue was closed the file stays.
+    package func remove(_ path: String, then body: @escaping @Sendable () -> Void) {
+        let isTaken = post {
+            unlink(path)
+            body()
+        }
+        if !isTaken { body() }
+    }
+
+    /// The names in a folder, without `.` and `..`.
+    package func list(_ path: String) async throws(SystemError) -> [String] {
+        try await run { () throws(SystemError) in try Disk.list(path) }
+    }
+
+    /// Copies an open file to a new one and syncs it and its folder: sharing blocks where the filesystem can, in the kernel
+    /// where not.
+    ///
+    /// - Parameter room: What may be written. Where it is too little the copy fails as on a full disk.
+    package func copy(_ from: OpenFile, to: String, within room: DiskRoom? = nil) async throws(SystemError) {
+        try await copy(from, into: open(to, O_WRONLY | O_CREAT | O_EXCL), within: room)
+        try await syncFolder(Disk.folder(of: to))
+    }
+
+    /// Each step is synced, so that none leaves much to the next.
+    func copy(
+        _ source: OpenFile, into target: OpenFile, within room: DiskRoom? = nil
+    ) async throws(SystemError) {
+        let isShared = try await run { () throws(SystemError) in
+            guard clinux_clone(target.descriptor, source.descriptor) == 0 else { return false }
+            try target.sync()
+            return true
+        }
+        var offset: Int64 = 0
+        var isAtEnd = isShared
+        while !isAtEnd {
+            let start = offset
+            let count = try await run(.long) { () throws(SystemError) in
+                if let room, !room.take(Int(max(0, min(Int64(Self.stepLength), try source.size() - start)))) {
+                    throw SystemError("copy", errno: ENOSPC)
+                }
+                let count = try Disk.copyStep(source, to: target, at: start)
+                try target.sync()
+                return count
+            }
+            offset += Int64(count)
+            isAtEnd = count == 0
+        }
+    }
+
+    /// Length in bytes, nil where there is no such file.
+    package func size(_ path: String) async throws(SystemError) -> Int64? {
+        try await run { () throws(SystemError) in
+            var status = stat()
+            if lstat(path, &status) == 0 { return Int64(status.st_size) }
+            guard errno == ENOENT else { throw SystemError("lstat", errno: errno) }
+            return nil
+        }
+    }
+
+    package func open(_ path: String, _ flags: Int32 = O_RDONLY) async throws(SystemError) -> OpenFile {
+        try await run { () throws(SystemError) in try OpenFile.open(path, flags) }
+    }
+
+    /// Opens a new file for reading and writing and takes its name away: its bytes go with its last descriptor.
+    package func openUnnamed(_ path: String) async throws(SystemError) -> OpenFile {
+        try await run { () throws(SystemError) in
+            let file = try OpenFile.open(path, O_RDWR | O_CREAT | O_EXCL)
+            guard unlink(path) == 0 else { throw SystemError("unlink", errno: errno) }
+            return file
+        }
+    }
+
+    /// Writes a whole file and syncs it. Without `replace` an existing one is `EEXIST`.
+    package func write(_ bytes: [UInt8], to path: String, replace: Bool = false) async throws(SystemError) {
+        try await run { () throws(SystemError) in
+            let file = try OpenFile.open(path, O_WRONLY | O_CREAT | (replace ? O_TRUNC : O_EXCL))
+            let result = bytes.withUnsafeBytes { buffer in
+                Result { () throws(SystemError) in try file.write(buffer, at: 0) }
+            }
+            try result.get()
+            try file.sync()
+        }
+    }
+
+    /// Writes bytes into an open file, without syncing.
+    package func write(_ bytes: [UInt8], to file: OpenFile, at offset: Int64) async throws(SystemError) {
+        try await run { () throws(SystemError) in
+            let result = bytes.withUnsafeBytes { buffer in
+                Result { () throws(SystemError) in try file.write(buffer, at: offset) }
+            }
+            try result.get()
+        }
+    }
+
+    /// Digests of a file, read from its start to its end.
+    package func digest(
+        _ file: OpenFile, _ algorithms: [Digest.Algorithm] = [.sha256]
+    ) async throws(SystemError) -> (length: Int64, digests: [Digest.Algorithm: [UInt8]]) {
+        let reading = RunningDigest(file, algorithms)
+        while try await run(.long, reading.step) {}
+        return reading.finish()
+    }
+}

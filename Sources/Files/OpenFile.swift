@@ -1,0 +1,78 @@
+package import Base
+import Glibc
+
+/// An open file. Closed with its last reference.
+///
+/// Its methods block; they belong on the disk threads, or on a thread that may wait.
+package final class OpenFile: Sendable {
+    package let descriptor: Int32
+
+    package init(descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// Opens a path without following a symbolic link at its end.
+    package static func open(_ path: String, _ flags: Int32, mode: UInt32 = 0o600) throws(SystemError) -> OpenFile {
+        let descriptor = Glibc.open(path, flags | O_CLOEXEC | O_NOFOLLOW, mode_t(mode))
+        guard descriptor >= 0 else { throw SystemError("open", errno: errno) }
+        return OpenFile(descriptor: descriptor)
+    }
+
+    package func size() throws(SystemError) -> Int64 { Int64(try status().st_size) }
+
+    package func inode() throws(SystemError) -> UInt64 { UInt64(try status().st_ino) }
+
+    func status() throws(SystemError) -> stat {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw SystemError("fstat", errno: errno) }
+        return status
+    }
+
+    package func truncate(to length: Int64) throws(SystemError) {
+        guard ftruncate(descriptor, off_t(length)) == 0 else { throw SystemError("ftruncate", errno: errno) }
+    }
+
+    /// Makes the bytes and the length durable. An error means that nothing is known about either.
+    package func sync() throws(SystemError) {
+        guard fdatasync(descriptor) == 0 else { throw SystemError("fdatasync", errno: errno) }
+    }
+
+    /// Writes all bytes or throws; some may be written then.
+    package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SystemError) {
+        var done = 0
+        while done < bytes.count {
+            guard let base = bytes.baseAddress else { return }
+            let count = pwrite(descriptor, base + done, bytes.count - done, off_t(offset) + off_t(done))
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw SystemError("pwrite", errno: errno)
+            }
+            done += count
+        }
+    }
+
+    /// Fills as much of `buffer` as there is; 0 at the end of the file.
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError) -> Int {
+        while true {
+            let count = pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
+            if count >= 0 { return count }
+            guard errno == EINTR else { throw SystemError("pread", errno: errno) }
+        }
+    }
+
+    /// Feeds up to `count` bytes from `offset` on to digests. Returns how many there were; fewer at the end of the file.
+    func digest(from offset: Int64, count: Int64, into digests: [Digest]) throws(SystemError) -> Int64 {
+        let size = 256 * 1024
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+        defer { buffer.deallocate() }
+        var done: Int64 = 0
+        while done < count {
+            let wanted = Int(min(Int64(size), count - done))
+            let count = try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: offset + done)
+            guard count > 0 else { break }
+            for digest in digests { digest.update(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+            done += Int64(count)
+        }
+        return done
+    }
+}

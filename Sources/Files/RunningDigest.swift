@@ -1,0 +1,51 @@
+import Base
+
+/// Digests of a file's start that are computed step by step, each on whatever disk thread has the turn.
+final class RunningDigest: Sendable {
+    private struct State {
+        var digests: [Digest]
+        var length: Int64 = 0
+    }
+
+    let file: OpenFile
+    /// Where it ends, or the end of the file where that comes first.
+    private let end: Int64
+    /// Held for the whole of a step: one follows the other, so nobody waits for it.
+    private let state: Locked<State>
+
+    init(_ file: OpenFile, _ algorithms: [Digest.Algorithm], first end: Int64 = .max) {
+        self.file = file
+        self.end = end
+        state = Locked(State(digests: algorithms.map { Digest($0) }))
+    }
+
+    /// Reads the next bytes. False when there are no more.
+    @Sendable func step() throws(SystemError) -> Bool {
+        let (file, end) = (file, end)
+        return try state.withLock { state throws(SystemError) in
+            let wanted = min(Int64(DiskQueue.stepLength), end - state.length)
+            let count = try file.digest(from: state.length, count: wanted, into: state.digests)
+            state.length += count
+            return count == wanted && state.length < end
+        }
+    }
+
+    /// Bytes read so far.
+    var length: Int64 { state.withLock { $0.length } }
+
+    /// SHA-256 of the bytes read so far, where it is computed.
+    var sha256: [UInt8]? { state.withLock { $0.digests.first { $0.algorithm == .sha256 }?.soFar() } }
+
+    /// Digests that know the bytes that were read. Once.
+    func take() -> [Digest] {
+        state.withLock { state in
+            let taken = state.digests
+            state.digests = []
+            return taken
+        }
+    }
+
+    func finish() -> (length: Int64, digests: [Digest.Algorithm: [UInt8]]) {
+        (length, Dictionary(take().map { ($0.algorithm, $0.finish()) }) { first, _ in first })
+    }
+}
