@@ -16,9 +16,6 @@ package struct APISettings: Sendable {
         }
     }
 
-    /// The base of URLs in answers, without a slash at the end. Never taken from a `Host` header.
-    package var publicURL: String
-    package var version: String
     /// SHA-256 of the operator's key.
     package var adminKeyHash: [UInt8]
     package var literalKeys: [LiteralKey] = []
@@ -43,9 +40,7 @@ package struct APISettings: Sendable {
     /// Silence on an event stream after which a comment is sent.
     package var heartbeat = Duration.seconds(15)
 
-    package init(publicURL: String, version: String, adminKeyHash: [UInt8], cursorKey: [UInt8]) {
-        self.publicURL = publicURL
-        self.version = version
+    package init(adminKeyHash: [UInt8], cursorKey: [UInt8]) {
         self.adminKeyHash = adminKeyHash
         self.cursorKey = cursorKey
     }

@@ -25,12 +25,6 @@ package final class Broadcast<Key: Hashable & Sendable>: Sendable {
         for bell in bells { bell.ring() }
     }
 
-    /// Wakes everyone who watches anything, for shutting down.
-    package func signalAll() {
-        let bells = state.withLock { state in state.bells.values.flatMap(\.values) }
-        for bell in bells { bell.ring() }
-    }
-
     /// Starts watching `key`. Signals from now on are remembered until the watch is let go.
     package func watch(_ key: Key) -> Watch {
         let bell = Doorbell(clock: clock)

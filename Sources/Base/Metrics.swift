@@ -90,9 +90,7 @@ package final class Metrics: Sendable {
     package struct Gauge: Sendable {
         fileprivate let series: MetricSeries
 
-        package func set(_ value: Double, _ values: String...) { series.number(values).set(value) }
         package func add(_ amount: Double, _ values: String...) { series.number(values).add(amount) }
-        package func value(_ values: String...) -> Double { series.number(values).value }
     }
 
     /// A distribution of durations.

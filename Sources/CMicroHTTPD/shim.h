@@ -11,11 +11,6 @@ static inline int mhd_connection_descriptor(struct MHD_Connection *connection) {
     return info ? info->connect_fd : -1;
 }
 
-static inline const struct sockaddr *mhd_connection_address(struct MHD_Connection *connection) {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    return info ? info->client_addr : NULL;
-}
-
 static inline void *mhd_connection_context(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info ? info->socket_context : NULL;

@@ -21,8 +21,6 @@ package struct WebhookSettings: Hashable, Sendable, Codable {
     package var launchDeadline = 60
 
     package init() {}
-
-    package var canSend: Bool { url != nil && state == .enabled }
 }
 
 /// The bounds of one app.

@@ -36,11 +36,6 @@ struct CivilTime: Hashable {
         return Timestamp(milliseconds: days * Self.millisecondsPerDay + seconds * 1000 + Int64(millisecond))
     }
 
-    /// 0 is Sunday.
-    var weekday: Int {
-        Int((Self.daysSince1970(year: year, month: month, day: day) + 4).flooredDivision(by: 7).remainder)
-    }
-
     static func daysIn(month: Int, year: Int) -> Int {
         switch month {
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28

@@ -63,11 +63,6 @@ package struct Conditions: Hashable, Sendable, Codable {
             (1...3).last { now >= moment(ofQuarter: $0) } ?? 0
         }
 
-        /// When the next demand is waived.
-        func nextRelaxation(after now: Timestamp) -> Timestamp? {
-            (1...3).map(moment(ofQuarter:)).first { $0 > now }
-        }
-
         private func moment(ofQuarter quarter: Int) -> Timestamp {
             began + .milliseconds(resourceTimeout.milliseconds / 4 * Int64(quarter))
         }

@@ -32,11 +32,4 @@ package enum ContentRange: Hashable, Sendable {
         guard values.count == 1 else { return nil }
         self.init(values[0])
     }
-
-    package var headerValue: String {
-        switch self {
-        case .part(let first, let last, let total): "bytes \(first)-\(last)/\(total.map(String.init) ?? "*")"
-        case .unsatisfied(let total): "bytes */\(total)"
-        }
-    }
 }

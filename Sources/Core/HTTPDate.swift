@@ -1,18 +1,10 @@
-/// The date format of HTTP: written as IMF-fixdate, read in all three forms (RFC 9110 section 5.6.7).
+/// The date format of HTTP, read in all three forms (RFC 9110 section 5.6.7).
 package enum HTTPDate {
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let longDays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
-
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`; milliseconds are cut off.
-    package static func format(_ moment: Timestamp) -> String {
-        let time = CivilTime(min(max(moment, .earliestWritable), .latestWritable))
-        let date = "\(time.day.padded(2)) \(months[time.month - 1]) \(time.year.padded(4))"
-        let clock = "\(time.hour.padded(2)):\(time.minute.padded(2)):\(time.second.padded(2))"
-        return "\(days[time.weekday]), \(date) \(clock) GMT"
-    }
 
     /// Reads IMF-fixdate, the obsolete RFC 850 form and that of C's `asctime`; nil for anything else.
     ///

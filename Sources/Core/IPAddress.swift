@@ -22,13 +22,6 @@ package enum IPAddress: Hashable, Sendable {
         }
     }
 
-    package var bytes: [UInt8] {
-        switch self {
-        case .v4(let value): (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * UInt32($0))) }
-        case .v6(let value): (0..<16).map { UInt8(truncatingIfNeeded: value >> (120 - 8 * UInt128($0))) }
-        }
-    }
-
     /// An IPv4-mapped IPv6 address (`::ffff:0:0/96`) as the IPv4 address that packets would go to.
     package var unmapped: IPAddress {
         guard case .v6(let value) = self, value >> 32 == 0xFFFF else { return self }

@@ -13,8 +13,6 @@ package struct MediaType: Hashable, Sendable {
         essence = "\(type)/\(subtype)".asciiLowercased
         parameters = scanner.parameters().mapValues { String(decoding: $0, as: UTF8.self) }
     }
-
-    package var charset: String? { parameters["charset"] }
 }
 
 extension ByteScanner {

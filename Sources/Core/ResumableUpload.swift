@@ -144,9 +144,6 @@ package struct ResumableUpload: Hashable, Sendable {
         }
     }
 
-    /// The exchange broke, or its attempt is over.
-    package mutating func interrupted() { step = resource == nil ? .create : .ask }
-
     /// The upload resource is found somewhere else.
     package mutating func move(to resource: String) {
         self.resource = resource

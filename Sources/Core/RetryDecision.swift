@@ -1,7 +1,7 @@
 /// What follows a broken attempt.
 package enum RetryDecision: Hashable, Sendable {
     /// Another attempt at that moment. It may lie behind the resource deadline, which then ends the task first.
-    case retry(at: Timestamp, restartFromZero: Bool)
+    case retry(at: Timestamp)
     /// The task ends: with its status where a status ended the attempt, else with the attempt's error.
     case giveUp
 }
@@ -42,25 +42,25 @@ extension RetryPolicy {
         let backoff = delay(afterFailures: ledger.failuresSinceProgress, jitter: jitter)
         switch fault {
         case .transport:
-            return .retry(at: now + backoff, restartFromZero: false)
+            return .retry(at: now + backoff)
         case .nameDoesNotExist:
             // Under `apple` a missing name is one more reason to wait: the resource timeout alone ends it.
             if self != .apple, ledger.nameAttempts >= limitOfOneKind { return .giveUp }
-            return .retry(at: now + backoff, restartFromZero: false)
+            return .retry(at: now + backoff)
         case .status(let status, let retryAfter):
             guard retries(status: status), ledger.statusAttempts < limitOfOneKind, request.mayFollowStatus
             else { return .giveUp }
             let at = now + max(backoff, retryAfter ?? .zero)
             // An answer in hand is worth more than a timeout to come.
             if let deadline, at >= deadline { return .giveUp }
-            return .retry(at: at, restartFromZero: false)
+            return .retry(at: at)
         case .restart:
-            return ledger.restarts > Self.restartLimit ? .giveUp : .retry(at: now, restartFromZero: true)
+            return ledger.restarts > Self.restartLimit ? .giveUp : .retry(at: now)
         case .digestMismatch:
-            return ledger.digestMismatches > 1 ? .giveUp : .retry(at: now, restartFromZero: true)
+            return ledger.digestMismatches > 1 ? .giveUp : .retry(at: now)
         case .local:
             return ledger.localFaults ?? 0 >= Self.localFaultLimit
-                ? .giveUp : .retry(at: now + backoff, restartFromZero: false)
+                ? .giveUp : .retry(at: now + backoff)
         case .terminal:
             return .giveUp
         }

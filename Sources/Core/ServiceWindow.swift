@@ -22,10 +22,6 @@ package struct ServiceWindow: Hashable, Sendable, Codable {
         self.bandwidthLimit = bandwidthLimit
     }
 
-    package var isValid: Bool {
-        !days.isEmpty && (0..<1440).contains(from) && (0...1440).contains(to) && (bandwidthLimit ?? 1) > 0
-    }
-
     /// How long it stays open each time.
     var length: Duration { .seconds(60 * (to > from ? to - from : to - from + 1440)) }
 

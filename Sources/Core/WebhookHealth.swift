@@ -37,8 +37,6 @@ package struct WebhookHealth: Hashable, Sendable {
         return openUntil <= now ? min(limit, 1) : 0
     }
 
-    package mutating func succeeded() { self = WebhookHealth() }
-
     /// Notes a failed attempt.
     ///
     /// - Returns: Whether the webhook is to be given up.

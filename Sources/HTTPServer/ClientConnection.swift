@@ -8,7 +8,6 @@ import Glibc
 /// The descriptor is the library's; between the two it may be shut, written to and duplicated, and all that happens
 /// under the lock that "closed" takes too, so never on a number that means another connection.
 final class ClientConnection: Sendable {
-    let address: String
     /// Whether bytes written to the descriptor are what the client reads: no TLS.
     let isPlain: Bool
     private let descriptor: Int32
@@ -24,7 +23,6 @@ final class ClientConnection: Sendable {
     init(_ handle: ConnectionHandle, isPlain: Bool, deadline: Int64) {
         self.isPlain = isPlain
         descriptor = mhd_connection_descriptor(handle.pointer)
-        address = mhd_connection_address(handle.pointer).map(SocketAddress.text) ?? ""
         state = Locked(State(deadline: deadline))
     }
 

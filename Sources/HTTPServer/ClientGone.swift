@@ -13,8 +13,6 @@ package final class ClientGone: Sendable {
     private struct State: Sendable {
         var reason: Reason?
         var callbacks: [@Sendable () -> Void] = []
-        var task: Task<Void, Never>?
-        var cancels = false
     }
 
     private let state = Locked(State())
@@ -34,40 +32,18 @@ package final class ClientGone: Sendable {
         if isLate { callback() }
     }
 
-    /// From now on the handler's task is cancelled when waiting has no more use. For handlers that only read.
-    package func cancelHandlerWhenGone() {
-        let task = state.withLock {
-            $0.cancels = true
-            return $0.reason == nil ? nil : $0.task
-        }
-        task?.cancel()
-    }
-
-    /// Remembers the handler's task, for ``cancelHandlerWhenGone()``.
-    func started(_ task: Task<Void, Never>) {
-        let isLate = state.withLock {
-            $0.task = task
-            return $0.cancels && $0.reason != nil
-        }
-        if isLate { task.cancel() }
-    }
-
     /// Forgets who waited, when the exchange is over.
     func ended() {
-        state.withLock {
-            $0.callbacks = []
-            $0.task = nil
-        }
+        state.withLock { $0.callbacks = [] }
     }
 
     func fire(_ reason: Reason) {
-        let (callbacks, task) = state.withLock { state -> ([@Sendable () -> Void], Task<Void, Never>?) in
-            guard state.reason == nil else { return ([], nil) }
+        let callbacks = state.withLock { state in
+            guard state.reason == nil else { return [@Sendable () -> Void]() }
             state.reason = reason
             defer { state.callbacks = [] }
-            return (state.callbacks, state.cancels ? state.task : nil)
+            return state.callbacks
         }
         for callback in callbacks { callback() }
-        task?.cancel()
     }
 }

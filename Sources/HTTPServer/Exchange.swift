@@ -115,7 +115,7 @@ final class Exchange: Sendable {
         let target = try RequestTarget(target)
         var request = HTTPRequest(
             method: head.method, rawTarget: self.target, segments: target.segments, query: target.query,
-            headers: RequestHeaders(head.fields), remoteAddress: client.address, requestID: id, framing: framing,
+            headers: RequestHeaders(head.fields), requestID: id, framing: framing,
             clientGone: gone)
         switch server.router.match(method: head.method, segments: target.segments) {
         case .notFound: return refuse(.notFound, request, hasBody: hasBody)
@@ -209,13 +209,12 @@ final class Exchange: Sendable {
         }
         guard !isLate else { return }  // The deadline was faster.
         server.handlerStarted()
-        let task = Task.immediate {
+        _ = Task.immediate {
             if yields { await Task.yield() }
             let response = await route.handler(request)
             await self.deliver(self.adorned(response, request), isHead: request.method == "HEAD")
             self.server.handlerEnded()
         }
-        gone.started(task)
     }
 
     func send(_ response: HTTPResponse, early: Bool) -> Bool {

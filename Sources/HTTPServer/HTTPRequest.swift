@@ -10,8 +10,6 @@ package struct HTTPRequest: Sendable {
     package var headers: RequestHeaders
     /// The segments that stand where the route's pattern has `{name}`.
     package var parameters: [String: String]
-    /// The peer's address without port; a proxy's, when one stands between.
-    package var remoteAddress: String
     /// The client's `X-Request-Id` when it is 1–128 of `A-Za-z0-9._-`, otherwise a random one.
     package var requestID: String
     /// How the client framed a body, which tells an empty one from none.
@@ -23,7 +21,7 @@ package struct HTTPRequest: Sendable {
     package init(
         method: String, rawTarget: String, segments: [String], query: [(name: String, value: String)] = [],
         headers: RequestHeaders = RequestHeaders([]), parameters: [String: String] = [:],
-        remoteAddress: String = "127.0.0.1", requestID: String = "request", framing: BodyFraming = .none,
+        requestID: String = "request", framing: BodyFraming = .none,
         body: HTTPRequestBody = .none, clientGone: ClientGone = ClientGone()
     ) {
         self.method = method
@@ -32,7 +30,6 @@ package struct HTTPRequest: Sendable {
         self.query = query
         self.headers = headers
         self.parameters = parameters
-        self.remoteAddress = remoteAddress
         self.requestID = requestID
         self.framing = framing
         self.body = body

@@ -39,25 +39,9 @@ package final class HTTPServer: Sendable {
         let pointer: OpaquePointer
     }
 
-    /// Listens and serves until ``stop(within:)``.
-    ///
-    /// - Parameters:
-    ///   - address: numeric, IPv4 or IPv6.
-    ///   - port: 0 for one that is free.
-    ///   - tls: certificate chain and key in PEM.
-    /// - Throws: ``ServerStartError``: the address is taken, the key does not fit.
-    package static func start(
-        address: String, port: UInt16, limits: ServerLimits = ServerLimits(),
-        tls: (certificatePEM: String, keyPEM: String)? = nil, router: Router, refusal: @escaping Refusal,
-        adorn: Adornment? = nil, log: Log, observe: @escaping @Sendable (Observation) -> Void = { _ in }
-    ) throws(ServerStartError) -> HTTPServer {
-        try start(
-            on: Listener(address: address, port: port), limits: limits, tls: tls, router: router, refusal: refusal,
-            adorn: adorn, log: log, observe: observe)
-    }
-
     /// Serves on a socket that listens already, until ``stop(within:)``.
     ///
+    /// - Parameter tls: Certificate chain and key in PEM.
     /// - Throws: ``ServerStartError``: the listener was used before, the key does not fit.
     package static func start(
         on listener: Listener, limits: ServerLimits = ServerLimits(),

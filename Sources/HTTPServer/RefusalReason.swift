@@ -22,19 +22,4 @@ package enum RefusalReason: Error, Sendable, Equatable {
     /// Large bodies fill the memory set aside for them.
     case overloaded
     case shuttingDown
-
-    package var status: Int {
-        switch self {
-        case .badFraming, .badTarget, .unexpectedBody: 400
-        case .notFound: 404
-        case .methodNotAllowed: 405
-        case .requestTimeout: 408
-        case .payloadTooLarge: 413
-        case .targetTooLong: 414
-        case .undecodableTarget: 422
-        case .expectationFailed: 417
-        case .headTooLarge: 431
-        case .overloaded, .shuttingDown: 503
-        }
-    }
 }

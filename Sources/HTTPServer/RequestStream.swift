@@ -97,7 +97,6 @@ package final class RequestStream: Sendable {
         return isFull
     }
 
-    var isFull: Bool { state.withLock { $0.bytes.count >= Self.capacity } }
     var received: Int64 { state.withLock { $0.received } }
 
     func finish() { end(nil) }

@@ -36,9 +36,6 @@ package final class ResponseWriter: Sendable {
 
     init(_ connection: ConnectionHandle) { self.connection = connection }
 
-    /// Whether the client left or the connection broke.
-    package var isClientGone: Bool { state.withLock { $0.isGone } }
-
     /// Whether the connection is suspended until there are bytes.
     var isHeld: Bool { state.withLock { $0.isHeld } }
 

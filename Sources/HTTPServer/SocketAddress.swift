@@ -4,23 +4,6 @@ import Glibc
 
 /// Numeric addresses of sockets.
 enum SocketAddress {
-    /// The address without port. Corresponds to `inet_ntop`.
-    static func text(_ address: UnsafePointer<sockaddr>) -> String {
-        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        let raw = UnsafeRawPointer(address)
-        switch Int32(address.pointee.sa_family) {
-        case AF_INET:
-            var number = raw.loadUnaligned(as: sockaddr_in.self).sin_addr
-            inet_ntop(AF_INET, &number, &buffer, socklen_t(buffer.count))
-        case AF_INET6:
-            var number = raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr
-            inet_ntop(AF_INET6, &number, &buffer, socklen_t(buffer.count))
-        default: break
-        }
-        let end = buffer.firstIndex(of: 0) ?? buffer.endIndex
-        return String(decoding: buffer[..<end].map(UInt8.init(bitPattern:)), as: UTF8.self)
-    }
-
     /// A listening socket on a numeric address, and the port it got.
     static func listen(_ address: String, port: UInt16) throws(ServerStartError) -> (descriptor: Int32, port: UInt16) {
         var four = sockaddr_in()

@@ -122,9 +122,6 @@ package final class Database: Sendable {
     /// Closures that have had their turn on the writing thread.
     package var performedWrites: Int { state.performedWrites }
 
-    /// Closures that wait for a reading thread to take them.
-    package var waitingReads: Int { reads.values.reduce(0) { $0 + $1.count } }
-
     /// Whether the last writes found no room, and none has found any since.
     package var isFull: Bool { state.isFull }
 

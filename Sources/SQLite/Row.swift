@@ -26,11 +26,7 @@ package struct Row {
 
     package func bool(_ column: Column) -> Bool { integer(column) != 0 }
 
-    package func boolOrNil(_ column: Column) -> Bool? { isNull(column) ? nil : bool(column) }
-
     package func real(_ column: Column) -> Double { sqlite3_column_double(handle, index(column)) }
-
-    package func realOrNil(_ column: Column) -> Double? { isNull(column) ? nil : real(column) }
 
     /// The text of a column. Bytes that are not UTF-8 become U+FFFD.
     package func text(_ column: Column) -> String {

@@ -56,7 +56,7 @@ extension Judge {
         let fault: AttemptFault = head.status == 409 ? .transport : .status(head.status, retryAfter: retryAfter)
         progress.attempts.record(fault, keptOffset: progress.keptOffset)
         // Nothing is done twice by asking how much is there.
-        if case .retry(let at, _) = decide(after: fault, isRepeatable: true) {
+        if case .retry(let at) = decide(after: fault, isRepeatable: true) {
             note(TaskError(.badServerResponse, failingURL: transfer.requestURL.url))
             return .retry(
                 at: at, waitsForConnectivity: false, progress,

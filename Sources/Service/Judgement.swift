@@ -122,7 +122,7 @@ struct Judge {
         progress.attempts.record(meaning.fault, keptOffset: progress.keptOffset)
         note(meaning.error)
         switch decide(after: meaning.fault) {
-        case .retry(let at, _):
+        case .retry(let at):
             return .retry(at: at, waitsForConnectivity: meaning.waitsForConnectivity, progress, pause: nil)
         case .giveUp:
             return finish(.failed, error: meaning.error)
@@ -325,7 +325,7 @@ struct Judge {
         let retryAfter = head.fields["Retry-After"].flatMap { RetryAfter.parse($0, now: now) }
         let fault = AttemptFault.status(head.status, retryAfter: retryAfter)
         progress.attempts.record(fault, keptOffset: transfer.resuming?.offset ?? 0)
-        if case .retry(let at, _) = decide(after: fault) {
+        if case .retry(let at) = decide(after: fault) {
             let error = TaskError(.badServerResponse, failingURL: transfer.url.url)
             note(error)
             if transfer.resuming == nil { progress.resume = nil }

@@ -54,7 +54,7 @@ extension Settlement.Verdict {
             after: .local, ledger: result.progress.attempts, request: request, jitter: jitter, now: now,
             deadline: task.resourceDeadline)
         switch decision {
-        case .retry(let at, _): return .retry(at: at, waitsForConnectivity: false, result.progress)
+        case .retry(let at): return .retry(at: at, waitsForConnectivity: false, result.progress)
         case .giveUp:
             result.progress.resume = nil
             return .completed(.failed, result.failing(with: error), nil)

@@ -187,6 +187,4 @@ package final class Service: Sendable {
         if isDraining { throw ServiceError.shuttingDown }
         if !room.isAboveFloor { throw ServiceError.insufficientStorage }
     }
-
-    package func backup(to path: String) async throws { try await store.backup(to: path) }
 }

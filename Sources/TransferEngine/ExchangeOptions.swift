@@ -69,10 +69,8 @@ extension Exchange {
         easy.set(CURLOPT_TCP_KEEPALIVE, 1)
         easy.set(CURLOPT_MAXAGE_CONN, 60)
         easy.set(CURLOPT_MAXLIFETIME_CONN, 3600)
-        let isAutomatic = request.httpVersion == .automatic && url.isSecure && !avoidsHTTP2
-        easy.set(
-            CURLOPT_HTTP_VERSION,
-            isAutomatic ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1))
+        let mayBeHTTP2 = url.isSecure && !avoidsHTTP2
+        easy.set(CURLOPT_HTTP_VERSION, mayBeHTTP2 ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1))
         if request.usesFreshConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
         easy.set(CURLOPT_RESOLVE, list: pins)
         let context = Unmanaged.passUnretained(self).toOpaque()
@@ -105,7 +103,6 @@ extension Exchange {
         try easy.set(CURLOPT_SSLCERT_BLOB, blob: certificate.certificates)
         try easy.set(CURLOPT_SSLKEYTYPE, "PEM")
         try easy.set(CURLOPT_SSLKEY_BLOB, blob: certificate.key)
-        if let password = certificate.keyPassword { try easy.set(CURLOPT_KEYPASSWD, password) }
     }
 
     private func setRoots(_ easy: Easy) throws(CurlError) {

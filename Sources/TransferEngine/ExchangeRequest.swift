@@ -39,7 +39,6 @@ package struct ExchangeRequest: Sendable {
     package var egress: EgressPolicy
     /// Bytes a second in each direction, or no limit.
     package var bandwidthLimit: Int64?
-    package var httpVersion: HTTPVersionChoice
     /// Lines in the form of Netscape's cookie file that libcurl's cookie engine begins with; nil leaves the engine off.
     package var cookies: [String]?
     /// False: the answer's cookies are taken, but none are sent.
@@ -56,8 +55,7 @@ package struct ExchangeRequest: Sendable {
         body: ExchangeBody = .none, sink: SinkPlan, judge: @escaping @Sendable (ResponseHead) -> HeadJudgement,
         maximumBytes: Int64? = nil, idleTimeout: Duration = .seconds(60), connectTimeout: Duration = .seconds(30),
         totalTimeout: Duration? = nil, tls: TLSSettings = TLSSettings(), proxy: ProxySettings? = nil,
-        httpAuthentication: HTTPAuthentication = .none, egress: EgressPolicy, bandwidthLimit: Int64? = nil,
-        httpVersion: HTTPVersionChoice = .automatic
+        httpAuthentication: HTTPAuthentication = .none, egress: EgressPolicy, bandwidthLimit: Int64? = nil
     ) {
         self.id = id
         self.pool = pool
@@ -76,7 +74,6 @@ package struct ExchangeRequest: Sendable {
         self.httpAuthentication = httpAuthentication
         self.egress = egress
         self.bandwidthLimit = bandwidthLimit
-        self.httpVersion = httpVersion
     }
 }
 
@@ -123,12 +120,6 @@ package enum BodyDisposition: Hashable, Sendable {
     case stop
 }
 
-package enum HTTPVersionChoice: Sendable {
-    /// HTTP/2 where a TLS server offers it, else HTTP/1.1.
-    case automatic
-    case http1
-}
-
 package enum HTTPAuthentication: Sendable {
     case none
     case basic(user: String, password: String)
@@ -167,12 +158,10 @@ package struct TLSSettings: Sendable {
 package struct ClientCertificate: Sendable {
     package var certificates: [UInt8]
     package var key: [UInt8]
-    package var keyPassword: String?
 
-    package init(certificates: [UInt8], key: [UInt8], keyPassword: String? = nil) {
+    package init(certificates: [UInt8], key: [UInt8]) {
         self.certificates = certificates
         self.key = key
-        self.keyPassword = keyPassword
     }
 }
 

@@ -70,11 +70,10 @@ struct Serve {
                 text: "\(configuration.masterKeyFile) is another key, and \(StartupKeys.remedy(configuration))",
                 status: Command.Exit.cannotCreate)
         }
-        let url = publicURL(port: listener.port)
-        let launches = try makeLaunches(service, egress, metrics, publicURL: url)
+        let launches = try makeLaunches(service, egress, metrics, publicURL: publicURL(port: listener.port))
         let development = configuration.isDevelopment ? try await Development.app(of: service) : nil
         let api = APIServer(
-            settings: apiSettings(keys, development, publicURL: url), service: service, launches: launches,
+            settings: apiSettings(keys, development), service: service, launches: launches,
             metrics: metrics, log: log)
         let server = try serve(api, on: listener)
         let metricsServer = try metricsListener.map { try serveMetrics(api, on: $0) }
@@ -131,9 +130,9 @@ struct Serve {
             carryOut: { service.outlet.handle($0) })
     }
 
-    private func apiSettings(_ keys: StartupKeys, _ development: AppID?, publicURL: String) -> APISettings {
+    private func apiSettings(_ keys: StartupKeys, _ development: AppID?) -> APISettings {
         var settings = APISettings(
-            publicURL: publicURL, version: Command.version, adminKeyHash: Digest.of(Array(keys.adminKey.utf8)),
+            adminKeyHash: Digest.of(Array(keys.adminKey.utf8)),
             cursorKey: HMAC.sha256(key: keys.masterKey, message: Array("cursors".utf8)))
         settings.isDevelopment = configuration.isDevelopment
         settings.allowsHTTPWebhooks = configuration.allowsHTTPWebhooks

@@ -65,7 +65,7 @@ final class RouteFixture: Sendable {
             limits: Core.AppLimits(),
             key: key, webhookSecret: RandomBytes.make(32), recording: nil)
         var api = APISettings(
-            publicURL: "http://service.test", version: "1", adminKeyHash: Digest.of(Array("admin".utf8)),
+            adminKeyHash: Digest.of(Array("admin".utf8)),
             cursorKey: RandomBytes.make(32))
         api.literalKeys = [.init(hash: Digest.of(Array("dev".utf8)), app: app.id, keyIdentifier: "dev")]
         let launches = try Launches(

@@ -46,13 +46,14 @@ struct ServedAPI: Sendable {
             identifier: "dev", webhook: WebhookSettings(), backgroundRefreshStatus: .available, limits: AppLimits(),
             key: key, webhookSecret: RandomBytes.make(32), recording: nil)
         var api = APISettings(
-            publicURL: "http://service.test", version: "1", adminKeyHash: Digest.of(Array("admin".utf8)),
+            adminKeyHash: Digest.of(Array("admin".utf8)),
             cursorKey: RandomBytes.make(32))
         api.literalKeys = [.init(hash: Digest.of(Array("dev".utf8)), app: app.id, keyIdentifier: "dev")]
         configure(&api)
         let server = APIServer(settings: api, service: service, launches: launches, metrics: metrics, log: .none)
         let http = try HTTPServer.start(
-            address: "127.0.0.1", port: 0, router: server.router, refusal: server.refuse, adorn: server.adorn,
+            on: Listener(address: "127.0.0.1", port: 0), router: server.router, refusal: server.refuse,
+            adorn: server.adorn,
             log: .none)
         let client = APIClient(port: http.port)
         let served = ServedAPI(server: server, http: http, dev: client, admin: client.with(key: "admin"))

@@ -34,7 +34,7 @@ import Testing
         let metrics = Metrics()
         let running = metrics.gauge("running", "R.")
         metrics.gauge("free_bytes", "F.") { 2.5 }
-        running.set(10)
+        running.add(10)
         running.add(-3)
         #expect(text(metrics).contains("# TYPE running gauge\nrunning 7\n"))
         #expect(text(metrics).hasSuffix("free_bytes 2.5\n"))

@@ -78,8 +78,6 @@ import Testing
         #expect(await first.wait(until: nil))
         #expect(await second.wait(until: nil))
         #expect(await !other.wait(until: 0))
-        broadcast.signalAll()
-        #expect(await other.wait(until: nil))
     }
 
     @Test func `nothing is kept for a key that nobody watches`() {

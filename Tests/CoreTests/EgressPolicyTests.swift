@@ -13,7 +13,14 @@ import Testing
     func `Addresses are parsed strictly and written canonically`(text: String, canonical: String) throws {
         let address = try #require(IPAddress(text))
         #expect(address.description == canonical)
-        #expect(IPAddress(bytes: address.bytes) == address)
+    }
+
+    @Test func `Addresses are read from bytes in network order`() {
+        #expect(IPAddress(bytes: [1, 2, 3, 4]) == IPAddress("1.2.3.4"))
+        #expect(
+            IPAddress(bytes: [0, 0x64, 0xFF, 0x9B] + [UInt8](repeating: 0, count: 8) + [1, 2, 3, 4])
+                == IPAddress("64:ff9b::1.2.3.4"))
+        #expect(IPAddress(bytes: [1, 2, 3]) == nil)
     }
 
     @Test(arguments: [

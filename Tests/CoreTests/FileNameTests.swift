@@ -81,7 +81,7 @@ import Testing
     @Test func `media types are read with their parameters`() {
         let type = MediaType(" Text/HTML ; Charset=\"utf-8\" ;x=y")
         #expect(type?.essence == "text/html")
-        #expect(type?.charset == "utf-8")
+        #expect(type?.parameters["charset"] == "utf-8")
         #expect(type?.parameters["x"] == "y")
         for text in ["", "text", "text/", "/html", "text/html x", "a b/c"] { #expect(MediaType(text) == nil) }
     }

@@ -37,15 +37,15 @@ import Testing
 
     @Test func `transport faults have no limit but the deadline`() {
         let many = Array(repeating: AttemptFault.transport, count: 1000)
-        #expect(decide(.apple, many) == .retry(at: .after(300), restartFromZero: false))
-        #expect(decide(.robust, many, deadline: .after(1)) == .retry(at: .after(300), restartFromZero: false))
+        #expect(decide(.apple, many) == .retry(at: .after(300)))
+        #expect(decide(.robust, many, deadline: .after(1)) == .retry(at: .after(300)))
         #expect(decide(.robust, many, deadline: now) == .giveUp)
     }
 
     @Test func `faults of this machine have a limit, which progress renews`() {
         let limit = RetryPolicy.localFaultLimit
         let most = Array(repeating: AttemptFault.local, count: limit - 1)
-        #expect(decide(.apple, most) == .retry(at: .after(300), restartFromZero: false))
+        #expect(decide(.apple, most) == .retry(at: .after(300)))
         #expect(decide(.apple, most + [.local]) == .giveUp)
         #expect(decide(.apple, most + [.transport, .local]) == .giveUp)
         var renewed = ledger(after: most)
@@ -60,7 +60,7 @@ import Testing
     func `robust tries a status again for five attempts in all`(_ status: Int) {
         let fault = AttemptFault.status(status, retryAfter: nil)
         let four = Array(repeating: fault, count: 4)
-        #expect(decide(.robust, four) == .retry(at: .after(4), restartFromZero: false))
+        #expect(decide(.robust, four) == .retry(at: .after(4)))
         #expect(decide(.robust, four + [fault]) == .giveUp)
         #expect(decide(.apple, [fault]) == .giveUp)
     }
@@ -72,10 +72,10 @@ import Testing
 
     @Test func `Retry-After postpones and never hastens`() {
         #expect(
-            decide(.robust, [.status(503, retryAfter: .seconds(90))]) == .retry(at: .after(90), restartFromZero: false))
+            decide(.robust, [.status(503, retryAfter: .seconds(90))]) == .retry(at: .after(90)))
         #expect(
             decide(.robust, Array(repeating: .status(503, retryAfter: .seconds(1)), count: 4))
-                == .retry(at: .after(4), restartFromZero: false))
+                == .retry(at: .after(4)))
         #expect(decide(.robust, [.status(503, retryAfter: .seconds(90))], deadline: .after(90)) == .giveUp)
     }
 
@@ -102,7 +102,7 @@ import Testing
         let policy = RetryPolicy.custom(.init(statusCodes: [418], maximumAttempts: 3, initialDelay: 2, maximumDelay: 3))
         #expect(
             decide(policy, [.transport, .status(418, retryAfter: nil)])
-                == .retry(at: .after(1.5), restartFromZero: false))
+                == .retry(at: .after(1.5)))
         #expect(decide(policy, [.transport, .transport, .transport]) == .giveUp)
         #expect(decide(policy, [.status(503, retryAfter: nil)]) == .giveUp)
         let patient = RetryPolicy.custom(.init(maximumAttempts: 9))
@@ -112,9 +112,9 @@ import Testing
 
     @Test func `bytes of another version are thrown away at most three times`() {
         let three = Array(repeating: AttemptFault.restart, count: 3)
-        #expect(decide(.robust, three) == .retry(at: now, restartFromZero: true))
+        #expect(decide(.robust, three) == .retry(at: now))
         #expect(decide(.robust, three + [.restart]) == .giveUp)
-        #expect(decide(.apple, [.digestMismatch]) == .retry(at: now, restartFromZero: true))
+        #expect(decide(.apple, [.digestMismatch]) == .retry(at: now))
         #expect(decide(.apple, [.digestMismatch, .transport, .digestMismatch]) == .giveUp)
         #expect(decide(.robust, [.terminal]) == .giveUp)
     }

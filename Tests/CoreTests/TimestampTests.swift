@@ -85,8 +85,7 @@ import Testing
         #expect(HTTPDate.parse(text, now: now) == nil)
     }
 
-    @Test func `writes the preferred form`() {
-        #expect(HTTPDate.format(Timestamp(milliseconds: 784_111_777_999)) == "Sun, 06 Nov 1994 08:49:37 GMT")
+    @Test func `reads a leap second`() {
         #expect(HTTPDate.parse("Fri, 31 Dec 1999 23:59:60 GMT", now: now)?.rfc3339 == "2000-01-01T00:00:00.000Z")
     }
 }

@@ -9,7 +9,8 @@ func withServer<Result>(
     _ body: (HTTPServer) async throws -> Result
 ) async throws -> Result {
     let server = try HTTPServer.start(
-        address: "127.0.0.1", port: 0, limits: limits, router: Router(routes), refusal: plainRefusal, log: .none,
+        on: Listener(address: "127.0.0.1", port: 0), limits: limits, router: Router(routes), refusal: plainRefusal,
+        log: .none,
         observe: { observation in seen.withLock { $0.append(observation) } })
     do {
         let result = try await body(server)
@@ -24,6 +25,23 @@ func withServer<Result>(
 let plainRefusal: HTTPServer.Refusal = { reason, _, _ in
     HTTPResponse(
         status: reason.status, headers: [("Content-Type", "text/plain")], body: .bytes(Array("\(reason)".utf8)))
+}
+
+extension RefusalReason {
+    fileprivate var status: Int {
+        switch self {
+        case .badFraming, .badTarget, .unexpectedBody: 400
+        case .notFound: 404
+        case .methodNotAllowed: 405
+        case .requestTimeout: 408
+        case .payloadTooLarge: 413
+        case .targetTooLong: 414
+        case .undecodableTarget: 422
+        case .expectationFailed: 417
+        case .headTooLarge: 431
+        case .overloaded, .shuttingDown: 503
+        }
+    }
 }
 
 func text(_ text: String, status: Int = 200) -> HTTPResponse {
@@ -55,6 +73,11 @@ func settledValue<Value: Equatable>(for milliseconds: Int64, _ value: () -> Valu
         if now != last { (last, since) = (now, Clock.system.monotonic()) }
     }
     return last
+}
+
+extension ClientGone {
+    /// Waits until waiting has no more use.
+    func wait() async { await withCheckedContinuation { continuation in onGone { continuation.resume() } } }
 }
 
 extension Locked {

@@ -5,7 +5,8 @@ import Testing
 
 struct StopTests {
     private func start(_ routes: [Route]) throws -> HTTPServer {
-        try HTTPServer.start(address: "127.0.0.1", port: 0, router: Router(routes), refusal: plainRefusal, log: .none)
+        try HTTPServer.start(
+            on: Listener(address: "127.0.0.1", port: 0), router: Router(routes), refusal: plainRefusal, log: .none)
     }
 
     @Test func `held requests are woken and answered when the server stops`() async throws {
@@ -116,15 +117,17 @@ struct StopTests {
         let server = try start([])
         #expect(throws: ServerStartError.self) {
             try HTTPServer.start(
-                address: "127.0.0.1", port: server.port, router: Router([]), refusal: plainRefusal, log: .none)
+                on: Listener(address: "127.0.0.1", port: server.port), router: Router([]), refusal: plainRefusal,
+                log: .none)
         }
         #expect(throws: ServerStartError.self) {
             try HTTPServer.start(
-                address: "localhost", port: 0, router: Router([]), refusal: plainRefusal, log: .none)
+                on: Listener(address: "localhost", port: 0), router: Router([]), refusal: plainRefusal, log: .none)
         }
         #expect(throws: ServerStartError.self) {
             try HTTPServer.start(
-                address: "127.0.0.1", port: 0, tls: ("no", "pem"), router: Router([]), refusal: plainRefusal,
+                on: Listener(address: "127.0.0.1", port: 0), tls: ("no", "pem"), router: Router([]),
+                refusal: plainRefusal,
                 log: .none)
         }
         await server.stop(within: .seconds(1))

@@ -233,9 +233,7 @@ struct StreamTests {
                 status: 200,
                 body: .stream { writer in
                     try? await writer.write(Array("hello".utf8))
-                    request.clientGone.cancelHandlerWhenGone()
-                    try? await Task.sleep(for: .seconds(120))
-                    #expect(writer.isClientGone)
+                    await request.clientGone.wait()
                     ended.withLock { $0.append(Clock.system.monotonic()) }
                 })
         }
@@ -259,7 +257,7 @@ struct StreamTests {
         let started = Locked(false)
         let route = Route("GET", "/wait") { request in
             started.withLock { $0 = true }
-            await withCheckedContinuation { continuation in request.clientGone.onGone { continuation.resume() } }
+            await request.clientGone.wait()
             ended.withLock { $0.append(Clock.system.monotonic()) }
             return text("nobody")
         }
@@ -310,8 +308,7 @@ struct StreamTests {
             Route(
                 "GET", "/wait",
                 counted { request in
-                    request.clientGone.cancelHandlerWhenGone()
-                    try? await Task.sleep(for: .seconds(60))
+                    await request.clientGone.wait()
                     return text("")
                 }),
             Route("GET", "/events") { request in
@@ -320,8 +317,7 @@ struct StreamTests {
                     body: .stream { writer in
                         running.withLock { $0 += 1 }
                         defer { running.withLock { $0 -= 1 } }
-                        request.clientGone.cancelHandlerWhenGone()
-                        while (try? await writer.write([UInt8](repeating: 1, count: 3000))) != nil, !Task.isCancelled {
+                        while (try? await writer.write([UInt8](repeating: 1, count: 3000))) != nil {
                             try? await Task.sleep(for: .milliseconds(1))
                         }
                     })

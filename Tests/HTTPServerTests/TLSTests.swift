@@ -56,7 +56,7 @@ struct TLSTests {
 
     @Test func `only authenticated encryption is spoken, and no client has it agreed anew`() async throws {
         let server = try HTTPServer.start(
-            address: "127.0.0.1", port: 0, tls: (certificate, key),
+            on: Listener(address: "127.0.0.1", port: 0), tls: (certificate, key),
             router: Router([Route("GET", "/x") { _ in text("x") }]),
             refusal: plainRefusal, log: .none)
         let request = "GET /x HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"
@@ -80,7 +80,7 @@ struct TLSTests {
 
     @Test func `a TLS server greets a TLS client and tells a plain one nothing`() async throws {
         let server = try HTTPServer.start(
-            address: "127.0.0.1", port: 0, tls: (certificate, key),
+            on: Listener(address: "127.0.0.1", port: 0), tls: (certificate, key),
             router: Router([Route("GET", "/x") { _ in text("x") }]),
             refusal: plainRefusal, log: .none)
         let digits = Array(clientHello.utf8.filter { $0 != 0x0A })

@@ -34,19 +34,6 @@ import TransferEngine
         #expect(shared > 20)
     }
 
-    @Test func `HTTP1 is spoken where it is asked for`() async throws {
-        let harness = try EngineHarness()
-        let origin = try await TLSOrigin()
-        let result = try await harness.run(
-            harness.request("/") {
-                $0.url = origin.url("/client")
-                $0.tls.caFile = origin.caFile
-                $0.httpVersion = .http1
-            })
-        #expect(result.metrics.networkProtocolName == "http/1.1")
-        #expect(result.metrics.secureConnectionEnd != nil)
-    }
-
     @Test func `A server that is not trusted is told with its key, and the key can be trusted`() async throws {
         let harness = try EngineHarness()
         let origin = try await TLSOrigin(name: "DNS:elsewhere.test")
