@@ -59,6 +59,7 @@ extension Exchange {
         if facts.lingers { server.watch.linger(client) }
         client.exchangeEnded(
             nextDeadline: now + (server.limits.inactivity + server.limits.headDeadline).milliseconds)
+        server.noteEnd()
         server.observe(
             Observation(
                 method: facts.method, target: target, route: facts.route, status: facts.status,

@@ -25,6 +25,8 @@ package final class HTTPServer: Sendable {
     /// The port it listens on.
     package let port: UInt16
     private let state = Locked(State())
+    /// Rung while the server stops, when something ended that it may wait for.
+    private let ending = Doorbell()
 
     private struct State: Sendable {
         var daemon: Daemon?
@@ -159,10 +161,18 @@ package final class HTTPServer: Sendable {
     func disconnected(_ client: ClientConnection) {
         client.closed()
         _ = state.withLock { $0.clients.removeValue(forKey: ObjectIdentifier(client)) }
+        noteEnd()
     }
 
     func handlerStarted() { state.withLock { $0.handlers += 1 } }
-    func handlerEnded() { state.withLock { $0.handlers -= 1 } }
+
+    func handlerEnded() {
+        state.withLock { $0.handlers -= 1 }
+        noteEnd()
+    }
+
+    /// Has a stop look again at what it waits for.
+    func noteEnd() { if isStopping { ending.ring() } }
 
     // MARK: The end
 
@@ -194,9 +204,7 @@ package final class HTTPServer: Sendable {
 
     private func wait(_ limit: Duration, _ condition: () -> Bool) async {
         let end = clock.monotonic() + limit.milliseconds
-        while !condition(), clock.monotonic() < end {
-            try? await Task.sleep(for: .milliseconds(5))
-        }
+        while !condition(), await ending.wait(until: end) {}
     }
 
     /// "It is an API violation to call MHD_stop_daemon while having suspended connections": then its threads stay.

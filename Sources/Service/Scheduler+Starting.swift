@@ -133,7 +133,4 @@ extension Scheduler {
         guard appsWithCredentials[app] == true else { return [] }
         return try await store.credentials(host: host, port: port, app: app, session: transfer.task.session)
     }
-
-    /// The number of the commit that is being written, or was written last.
-    var lastCommit: Int { commits.begun }
 }

@@ -45,6 +45,8 @@ package actor Scheduler {
     var untold: ArraySlice<TaskID> = []
     /// Tasks may wait for room on the disk.
     var mayWaitForDisk = true
+    /// Rung after each turn of the loop, for those who wait for what it does.
+    private var turnBells: [ObjectIdentifier: Doorbell] = [:]
 
     /// What the scheduler remembers of a session that has transfers.
     struct KnownSession {
@@ -100,6 +102,7 @@ package actor Scheduler {
                 lookAround()
                 await startDeletions()
                 if hasWork { await advance() }
+                for bell in turnBells.values { bell.ring() }
                 await wait()
             }
         }
@@ -162,6 +165,20 @@ package actor Scheduler {
     func isTransferring(_ task: TaskID, since commit: Int = 0) -> Bool {
         commits.done < commit || transfers[task] != nil || storing.contains(task)
             || settlements.contains { $0.task == task }
+    }
+
+    /// Waits until the engine has let go of a task's partial file and what it held is stored, for ten seconds at most.
+    func waitUntilStopped(_ task: TaskID) async {
+        let commit = commits.begun
+        await wait(until: clock.monotonic() + 10_000) { !$0.isTransferring(task, since: commit) }
+    }
+
+    /// Waits until a condition holds after a turn of the loop, at the latest until the monotonic `deadline` (ms).
+    func wait(until deadline: Int64, for condition: @Sendable (isolated Scheduler) -> Bool) async {
+        let bell = Doorbell(clock: clock)
+        turnBells[ObjectIdentifier(bell)] = bell
+        defer { turnBells[ObjectIdentifier(bell)] = nil }
+        while !condition(self), await bell.wait(until: deadline) {}
     }
 
     /// Whether nothing is under way and everything is stored.

@@ -32,7 +32,7 @@ extension Service {
             return .notResumable(reason: "Only downloads can be resumed.")
         }
         if task.state == .running { _ = try await command(.suspend, task: task.id) }
-        await waitUntilStopped(task.id)
+        await scheduler.waitUntilStopped(task.id)
         let stopped = try await store.task(task.id)
         // The file stays where it is: a kill before the commit leaves the task with its bytes.
         guard let point = stopped.progress?.resume, point.offset > 0, let file = try await fileOfBytes(of: stopped)
@@ -56,15 +56,6 @@ extension Service {
             if let file, try await folder.size(file) != nil { return file }
         }
         return nil
-    }
-
-    /// Waits until the engine has let go of the partial file and what it held is stored.
-    private func waitUntilStopped(_ task: TaskID) async {
-        let deadline = clock.monotonic() + 10_000
-        let commit = await scheduler.lastCommit
-        while await scheduler.isTransferring(task, since: commit), clock.monotonic() < deadline {
-            try? await Task.sleep(for: .milliseconds(5))
-        }
     }
 
     /// What resume data says: the request it belongs to, and the bytes to go on with. The commit that creates the task

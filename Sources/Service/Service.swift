@@ -156,9 +156,7 @@ package final class Service: Sendable {
         draining.withLock { $0 = true }
         inbox.tell(.drain)
         let deadline = clock.monotonic() + limit.milliseconds
-        while await !scheduler.isIdle, clock.monotonic() < deadline {
-            try? await Task.sleep(for: .milliseconds(10))
-        }
+        await scheduler.wait(until: deadline) { $0.isIdle }
         await engine.shutdown(within: .milliseconds(max(100, deadline - clock.monotonic())))
     }
 

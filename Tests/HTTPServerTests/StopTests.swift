@@ -50,7 +50,9 @@ struct StopTests {
             return (try slow.answer().text, refused)
         }
         #expect(await eventually { started.read() })
+        let start = ContinuousClock.now
         await server.stop(within: .seconds(60))
+        #expect(ContinuousClock.now - start < .seconds(30), "it goes on when the handler has ended")
         let (slow, refused) = try await answers
         #expect(slow == "done")
         #expect(refused == 503)

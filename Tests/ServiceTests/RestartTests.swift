@@ -112,9 +112,11 @@ struct RestartTests {
             let task = try await stage.create(stage.order("/a"), in: session)[0]
             try await stage.received(500_000, of: task)
             let running = try await stage.service.task(1, in: session.id)
+            let start = ContinuousClock.now
             guard case .data(let data) = try await stage.service.cancelProducingResumeData(running) else {
                 throw Unexpected()
             }
+            #expect(ContinuousClock.now - start < .seconds(8), "it waits for the transfer, not for its limit")
             #expect(try await stage.completed(task).outcome == .cancelled)
             var order = stage.order("/ignored") { $0.clientTaskId = "c" }
             order.resumeData = data

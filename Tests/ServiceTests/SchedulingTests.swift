@@ -270,9 +270,9 @@ struct SchedulingTests {
             let slow = try await stage.create(stage.order("/slow"), in: session)[0]
             try await eventually { gate.waiting == 1 }
             _ = try await stage.task(broken, reaches: .queued)
-            let before = await stage.service.scheduler.lastCommit
+            let before = await stage.service.scheduler.commits.begun
             try await stays(for: .milliseconds(500)) { gate.waiting == 1 }
-            let turns = await stage.service.scheduler.lastCommit - before
+            let turns = await stage.service.scheduler.commits.begun - before
             #expect(turns <= 2)
             stage.origin.serve("/broken", .text("x"))
             gate.open()
