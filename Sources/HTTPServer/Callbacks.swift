@@ -34,26 +34,26 @@ enum Callbacks {
             context, uri, connection in
             guard let context, let connection, let client = mhd_connection_context(connection) else { return nil }
             let server = Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
-            let exchange = Exchange(
+            let request = ServedRequest(
                 server: server, client: Unmanaged<ClientConnection>.fromOpaque(client).takeUnretainedValue(),
                 handle: ConnectionHandle(pointer: connection), target: uri.map { String(cString: $0) } ?? "",
                 targetAddress: UInt(bitPattern: uri))
-            exchange.client.exchangeBegan(exchange)
-            return Unmanaged.passRetained(exchange).toOpaque()  // Released in `completed`, the last to use it.
+            request.client.requestBegan(request)
+            return Unmanaged.passRetained(request).toOpaque()  // Released in `completed`, the last to use it.
         }
 
     private static let access: MHD_AccessHandlerCallback = { _, _, _, method, version, bytes, size, slot in
         guard let kept = slot?.pointee, let method, let version, let size else { return .NO }
-        let exchange = Unmanaged<Exchange>.fromOpaque(kept).takeUnretainedValue()
+        let request = Unmanaged<ServedRequest>.fromOpaque(kept).takeUnretainedValue()
         let buffer = UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : size.pointee)
         size.pointee = 0
-        return exchange.access(method, version, buffer) ? .YES : .NO
+        return request.access(method, version, buffer) ? .YES : .NO
     }
 
     private static let completed: MHD_RequestCompletedCallback = { _, _, slot, _ in
         guard let kept = slot?.pointee else { return }
         slot?.pointee = nil
-        Unmanaged<Exchange>.fromOpaque(kept).takeRetainedValue().over()
+        Unmanaged<ServedRequest>.fromOpaque(kept).takeRetainedValue().over()
     }
 
     private static let connection: MHD_NotifyConnectionCallback = { context, connection, slot, event in

@@ -16,7 +16,7 @@ final class ClientConnection: Sendable {
     private struct State: Sendable {
         /// When the head or body under way must be complete, in milliseconds of the monotonic clock.
         var deadline: Int64?
-        var exchange: Exchange?
+        var request: ServedRequest?
         var isClosed = false
     }
 
@@ -26,33 +26,33 @@ final class ClientConnection: Sendable {
         state = Locked(State(deadline: deadline))
     }
 
-    var exchange: Exchange? { state.withLock { $0.exchange } }
+    var request: ServedRequest? { state.withLock { $0.request } }
 
     func setDeadline(_ deadline: Int64?) { state.withLock { $0.deadline = deadline } }
 
-    func exchangeBegan(_ exchange: Exchange) { state.withLock { $0.exchange = exchange } }
+    func requestBegan(_ request: ServedRequest) { state.withLock { $0.request = request } }
 
-    func exchangeEnded(nextDeadline: Int64) {
+    func requestEnded(nextDeadline: Int64) {
         let ended = state.withLock { state in
-            defer { state.exchange = nil }
+            defer { state.request = nil }
             state.deadline = nextDeadline
-            return state.exchange
+            return state.request
         }
         _ = ended  // Freed outside the lock.
     }
 
     func closed() { state.withLock { $0.isClosed = true } }
 
-    /// Ends the connection when a deadline has passed; else looks after its exchange.
+    /// Ends the connection when a deadline has passed; else looks after its request.
     func look(at now: Int64, _ server: HTTPServer) {
-        let (exchange, isLate) = state.withLock { state -> (Exchange?, Bool) in
-            guard let deadline = state.deadline, now >= deadline else { return (state.exchange, false) }
+        let (request, isLate) = state.withLock { state -> (ServedRequest?, Bool) in
+            guard let deadline = state.deadline, now >= deadline else { return (state.request, false) }
             state.deadline = nil
-            return (state.exchange, true)
+            return (state.request, true)
         }
-        switch (exchange, isLate) {
-        case (let exchange?, true): exchange.expire()
-        case (let exchange?, false): exchange.look(at: now)
+        switch (request, isLate) {
+        case (let request?, true): request.expire()
+        case (let request?, false): request.look(at: now)
         case (nil, true):
             let id = randomRequestID()
             let response = server.refusal(.requestTimeout, "", id)

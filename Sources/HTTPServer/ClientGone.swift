@@ -32,7 +32,7 @@ package final class ClientGone: Sendable {
         if isLate { callback() }
     }
 
-    /// Forgets who waited, when the exchange is over.
+    /// Forgets who waited, when the request is over.
     func ended() {
         state.withLock { $0.callbacks = [] }
     }

@@ -185,10 +185,10 @@ package final class HTTPServer: Sendable {
         }
         guard isFirst else { return }
         watch.stopAccepting()
-        for client in allClients { client.exchange?.wake() }
+        for client in allClients { client.request?.wake() }
         await wait(limit) { self.isQuiet }
-        for client in allClients { client.exchange?.force() }
-        await wait(.seconds(2)) { !self.allClients.contains { $0.exchange?.isBusy == true } }
+        for client in allClients { client.request?.force() }
+        await wait(.seconds(2)) { !self.allClients.contains { $0.request?.isBusy == true } }
         await withCheckedContinuation { continuation in
             watch.end {
                 self.stopDaemon()
@@ -199,7 +199,7 @@ package final class HTTPServer: Sendable {
 
     /// Whether no handler runs and no answer is under way.
     private var isQuiet: Bool {
-        state.withLock { $0.handlers == 0 } && allClients.allSatisfy { $0.exchange?.isBusy != true }
+        state.withLock { $0.handlers == 0 } && allClients.allSatisfy { $0.request?.isBusy != true }
     }
 
     private func wait(_ limit: Duration, _ condition: () -> Bool) async {
@@ -214,7 +214,7 @@ package final class HTTPServer: Sendable {
             return state.daemon
         }
         guard let daemon else { return }
-        guard !allClients.contains(where: { $0.exchange?.isHeld == true }) else {
+        guard !allClients.contains(where: { $0.request?.isHeld == true }) else {
             log.error("a connection is still held, the HTTP threads are left running")
             return
         }

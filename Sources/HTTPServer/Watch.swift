@@ -11,7 +11,7 @@ import Glibc
 final class Watch: Sendable {
     private struct State: Sendable {
         var listener: Int32?
-        var exchanges: [UInt64: (descriptor: Int32, exchange: Exchange)] = [:]
+        var requests: [UInt64: (descriptor: Int32, request: ServedRequest)] = [:]
         var numbers: [ObjectIdentifier: UInt64] = [:]
         var lingering: [UInt64: (descriptor: Int32, until: Int64)] = [:]
         var last: UInt64 = 1
@@ -63,21 +63,21 @@ final class Watch: Sendable {
 
     // MARK: From other threads
 
-    /// Watches the client of `exchange`.
-    func add(_ exchange: Exchange) {
-        guard let descriptor = exchange.client.duplicate() else { return }
+    /// Watches the client of `request`.
+    func add(_ request: ServedRequest) {
+        guard let descriptor = request.client.duplicate() else { return }
         state.withLock { state in
             state.last += 1
-            state.exchanges[state.last] = (descriptor, exchange)
-            state.numbers[ObjectIdentifier(exchange)] = state.last
+            state.requests[state.last] = (descriptor, request)
+            state.numbers[ObjectIdentifier(request)] = state.last
             register(descriptor, state.last, EPOLLRDHUP)
         }
     }
 
-    func remove(_ exchange: Exchange) {
+    func remove(_ request: ServedRequest) {
         let entry = state.withLock { state in
-            state.numbers.removeValue(forKey: ObjectIdentifier(exchange)).flatMap {
-                state.exchanges.removeValue(forKey: $0)
+            state.numbers.removeValue(forKey: ObjectIdentifier(request)).flatMap {
+                state.requests.removeValue(forKey: $0)
             }
         }
         if let entry { unregister(entry.descriptor) }
@@ -139,10 +139,10 @@ final class Watch: Sendable {
             _ = read(bell, &rings, 8)
         case Self.listenerNumber: accept(server)
         default:
-            let (exchange, lingering) = state.withLock { ($0.exchanges[number]?.exchange, $0.lingering[number]) }
-            if let exchange {
-                remove(exchange)
-                exchange.clientLeft()
+            let (request, lingering) = state.withLock { ($0.requests[number]?.request, $0.lingering[number]) }
+            if let request {
+                remove(request)
+                request.clientLeft()
             }
             if let lingering, drain(lingering.descriptor) { endLingering(number) }
         }
@@ -199,11 +199,11 @@ final class Watch: Sendable {
     private func closeAll() {
         let descriptors = state.withLock { state -> [Int32] in
             defer {
-                state.exchanges = [:]
+                state.requests = [:]
                 state.numbers = [:]
                 state.lingering = [:]
             }
-            return state.exchanges.values.map(\.descriptor) + state.lingering.values.map(\.descriptor)
+            return state.requests.values.map(\.descriptor) + state.lingering.values.map(\.descriptor)
         }
         for descriptor in descriptors { unregister(descriptor) }
         stopAccepting()

@@ -30,7 +30,7 @@ package enum ServiceError: Error, Hashable, Sendable {
 ///
 /// A command validates, stores in one commit, and lets ``Outlet`` carry out what the commit left to do.
 package final class Service: Sendable {
-    let store: Store
+    package let store: Store
     let engine: TransferEngine
     let settings: ServiceSettings
     let folder: DataFolder
@@ -101,9 +101,6 @@ package final class Service: Sendable {
         }
         metrics.gauge("urlsessiond_free_bytes", "Free bytes of the data folder.") { Double(room.freeBytes) }
     }
-
-    /// The store, for the parts that meet this one only there.
-    package var outbox: Store { store }
 
     /// Repairs what a crash left and makes the folders. Before anything is served.
     ///

@@ -122,7 +122,7 @@ struct Serve {
         _ service: Service, _ egress: EgressPolicy, _ metrics: Metrics, publicURL: String
     ) throws -> Launches {
         try Launches(
-            store: service.outbox,
+            store: service.store,
             settings: LaunchSettings(
                 publicURL: publicURL, version: Command.version, egress: egress,
                 allowsHTTP: configuration.allowsHTTPWebhooks, timeout: configuration.webhookTimeout),
@@ -182,7 +182,7 @@ struct Serve {
         let scheme = configuration.tlsCertificate == nil ? "http" : "https"
         Command.say("urlsessiond listening on \(scheme)://\(address.text)")
         log.info("listening", ("address", address.text), ("version", Command.version))
-        ServiceManager.notify("READY=1")
+        Systemd.notify("READY=1")
     }
 
     // MARK: Running and ending
@@ -217,7 +217,7 @@ struct Serve {
     private func stop(
         _ server: HTTPServer, _ metricsServer: HTTPServer?, _ service: Service, _ launches: Launches
     ) async {
-        ServiceManager.notify("STOPPING=1")
+        Systemd.notify("STOPPING=1")
         let limit = configuration.shutdownTimeout
         await service.drain(within: limit / 2)
         await server.stop(within: limit / 4)

@@ -69,7 +69,7 @@ final class RouteFixture: Sendable {
             cursorKey: RandomBytes.make(32))
         api.literalKeys = [.init(hash: Digest.of(Array("dev".utf8)), app: app.id, keyIdentifier: "dev")]
         let launches = try Launches(
-            store: service.outbox,
+            store: service.store,
             settings: LaunchSettings(
                 publicURL: "http://service.test", version: "1", egress: loopback, allowsHTTP: true),
             bell: service.outlet.launches, clock: .system, log: .none, metrics: Metrics(),

@@ -34,7 +34,7 @@ struct ServedAPI: Sendable {
             onFatalError: { preconditionFailure("\($0)") })
         try await service.prepare()
         let launches = try Launches(
-            store: service.outbox,
+            store: service.store,
             settings: LaunchSettings(
                 publicURL: "http://service.test", version: "1", egress: egress, allowsHTTP: true),
             bell: service.outlet.launches, clock: .system, log: .none, metrics: metrics,

@@ -1,7 +1,7 @@
 import Base
 
-/// How an exchange ends.
-extension Exchange {
+/// How a request ends.
+extension ServedRequest {
     /// The server stops: wakes a handler that waits.
     func wake() { gone.fire(.serverStops) }
 
@@ -57,7 +57,7 @@ extension Exchange {
         let facts = facts.withLock { $0 }
         if facts.isWatched { server.watch.remove(self) }
         if facts.lingers { server.watch.linger(client) }
-        client.exchangeEnded(
+        client.requestEnded(
             nextDeadline: now + (server.limits.inactivity + server.limits.headDeadline).milliseconds)
         server.noteEnd()
         server.observe(

@@ -1,8 +1,8 @@
 import Base
 
-/// What the watch thread sees of an exchange that takes a while.
-extension Exchange {
-    /// Looks after an exchange that takes a while: its rate, and whether its client should be watched.
+/// What the watch thread sees of a request that takes a while.
+extension ServedRequest {
+    /// Looks after a request that takes a while: its rate, and whether its client should be watched.
     func look(at now: Int64) {
         if state.withLock({ $0.isTooSlow(at: now, server.limits) }) { return expire() }
         lookForCut()

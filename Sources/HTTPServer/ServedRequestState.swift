@@ -1,4 +1,4 @@
-/// One request and its answer as a machine. The exchange that owns it does what it says.
+/// One request and its answer as a machine. The ``ServedRequest`` that owns it does what it says.
 ///
 /// ```
 /// reading:  head ──▶ collecting ──▶ whole            answer:  none ──▶ running ──▶ ready ──▶ queued ──▶ over
@@ -9,7 +9,7 @@
 /// libmicrohttpd takes an answer only before a body's first byte or after its last, so a connection is held
 /// (suspended) in three places: before the body while a streaming handler has not asked for it, inside the body while
 /// the handler is behind, and after it while the handler runs.
-struct ExchangeState: Sendable {
+struct ServedRequestState: Sendable {
     enum Reading: Sendable {
         case head
         case collecting(CollectedBody)
@@ -47,7 +47,7 @@ struct ExchangeState: Sendable {
     /// Where the rate of a streamed body is measured from; `nil` while we are the slow ones.
     var window: (start: Int64, bytes: Int64)?
     var writer: ResponseWriter?
-    /// Memory set aside for a large body, given back when the exchange is forgotten.
+    /// Memory set aside for a large body, given back when the request is forgotten.
     var share: BodyBudget.Share?
 
     /// The library calls with no bytes: before the body, after it, or because the connection was resumed.

@@ -2,11 +2,11 @@ import Base
 import CMicroHTTPD
 import Glibc
 
-/// One request and its answer: carries out what ``ExchangeState`` decides.
+/// One request and its answer: carries out what ``ServedRequestState`` decides.
 ///
 /// libmicrohttpd's thread calls ``access(_:_:_:_:)`` and ``over()``, the handler's task ``deliver(_:)``, the watch
 /// thread ``look(at:)`` and ``clientLeft()``. Lock order: ours, then the library's; its callbacks hold none of its.
-final class Exchange: Sendable {
+final class ServedRequest: Sendable {
     let server: HTTPServer
     let client: ClientConnection
     let target: String
@@ -15,7 +15,7 @@ final class Exchange: Sendable {
     private let targetAddress: UInt
     let began: Int64
     let start = ContinuousClock.now
-    let state = Locked(ExchangeState())
+    let state = Locked(ServedRequestState())
     let facts: Locked<Facts>
     let gone = ClientGone()
 
@@ -57,7 +57,7 @@ final class Exchange: Sendable {
             return open(RequestHead(handle, method, version, target: target, at: targetAddress))
         }
         let time = now
-        let step = state.withLock { state -> ExchangeState.Step in
+        let step = state.withLock { state -> ServedRequestState.Step in
             let step = bytes.isEmpty ? state.called(at: time) : state.received(bytes, budget: server.budget)
             if case .hold = step { hold(&state) }
             return step
@@ -72,7 +72,7 @@ final class Exchange: Sendable {
     }
 
     /// Suspends the connection, once.
-    private func hold(_ state: inout ExchangeState) {
+    private func hold(_ state: inout ServedRequestState) {
         guard !state.isHeld else { return }
         state.isHeld = true
         handle.suspend()
@@ -191,7 +191,7 @@ final class Exchange: Sendable {
     /// After the handler started: it may have answered already, or asked for its body.
     private func goOn() -> Bool {
         let time = now
-        let step = state.withLock { state -> ExchangeState.Step in
+        let step = state.withLock { state -> ServedRequestState.Step in
             let step = state.called(at: time)
             if case .hold = step { hold(&state) }
             return step

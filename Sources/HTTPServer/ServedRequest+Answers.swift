@@ -1,7 +1,7 @@
 import Base
 
 /// Answers that come before, in the middle of, or after the body.
-extension Exchange {
+extension ServedRequest {
     func refusal(_ reason: RefusalReason) -> HTTPResponse {
         var response = server.refusal(reason, target, facts.withLock { $0.requestID })
         if case .methodNotAllowed(let allow) = reason,

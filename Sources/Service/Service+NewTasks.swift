@@ -1,0 +1,175 @@
+import Base
+package import Core
+import Files
+import Glibc
+import Store
+import TransferEngine
+
+/// A task whose body is at hand. The copy that was made for it goes with it, unless the task is created.
+package final class PreparedTask {
+    let task: NewTask
+    private var file: StagedFile?
+
+    fileprivate init(_ task: NewTask, _ file: consuming StagedFile?) {
+        self.task = task
+        self.file = file
+    }
+
+    fileprivate func adoptFile() { file.take()?.adopt() }
+}
+
+extension Service {
+    /// Creates all tasks or none, in one commit; bodies that lie in files are copied before.
+    package func createTasks(
+        _ orders: [TaskOrder], in session: SessionRecord, recording: Recording<[CreatedTask]>?
+    ) async throws -> [CreatedTask] {
+        try requireRoom()
+        var tasks: [PreparedTask] = []
+        tasks.reserveCapacity(orders.count)
+        for (index, order) in orders.enumerated() {
+            tasks.append(try await prepare(order, index: index, in: session))
+        }
+        return try await createTasks(tasks, in: session, recording: recording)
+    }
+
+    /// Creates all tasks or none, in one commit. What is refused can be given again, without another copy of its body.
+    package func createTasks(
+        _ tasks: [PreparedTask], in session: SessionRecord, recording: Recording<[CreatedTask]>?
+    ) async throws -> [CreatedTask] {
+        try requireRoom()
+        let app = try await store.app(session.app)
+        let (created, aftermath) = try await store.createTasks(
+            tasks.map(\.task), in: session.id, limit: app.limits.maximumUnfinishedTasks,
+            storedLimit: app.limits.maximumStoredBytes, at: clock.now, recording: recording)
+        for (item, task) in zip(created, tasks) where !item.isExisting { task.adoptFile() }
+        outlet.handle(aftermath)
+        tell(of: created, in: session, of: app)
+        return created
+    }
+
+    /// Tells the log and the streams of new tasks.
+    func tell(of created: [CreatedTask], in session: SessionRecord, of app: AppRecord) {
+        for item in created where !item.isExisting {
+            let specification = item.task.specification
+            log.created(
+                TaskName(
+                    app: app.identifier, session: session.identifier, number: item.task.number,
+                    clientTaskId: specification.clientTaskId), specification.kind)
+        }
+        publishCreation(of: created, in: session.id)
+    }
+
+    private func publishCreation(of created: [CreatedTask], in session: SessionID) {
+        guard hub.hasStreams(session) else { return }
+        for item in created where !item.isExisting && item.task.state != .completed {
+            let specification = item.task.specification
+            hub.publish(
+                LiveEvent(
+                    payload: .didCreate(kind: specification.kind, url: specification.request.url), task: item.task.id,
+                    taskIdentifier: item.task.number, clientTaskId: specification.clientTaskId,
+                    group: specification.group, occurredAt: clock.now), to: session)
+        }
+    }
+
+    /// Makes a task of an order: redeems its resume data and fetches what its body names, so that the task keeps its
+    /// bytes whatever happens to their source.
+    package func prepare(_ order: TaskOrder, index: Int, in session: SessionRecord) async throws -> PreparedTask {
+        guard let resumeData = order.resumeData else {
+            return try await fetchBody(of: order, index: index, in: session)
+        }
+        let redeemed = try await redeem(resumeData, app: session.app, index: index)
+        var order = order
+        order.specification.request = redeemed.request
+        return try await fetchBody(of: order, index: index, in: session) { task in
+            task.progress = redeemed.progress
+            task.resumeNonce = redeemed.nonce
+            task.fingerprint += redeemed.nonce
+        }
+    }
+
+    private func fetchBody(
+        of order: TaskOrder, index: Int, in session: SessionRecord, change: (inout NewTask) -> Void = { _ in }
+    ) async throws -> PreparedTask {
+        let url: ParsedURL
+        do {
+            url = try URLParts.parse(order.specification.request.url)
+        } catch {
+            throw ServiceError.invalidURL(index: index, detail: error.explanation)
+        }
+        if let root = order.specification.destination?.root, settings.filesRoots[root] == nil {
+            throw ServiceError.unknownRoot(index: index, name: root)
+        }
+        var task = NewTask(
+            specification: order.specification, origin: url.origin, isSuspended: order.isSuspended)
+        var file: StagedFile?
+        switch order.body {
+        case nil: break
+        case .stored(let publicId):
+            task.body = .stored(publicId)
+            task.fingerprint = Array(publicId.utf8)
+        case .bytes(let bytes, let mediaType):
+            task.body = .bytes(bytes, mediaType: mediaType, publicId: Identifier.make(prefix: "body_"))
+            task.fingerprint = Digest.of(bytes)
+        case .file(let root, let path):
+            file = try await copy(root: root, path: path, index: index, app: session.app, for: &task)
+        case .content(let number):
+            file = try await copyContent(of: number, in: session, index: index, for: &task)
+        }
+        change(&task)
+        return PreparedTask(task, file)
+    }
+
+    private func copy(
+        root name: String, path: String, index: Int, app: AppID, for task: inout NewTask
+    ) async throws -> StagedFile {
+        guard let root = settings.filesRoots[name] else {
+            throw ServiceError.fileUnavailable(index: index, detail: "There is no root named \(name).")
+        }
+        let publicId = Identifier.make(prefix: "body_")
+        let folder = folder.of(app.rawValue)
+        let file = folder.stage(folder.body(publicId))
+        do {
+            let source = try await folder.disk.openBeneath(root: root, path: path)
+            // As it is now; reflinked where the filesystem can.
+            try await file.copy(source, within: room)
+            let (length, digest) = try await file.digest()
+            task.body = .file(file.path, length: length, digest: digest.hexadecimal, publicId: publicId)
+            task.fingerprint = Array("\(name)/\(path)/".utf8) + digest
+        } catch {
+            if error.isFull { throw ServiceError.insufficientStorage }
+            throw ServiceError.fileUnavailable(
+                index: index, detail: "The file cannot be read below its root: \(error.description).")
+        }
+        return file
+    }
+
+    /// - Returns: The copy, where the content is not in the database.
+    private func copyContent(
+        of number: Int64, in session: SessionRecord, index: Int, for task: inout NewTask
+    ) async throws -> StagedFile? {
+        guard let source = try? await store.task(number, in: session.id), source.specification.kind == .download,
+            let content = try? await store.content(of: source.id), let place = content.place
+        else { throw ServiceError.contentUnavailable(index: index) }
+        let publicId = Identifier.make(prefix: "body_")
+        task.fingerprint = Array("task/\(number)".utf8)
+        switch place {
+        case .bytes(let bytes):
+            task.body = .bytes(bytes, mediaType: source.result?.response?.mimeType, publicId: publicId)
+            return nil
+        case .file(let path):
+            let folder = folder.of(session.app.rawValue)
+            let file = folder.stage(folder.body(publicId))
+            do {
+                try await file.copy(folder.open(path), within: room)
+            } catch {
+                if error.isFull { throw ServiceError.insufficientStorage }
+                // Claimed or expired meanwhile.
+                if error.errno == ENOENT { throw ServiceError.contentUnavailable(index: index) }
+                throw error
+            }
+            task.body = .file(
+                file.path, length: content.record.length, digest: content.record.digest.value, publicId: publicId)
+            return file
+        }
+    }
+}

@@ -1,0 +1,32 @@
+import Base
+package import Core
+import Store
+import TransferEngine
+
+/// What apps are asked, and their answers.
+extension Service {
+    package func question(_ questionId: String, app: AppID) async throws -> QuestionRecord {
+        try await store.question(questionId, app: app)
+    }
+
+    package func questions(
+        of app: AppID, session: SessionID?, state: QuestionRecord.State?, after cursor: Int64, limit: Int
+    ) async throws -> [(cursor: Int64, question: QuestionRecord)] {
+        try await store.questions(of: app, session: session, state: state, after: cursor, limit: limit)
+    }
+
+    /// Answers a question; a credential to be kept is kept for its protection space.
+    package func answer(_ questionId: String, app: AppID, with answer: Answer) async throws -> QuestionRecord {
+        var answer = answer
+        let question = try await store.question(questionId, app: app)
+        if question.question.protectionSpace?.authenticationMethod == .digest { answer.credential?.usesDigest = true }
+        let origin = try answer.request.map { try URLParts.parse($0.url).origin }
+        let (record, aftermath) = try await store.answer(
+            questionId, app: app, with: answer, origin: origin, credentialId: Identifier.make(prefix: "cred_"),
+            at: clock.now)
+        if answer.credential != nil { inbox.tell(.appChanged(app)) }
+        outlet.handle(aftermath)
+        hub.tasks.signal(record.task)
+        return record
+    }
+}

@@ -1,0 +1,85 @@
+import Base
+package import Core
+import Files
+import Store
+import TransferEngine
+
+/// What tasks wait for.
+extension Service {
+    /// Why a task that is running does not move, most basic first.
+    package func waitingReasons(of task: TaskRecord, in session: SessionRecord) -> [WaitingReason] {
+        switch task.stage {
+        case nil, .suspended, .active: return []
+        case .delayed:
+            return [
+                WaitingReason(
+                    kind: .earliestBeginDate, detail: "The task begins at its earliestBeginDate.", until: task.dueAt)
+            ]
+        case .awaitingAnswer:
+            return [
+                WaitingReason(
+                    kind: .answer, detail: "The app has a question to answer.", questionId: task.questionId)
+            ]
+        case .waitingForDisk:
+            return [WaitingReason(kind: .disk, detail: "The disk has too few free bytes for the rest of the content.")]
+        case .retryWait:
+            let detail =
+                task.crashes > 1
+                ? "The service crashed twice while the task was under way; it will run alone."
+                : "The last attempt failed; another follows."
+            return [WaitingReason(kind: .retry, detail: detail, until: task.dueAt)]
+        case .waitingForConnectivity:
+            return [
+                WaitingReason(
+                    kind: .connectivity, detail: "The network or the host's name could not be reached.",
+                    until: task.dueAt)
+            ]
+        case .queued, .quarantined:
+            if room.left <= 0 {
+                return [WaitingReason(kind: .disk, detail: "The disk has too few free bytes for new content.")]
+            }
+            if case .wait(let reasons) = conditionVerdict(of: task, in: session) { return reasons }
+            return whoComesFirst(before: task, in: session).map { [$0] } ?? []
+        }
+    }
+
+    /// What keeps a queued task from starting at once, nil where nothing does.
+    private func whoComesFirst(before task: TaskRecord, in session: SessionRecord) -> WaitingReason? {
+        let now = clock.now
+        if task.stage == .quarantined {
+            return WaitingReason(
+                kind: .capacity,
+                detail: "The service crashed twice while the task was under way; it runs when nothing else does.")
+        }
+        if let until = scheduler.agenda.withLock({ $0.soloEnd }) {
+            return WaitingReason(
+                kind: .capacity, detail: "A task that may have crashed the service runs alone.", until: until)
+        }
+        guard let origin = try? URLParts.parse(task.specification.request.url).origin else { return nil }
+        if let until = scheduler.agenda.withLock({ $0.pauseEnd(of: origin, app: task.app, at: now) }) {
+            return WaitingReason(
+                kind: .originPause, detail: "The host answered 429 or 503 and is left alone for a while.", until: until)
+        }
+        let running = live.count(at: origin, of: session.id)
+        let others: String? =
+            if live.count >= settings.maximumTransfers {
+                "as many are under way as the service allows"
+            } else if running.all >= settings.maximumTransfersPerHost {
+                "as many to this host are under way as the service allows"
+            } else if running.session >= session.configuration.httpMaximumConnectionsPerHost {
+                "as many to this host are under way as the session allows"
+            } else {
+                nil
+            }
+        return others.map { WaitingReason(kind: .capacity, detail: "Other transfers come first: \($0).") }
+    }
+
+    /// Whether the declared conditions let the task run.
+    func conditionVerdict(of task: TaskRecord, in session: SessionRecord) -> Conditions.Verdict {
+        let patience = task.resourceDeadline.map { deadline in
+            let timeout = Duration.milliseconds(Int64(session.configuration.timeoutIntervalForResource * 1000))
+            return Conditions.Patience(began: deadline - timeout, resourceTimeout: timeout)
+        }
+        return conditions.snapshot.verdict(LaneConditions(session.configuration), patience: patience)
+    }
+}
