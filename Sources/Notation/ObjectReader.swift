@@ -109,6 +109,7 @@ public struct ObjectReader {
     func peek(_ name: String) -> JSON? { members.first { $0.name == name }?.value }
 
     /// Takes a member; `nil` where it is absent.
+    @usableFromInline
     mutating func take(_ name: String) -> JSON? {
         askedNames.append(name)
         guard let index = members.firstIndex(where: { $0.name == name }) else { return nil }
@@ -121,6 +122,7 @@ public struct ObjectReader {
         for name in names { _ = take(name) }
     }
 
+    @usableFromInline
     func place(of name: String, orNull: Bool = false) -> Place {
         Place(.name(name), in: path, faults, mode, orNull: orNull)
     }

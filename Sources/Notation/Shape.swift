@@ -126,6 +126,7 @@ extension JSONWriter: MemberVisitor {
 }
 
 extension ObjectReader: MemberVisitor {
+    @inlinable
     public mutating func member<Value: MemberValue>(
         _ name: String, _ value: inout Value, _ rule: @autoclosure () -> Value.Rule?
     ) {
@@ -135,6 +136,7 @@ extension ObjectReader: MemberVisitor {
         if let read = Value.read(json, ruling(rule), place(of: name)) { value = read }
     }
 
+    @inlinable
     public mutating func defaulted<Value: MemberValue>(
         _ name: String, _ value: inout Value, _ rule: @autoclosure () -> Value.Rule?
     ) {
@@ -142,11 +144,13 @@ extension ObjectReader: MemberVisitor {
         if let read = Value.read(json, ruling(rule), place(of: name)) { value = read }
     }
 
+    @inlinable
     public mutating func sparse<Value: MemberValue & Equatable>(
         _ name: String, _ value: inout Value, unless standard: @autoclosure () -> Value,
         _ rule: @autoclosure () -> Value.Rule?
     ) { defaulted(name, &value, rule()) }
 
+    @inlinable
     public mutating func nullable<Value: MemberValue>(
         _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?
     ) {
@@ -154,10 +158,12 @@ extension ObjectReader: MemberVisitor {
         value = Value.read(json, ruling(rule), place(of: name, orNull: true))
     }
 
+    @inlinable
     public mutating func optional<Value: MemberValue>(
         _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?
     ) { nullable(name, &value, rule()) }
 
+    @inlinable
     public mutating func given<Value: MemberValue>(
         _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?
     ) {
@@ -165,6 +171,7 @@ extension ObjectReader: MemberVisitor {
         value = Value.read(json, ruling(rule), place(of: name))
     }
 
+    @inlinable
     public mutating func change<Value: MemberValue>(
         _ name: String, _ value: inout Change<Value>, _ rule: @autoclosure () -> Value.Rule?
     ) {
@@ -177,6 +184,7 @@ extension ObjectReader: MemberVisitor {
     }
 
     /// A member that has to be there, for shapes of which only some have it.
+    @inlinable
     public mutating func required<Value: MemberValue>(
         _ name: String, _ blank: Value, _ rule: @autoclosure () -> Value.Rule? = nil
     ) -> Value {
@@ -185,5 +193,6 @@ extension ObjectReader: MemberVisitor {
         return value
     }
 
-    private func ruling<Rule>(_ rule: () -> Rule?) -> Rule? { mode == .strict ? rule() : nil }
+    @inlinable
+    func ruling<Rule>(_ rule: () -> Rule?) -> Rule? { mode == .strict ? rule() : nil }
 }
