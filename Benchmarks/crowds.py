@@ -231,7 +231,7 @@ def released(crowd, reader, receiver, probe):
     began = time.monotonic()
     crowd("PATCH", "/v1/app", {"webhook": {"url": receiver.url}})
     took, all_took = time.monotonic() - began, settled(reader)
-    parked = one(reader, "SELECT count(*) FROM launch WHERE state = 3")
+    parked = one(reader, "SELECT count(*) FROM launch WHERE state = 'parked'")
     time.sleep(5)
     return (f"(crowds) {SESSIONS:,} launches released", probe.stall(),
             f"the PATCH took {took * 1000:.1f} ms, all of them {all_took:.1f} s ({parked} left); "
@@ -242,7 +242,7 @@ def parked(crowd, reader, probe):
     began = time.monotonic()
     crowd("PATCH", "/v1/app", {"webhook": {"state": "paused"}})
     took, all_took = time.monotonic() - began, settled(reader)
-    pending = one(reader, "SELECT count(*) FROM launch WHERE state = 0")
+    pending = one(reader, "SELECT count(*) FROM launch WHERE state = 'pending'")
     return (f"(crowds) {SESSIONS:,} launches parked", probe.stall(),
             f"the PATCH took {took * 1000:.1f} ms, all of them {all_took:.1f} s ({pending} left)")
 

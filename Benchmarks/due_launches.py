@@ -45,9 +45,9 @@ def copy(path, count, url):
     statement = clone("launch", "id = ?3", public_id="?1", app="?2", session="NULL")
     template = db.execute("SELECT id FROM launch").fetchone()[0]
     db.executemany(statement, ((f"lnch_crowd{n}", apps[n % APPS], template) for n in range(count)))
-    db.execute("UPDATE launch SET state = 5, due_at = NULL WHERE id = ?", (template,))
+    db.execute("UPDATE launch SET state = 'superseded', ended_at = created_at, due_at = NULL WHERE id = ?", (template,))
     if any(row[1] == "next_launch_at" for row in db.execute("PRAGMA table_info(app)")):
-        db.execute("UPDATE app SET next_launch_at = (SELECT min(due_at) FROM launch WHERE app = app.id AND state = 0)")
+        db.execute("UPDATE app SET next_launch_at = (SELECT min(due_at) FROM launch WHERE app = app.id AND state = 'pending')")
     db.commit()
     db.close()
     return due
