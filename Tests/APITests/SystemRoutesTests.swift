@@ -8,8 +8,7 @@ import Wire
 
 @Suite struct SystemRoutesTests {
     @Test func `The embedded description is openapi yaml, as YAML and as JSON`() throws {
-        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        #expect(OpenAPI.yaml == readFile("/\(root)/openapi.yaml"))
+        #expect(OpenAPI.yaml == readFile("\(repository)/openapi.yaml"))
         let json = try WireJSON.parse(OpenAPI.json, maximumDepth: 64)
         let digest = Digest.of(OpenAPI.yaml).hexadecimal
         #expect(json["x-source"] == .string("sha256:\(digest)"), "run scripts/embed-openapi")

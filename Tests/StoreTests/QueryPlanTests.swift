@@ -113,7 +113,7 @@ import Testing
     // MARK: Reading the sources
 
     private static func statements() throws -> [Statement] {
-        let folder = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/") + "/Sources/Store"
+        let folder = "\(repository)/Sources/Store"
         let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
         return try files.filter { $0.hasSuffix(".swift") && !$0.hasPrefix("Schema") }.flatMap { file in
             let source = try String(contentsOfFile: "\(folder)/\(file)", encoding: .utf8)

@@ -85,8 +85,7 @@ import Testing
     }
 
     private static func restore(_ version: Int, to path: String) throws {
-        let tests = "/" + #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
-        let sql = try String(contentsOfFile: "\(tests)/Databases/version\(version).sql", encoding: .utf8)
+        let sql = try String(contentsOfFile: "\(repository)/Tests/Databases/version\(version).sql", encoding: .utf8)
         var handle: OpaquePointer?
         try #require(sqlite3_open(path, &handle) == SQLITE_OK)
         defer { sqlite3_close(handle) }

@@ -2,8 +2,8 @@ import Core
 import TestSupport
 import Testing
 
-/// What a naive implementation of Apple's background transfers gets wrong, line by line. A line whose scene stands
-/// elsewhere calls it there.
+/// What a naive implementation of Apple's background transfers gets wrong, line by line. Where another suite shows a
+/// line, the table names the tests that do; the scenes of the others stand below it.
 ///
 /// Not among them:
 /// - A limiter that makes each launch wait longer (0, 60, 120, 240 s): there is none in this version. What a receiver
@@ -11,8 +11,132 @@ import Testing
 /// - Tasks that are discretionary because they were made in the background: a server's client is neither in the
 ///   background nor in the foreground, so `isDiscretionary` says it alone.
 @Suite struct AcceptanceTests {
-    @Test func `1. a task that is made suspended does nothing until it is resumed`() async throws {
-        try await TaskTests().`a suspended task waits to be resumed`()
+    /// What tests in another file of this folder show.
+    struct Line: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let file: String
+        let tests: [String]
+
+        init(_ line: String, _ file: String, _ tests: String...) {
+            (testDescription, self.file, self.tests) = (line, file, tests)
+        }
+    }
+
+    static let shownElsewhere = [
+        Line(
+            "1. a task that is made suspended does nothing until it is resumed", "TaskTests",
+            "a suspended task waits to be resumed"),
+        Line(
+            "2. a session that is put again has everything after a kill", "SessionTests",
+            "everything is there after a kill"),
+        Line("3. the idle timeout fails no task", "ResumeTests", "the idle timeout ends the attempt, never the task"),
+        Line(
+            "3 and 4. the resource timeout does, with -1001, and not while the task is suspended", "ResumeTests",
+            "the resource timeout ends the task, its suspended time left out"),
+        Line(
+            "6. ten tasks launch once, with the last of them; one that fails does not launch early", "LaunchTests",
+            "ten tasks launch once, after the last"),
+        Line("6. a challenge launches early", "QuestionTests", "a challenge launches the app, and its answer goes on"),
+        Line(
+            "7. an attached app gets no webhook", "LaunchTests",
+            "an attached client is not launched, a detached one after the grace"),
+        Line(
+            "7. an attached client that vanished counts no longer", "LaunchTests",
+            "a long poll that vanished stops counting as attached"),
+        Line(
+            "7. an attachment that another took over is told so", "EventTests",
+            "an attachment is one client's, until another takes it"),
+        Line(
+            "8. events replay in order after a kill between the change and its delivery", "LaunchTests",
+            "a kill while delivering sends the same launch again"),
+        Line(
+            "8. a kill at any moment loses and doubles nothing", "KillTests",
+            "downloads and uploads survive kills at any moment"),
+        Line("9. didFinishDownloading precedes didComplete", "EventTests", "a download tells its story in order"),
+        Line(
+            "9. nothing follows didComplete, not even late progress", "NaiveTests",
+            "no event of a task follows its completion on any stream"),
+        Line(
+            "10. content survives until its launch is completed, then as long as it is kept", "ContentTests",
+            "content outlives the completion, and goes when it is claimed"),
+        Line(
+            "11. a launch that is not completed in time is delivered again under its identifier", "LaunchTests",
+            "a receiver that never completes is launched again with the same identifier"),
+        Line(
+            "11. completing a launch, and what the launched app reads, cause no other", "LaunchTests",
+            "a launch is completed by a call, and causes no other",
+            "the launched app's own reads do not supersede its launch"),
+        Line(
+            "15. a download that goes on never mixes two versions of a resource", "ResumeTests",
+            "bytes of two versions never meet"),
+        Line(
+            "15. a partial file that was cut behind our back corrupts nothing", "ResumeTests",
+            "a partial file that was cut while the service was down corrupts nothing"),
+        Line(
+            "16. a kill in the middle of a download costs what was not synced, at most", "ResumeTests",
+            "a kill costs no more than what was not yet synced"),
+        Line(
+            "17. an upload that speaks of 104 goes on from its offset", "UploadKillTests",
+            "An upload goes on after SIGKILLs, and arrives as it was"),
+        Line(
+            "17. without 104 a broken upload starts from 0", "UploadTests",
+            "a broken upload starts again from its snapshot"),
+        Line(
+            "18. a source that is changed or deleted after creation is sent as it was", "UploadTests",
+            "a source changed after creation still sends the first bytes"),
+        Line("19. a challenge can be passed on or cancelled", "QuestionTests", "other answers end the task"),
+        Line(
+            "19. an answer for the session serves its other tasks", "QuestionTests",
+            "an answer for the session serves its other tasks"),
+        Line("20. a redirect to another origin drops credentials", "RedirectTests", "secrets do not cross origins"),
+        Line(
+            "20. the seventeenth redirect is -1007", "RedirectTests",
+            "sixteen redirects are followed, the seventeenth is -1007"),
+        Line(
+            "21. finishing and invalidating refuses new tasks, finishes the others, and tells it last", "SessionTests",
+            "finishing tasks invalidates once they are done"),
+        Line(
+            "22. a force quit cancels all tasks and silences everything until activate", "AppTests",
+            "force quit silences everything until activate"),
+        Line(
+            "22. a key that is revoked is refused at once", "AppTests",
+            "keys carry scopes and an expiry, and are revoked at once"),
+        Line(
+            "25. nothing is fetched by default, and never sooner than the interval", "RefreshTests",
+            "the interval is never, the minimum or longer"),
+        Line("25. a late answer to a fetch counts as failed", "RefreshTests", "a late fetch answer is refused"),
+        Line(
+            "25. a denied status suppresses fetches", "RefreshTests",
+            "a status that denies stops fetches and is told"),
+        Line(
+            "26. a delayed request waits for its answer, and may be changed or cancelled", "QuestionTests",
+            "a delayed request is confirmed, changed or cancelled"),
+        Line(
+            "27. no more transfers to a host than the session allows", "TaskTests",
+            "no more transfers to a host at a time than the session allows"),
+        Line(
+            "28. ten thousand tasks are made in one batch within seconds", "TaskTests",
+            "ten thousand tasks in one batch take seconds"),
+        Line("a length that lies", "ResumeTests", "a length that lies ends clearly"),
+        Line("a body without end", "StatusTests", "a content that is too large ends with -1103"),
+        Line("a body that trickles", "NaiveTests", "a trickling body is ended by the resource timeout"),
+        Line("a full disk", "NaiveTests", "below the floor of free disk new content waits and writes are refused"),
+        Line("a client that hangs up", "NaiveTests", "held requests end within a second of their clients"),
+    ]
+
+    @Test(arguments: shownElsewhere)
+    func `a line that is shown elsewhere names tests that are there`(_ line: Line) throws {
+        let bytes = try #require(readFile("\(repository)/Tests/SystemTests/\(line.file).swift"), "\(line.file)")
+        // A sentence in backticks is the first thing in backticks behind its attribute.
+        let sentences = String(decoding: bytes, as: UTF8.self).split(separator: "@Test").dropFirst().compactMap {
+            $0.split(separator: "`", omittingEmptySubsequences: false).dropFirst().first.map(String.init)
+        }
+        for test in line.tests { #expect(sentences.contains(test), "\(line.file) has no test `\(test)`") }
+    }
+
+    @Test func `15. each kind of trouble is among those that a download goes on after`() {
+        let troubles = Set(ResumeTests.troubles.map(\.name))
+        #expect(troubles.isSuperset(of: ["none", "changed", "weak", "starts later"]))
     }
 
     @Test func `2. putting a live session again attaches and loses nothing, another configuration is refused`()
@@ -34,14 +158,6 @@ import Testing
         expectSound(try await scene.events())
     }
 
-    @Test func `3. the idle timeout fails no task`() async throws {
-        try await ResumeTests().`the idle timeout ends the attempt, never the task`()
-    }
-
-    @Test func `3 and 4. the resource timeout does, with -1001, and not while the task is suspended`() async throws {
-        try await ResumeTests().`the resource timeout ends the task, its suspended time left out`()
-    }
-
     @Test(arguments: [404, 500])
     func `5. a status of 400 and more is an answer, with its body and without an error`(_ status: Int) async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["statusCodes": []]])
@@ -50,38 +166,6 @@ import Testing
         #expect(task["outcome"] == "httpError" && task["error"].isNull, "\(task)")
         #expect(task["response"]["statusCode"].int == status, "\(task)")
         #expect(try await scene.content(1).text == "no")
-    }
-
-    @Test func `6. ten tasks launch once, with the last of them; one that fails does not launch early`() async throws {
-        try await LaunchTests().`ten tasks launch once, after the last`()
-    }
-
-    @Test func `6. a challenge launches early`() async throws {
-        try await QuestionTests().`a challenge launches the app, and its answer goes on`()
-    }
-
-    @Test func `7. an attached app gets no webhook`() async throws {
-        try await LaunchTests().`an attached client is not launched, a detached one after the grace`()
-    }
-
-    @Test func `8. events replay in order after a kill between the change and its delivery`() async throws {
-        try await LaunchTests().`a kill while delivering sends the same launch again`()
-    }
-
-    @Test func `9. didFinishDownloading precedes didComplete`() async throws {
-        try await EventTests().`a download tells its story in order`()
-    }
-
-    @Test func `9. nothing follows didComplete, not even late progress`() async throws {
-        try await NaiveTests().`no event of a task follows its completion on any stream`()
-    }
-
-    @Test func `10. content survives until its launch is completed, then as long as it is kept`() async throws {
-        try await ContentReadingTests().`content outlives the completion, and goes when it is claimed`()
-    }
-
-    @Test func `11. a launch that is not completed in time is delivered again under its identifier`() async throws {
-        try await LaunchTests().`a receiver that never completes is launched again with the same identifier`()
     }
 
     @Test func `14. a discretionary task runs in bad conditions once its resource timeout is near`() async throws {
@@ -94,58 +178,6 @@ import Testing
         #expect(scene.origin.requests.isEmpty)
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
         #expect(try await scene.admin.get("/v1/system/conditions").json["power"]["external"] == false)
-    }
-
-    @Test func `15. a download that goes on never mixes two versions of a resource`() async throws {
-        for trouble in ResumeTests.troubles where ["none", "changed", "weak", "starts later"].contains(trouble.name) {
-            try await ResumeTests().`bytes of two versions never meet`(trouble)
-        }
-    }
-
-    @Test func `15. a partial file that was cut behind our back corrupts nothing`() async throws {
-        try await ResumeTests().`a partial file that was cut while the service was down corrupts nothing`()
-    }
-
-    @Test func `16. a kill in the middle of a download costs what was not synced, at most`() async throws {
-        try await ResumeTests().`a kill costs no more than what was not yet synced`()
-    }
-
-    @Test func `17. an upload that speaks of 104 goes on from its offset`() async throws {
-        try await UploadKillTests().`An upload goes on after SIGKILLs, and arrives as it was`()
-    }
-
-    @Test func `17. without 104 a broken upload starts from 0`() async throws {
-        try await UploadTests().`a broken upload starts again from its snapshot`()
-    }
-
-    @Test func `18. a source that is changed or deleted after creation is sent as it was`() async throws {
-        try await UploadTests().`a source changed after creation still sends the first bytes`()
-    }
-
-    @Test(arguments: ["rejectProtectionSpace", "cancelAuthenticationChallenge"])
-    func `19. a challenge can be passed on or cancelled`(_ disposition: String) async throws {
-        try await QuestionTests().`other answers end the task`(disposition)
-    }
-
-    @Test func `19. an answer for the session serves its other tasks`() async throws {
-        try await QuestionTests().`an answer for the session serves its other tasks`()
-    }
-
-    @Test func `20. a redirect to another origin drops credentials`() async throws {
-        try await RedirectTests().`secrets do not cross origins`()
-    }
-
-    @Test func `20. the seventeenth redirect is -1007`() async throws {
-        try await RedirectTests().`sixteen redirects are followed, the seventeenth is -1007`()
-    }
-
-    @Test func `21. finishing and invalidating refuses new tasks, finishes the others, and tells it last`() async throws
-    {
-        try await SessionTests().`finishing tasks invalidates once they are done`()
-    }
-
-    @Test func `22. a force quit cancels all tasks and silences everything until activate`() async throws {
-        try await AppTests().`force quit silences everything until activate`()
     }
 
     @Test func `23. cancelling while a task completes leaves one end`() async throws {
@@ -192,30 +224,6 @@ import Testing
         #expect(requests.map { $0.fields["Cookie"] } == ["a=1", nil], "\(requests)")
         #expect(requests.last?.fields["Range"] == "bytes=200000-", "\(requests)")
         #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 300_000))
-    }
-
-    @Test func `25. nothing is fetched by default, and never sooner than the interval`() async throws {
-        try await RefreshTests().`the interval is never, the minimum or longer`()
-    }
-
-    @Test func `25. a late answer to a fetch counts as failed`() async throws {
-        try await RefreshTests().`a late fetch answer is refused`()
-    }
-
-    @Test func `25. a denied status suppresses fetches`() async throws {
-        try await RefreshTests().`a status that denies stops fetches and is told`()
-    }
-
-    @Test func `26. a delayed request waits for its answer, and may be changed or cancelled`() async throws {
-        try await QuestionTests().`a delayed request is confirmed, changed or cancelled`()
-    }
-
-    @Test func `27. no more transfers to a host than the session allows`() async throws {
-        try await TaskTests().`no more transfers to a host at a time than the session allows`()
-    }
-
-    @Test func `28. ten thousand tasks are made in one batch within seconds`() async throws {
-        try await TaskTests().`ten thousand tasks in one batch take seconds`()
     }
 
     @Test func `28. a list of many is paged, and they launch once at the end`() async throws {

@@ -25,8 +25,7 @@ struct Contract: Sendable {
 
     /// The bytes that the service has in itself.
     static func embedded() -> [UInt8] {
-        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        return readFile("/\(root)/Sources/COpenAPI/openapi.json") ?? []
+        readFile("\(repository)/Sources/COpenAPI/openapi.json") ?? []
     }
 
     private init() {

@@ -9,9 +9,7 @@ import Testing
 struct ExampleTests {
     enum Language: String, CaseIterable { case python, swift }
 
-    static let examples =
-        #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/")
-        + "/examples"
+    static let examples = "\(repository)/examples"
 
     /// A port that nobody listens on.
     static func freePort() throws -> UInt16 {

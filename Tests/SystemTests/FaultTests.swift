@@ -12,10 +12,12 @@ import Testing
 
     /// Compiles `Tests/Faults/failing-sync.c`.
     private static func failingSync(in folder: TemporaryFolder) async throws -> String {
-        let tests = #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
         let library = folder.file("failing-sync.so")
         try await ChildProcess.run(
-            ["/usr/bin/cc", "-shared", "-fPIC", "-O1", "-o", library, "/\(tests)/Faults/failing-sync.c", "-ldl"])
+            [
+                "/usr/bin/cc", "-shared", "-fPIC", "-O1", "-o", library, "\(repository)/Tests/Faults/failing-sync.c",
+                "-ldl",
+            ])
         return library
     }
 

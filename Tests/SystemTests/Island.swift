@@ -39,8 +39,7 @@ final class Island: Sendable {
     }
 
     private static func command(plan: String, report: String) -> [String] {
-        let tests = #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
-        return ["/usr/bin/python3", "/\(tests)/Egress/island.py", plan, report]
+        ["/usr/bin/python3", "\(repository)/Tests/Egress/island.py", plan, report]
     }
 
     /// Whether a network of one's own can be had here.
@@ -114,8 +113,7 @@ struct Spelling: Sendable {
     var isLiteral: Bool { text.utf8.allSatisfy { "0123456789abcdefABCDEFxX.:[]".utf8.contains($0) } }
 
     static func all() throws -> [Spelling] {
-        let tests = #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
-        let rows = try JSON(parsing: readFile("/\(tests)/Egress/spellings.json") ?? []).array ?? []
+        let rows = try JSON(parsing: readFile("\(repository)/Tests/Egress/spellings.json") ?? []).array ?? []
         return rows.compactMap { row in
             guard let text = row[0].string, let address = row[1].string, let direct = Verdict(row[2].string),
                 let redirected = Verdict(row[3].string)

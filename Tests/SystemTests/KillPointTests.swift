@@ -10,10 +10,9 @@ import Testing
 
     /// Compiles `Tests/Faults/kill-at.c`.
     private static func killAt(in folder: TemporaryFolder) async throws -> [String: String] {
-        let tests = #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
         let library = folder.file("kill-at.so")
         try await ChildProcess.run(
-            ["/usr/bin/cc", "-shared", "-fPIC", "-O1", "-o", library, "/\(tests)/Faults/kill-at.c", "-ldl"])
+            ["/usr/bin/cc", "-shared", "-fPIC", "-O1", "-o", library, "\(repository)/Tests/Faults/kill-at.c", "-ldl"])
         return ["LD_PRELOAD": library, "KILL_AT_CONTROL": folder.file("kill")]
     }
 

@@ -2,30 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// What naive versions miss, and where it is held: the list below, and the tests of it that fit nowhere else.
-///
-///  1. the idle timeout never fails a task: `ResumeTests`, "the idle timeout ends the attempt, never the task"
-///  2. a suspended task does not time out: `ResumeTests`, "the resource timeout ends the task, …"
-///  3. a repeated `PUT` reattaches and loses nothing: `SessionTests`, "everything is there after a kill"
-///  4. one launch after the last: `LaunchTests`, "ten tasks launch once, …"; a challenge launches: `QuestionTests`
-///  5. attached and detached: `LaunchTests`, "an attached client is not launched, …"
-///  6. a kill loses and doubles nothing: `KillTests`; `LaunchTests`, "a kill while delivering …"
-///  7. nothing follows completion: `EventTests`, "a stream tells what is kept, …", and below
-///  8. content outlives the completion: `ContentReadingTests`
-///  9. validators and cut files: `ResumeTests`, "bytes of two versions never meet"
-/// 10. a source that changes: `UploadTests`
-/// 12. redirects and credentials: `RedirectTests`
-/// 14. lies, endless and trickling bodies: `StatusTests`, `ResumeTests`, and below
-/// 15. no room: below
-/// 17. ten thousand in one batch: `TaskTests`
-/// 18. 200 without completion: `LaunchTests`, "a receiver that never completes …"
-/// 19. the fenced receiver: `EventTests`, "an attachment is one client's, …"
-/// 20. force quit: `AppTests`
-/// 21. a late fetch answer: `RefreshTests`
-/// 22. revoked now is refused now: `AppTests`
-/// 23. completing causes no launch: `LaunchTests`, "a launch is completed by a call, …"
-/// 24. the launched app's own reads: `LaunchTests`
-/// 25. a vanished client: `LaunchTests`, "a long poll that vanished …", and below
+/// What naive versions miss, as ``AcceptanceTests`` lists it: the scenes that fit nowhere else.
 @Suite struct NaiveTests {
     @Test func `no event of a task follows its completion on any stream`() async throws {
         let scene = try await Scene()
