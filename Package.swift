@@ -72,7 +72,7 @@ let package = Package(
             path: "examples/swift-receiver/Sources/receiver"),
 
         library("TestSupport", ["Base", "Core"]),
-        tests("CoreTests", ["Core"]),
+        tests("CoreTests", ["Core", "TestSupport"]),
         tests("BaseTests", ["Base"]),
         tests("WireTests", ["Wire"]),
         tests("URLSessionClientTests", ["URLSessionClient", "Wire", "TestSupport", "urlsessiond", "urlsession"]),

@@ -1,5 +1,7 @@
 import Testing
 
+import struct TestSupport.SeededGenerator
+
 @testable import Core
 
 @Suite struct DigestFieldTests {

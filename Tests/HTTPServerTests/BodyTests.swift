@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import HTTPServer
+import TestSupport
 import Testing
 
 struct BodyTests {
@@ -14,7 +15,7 @@ struct BodyTests {
 
     @Test func `a body is collected, with a length and in chunks`() async throws {
         try await withServer([length]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 #expect(try client.exchange("POST", "/x", body: "abc").text == "3 294")
                 #expect(try client.exchange("POST", "/x", body: "").text == "0 0")
@@ -31,7 +32,7 @@ struct BodyTests {
 
     @Test func `an over-long body is refused before it is read, its client reads the answer`() async throws {
         try await withServer([length]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 try client.request("POST", "/x", "Content-Length: 5000000\r\n")
                 try? client.send([UInt8](repeating: 0x61, count: 2_000_000))
@@ -43,7 +44,7 @@ struct BodyTests {
 
     @Test func `an over-long body in chunks is refused at the limit`() async throws {
         try await withServer([length]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 try client.request("POST", "/x", "Transfer-Encoding: chunked\r\n")
                 let chunk = "10000\r\n\(String(repeating: "a", count: 65_536))\r\n"
@@ -58,7 +59,7 @@ struct BodyTests {
 
     @Test func `100-continue is sent for a body that is wanted, and a refusal for one that is not`() async throws {
         try await withServer([length]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 try client.request("POST", "/x", "Expect: 100-continue\r\nContent-Length: 3\r\n")
                 #expect(try client.head() == ["HTTP/1.1 100 Continue"])
@@ -75,7 +76,7 @@ struct BodyTests {
         limits.smallBodyBytes = 1000
         limits.sharedBodyBytes = 3 << 20
         try await withServer([length], limits: limits) { server in
-            try await blocking {
+            try await onThread {
                 let first = try RawClient(server.port)
                 try first.request("POST", "/x", "Expect: 100-continue\r\nContent-Length: 3000000\r\n")
                 #expect(try first.head() == ["HTTP/1.1 100 Continue"])  // It has its share.
@@ -90,7 +91,7 @@ struct BodyTests {
                 try first.send([UInt8](repeating: 0x61, count: 3_000_000))
                 #expect(try first.answer().status == 200)
             }
-            let isBack = try await blocking {
+            let isBack = try await onThread {
                 let body = String(repeating: "a", count: 2_000_000)
                 return blockingUntil {
                     guard let probe = try? RawClient(server.port) else { return false }
@@ -121,7 +122,7 @@ struct BodyTests {
                     length: Int64(request.parameters["length"] ?? "") ?? 0))
         }
         try await withServer([route]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 #expect(try client.exchange("GET", "/0/200000").body == content)
                 #expect(try client.exchange("GET", "/1000/100001").body == Array(content[1000..<101_001]))

@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import HTTPServer
+import TestSupport
 import Testing
 
 struct DeadlineTests {
@@ -24,7 +25,7 @@ struct DeadlineTests {
 
     /// Sends `head`, then a byte at a time, and says what was answered and when the connection closed.
     private func trickle(_ head: String, _ server: HTTPServer) async throws -> (status: Int, milliseconds: Int64) {
-        try await blocking {
+        try await onThread {
             let client = try RawClient(server.port)
             let start = Clock.system.monotonic()
             try client.send(head)
@@ -57,7 +58,7 @@ struct DeadlineTests {
         var limits = short
         limits.inactivity = .seconds(3)
         try await withServer(routes, limits: limits) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 let start = Clock.system.monotonic()
                 // Longer than an idle connection lives, with no pause as long.
@@ -82,7 +83,7 @@ struct DeadlineTests {
             return text("slow")
         }
         try await withServer([slow], limits: limits) { server in
-            let answer = try await blocking { try RawClient(server.port).exchange("POST", "/slow", body: "a").text }
+            let answer = try await onThread { try RawClient(server.port).exchange("POST", "/slow", body: "a").text }
             #expect(answer == "slow")
         }
     }
@@ -101,7 +102,7 @@ struct DeadlineTests {
                 })
         }
         try await withServer([route], limits: limits) { server in
-            let client = try await blocking {
+            let client = try await onThread {
                 let client = try RawClient(server.port, receiveBuffer: 65_536)
                 try client.request("GET", "/x")
                 return Locked(client)
@@ -115,7 +116,7 @@ struct DeadlineTests {
         var limits = ServerLimits()
         limits.connections = 5
         try await withServer(routes, limits: limits) { server in
-            try await blocking {
+            try await onThread {
                 let clients = try (0..<5).map { _ in try RawClient(server.port) }
                 for client in clients { #expect(try client.exchange("GET", "/x").text == "x") }
                 #expect(try RawClient(server.port).isClosed())

@@ -1,5 +1,6 @@
 import Base
 import HTTPServer
+import TestSupport
 import Testing
 
 /// Forms that two parsers read in two ways: refused, the connection closed, the request hidden behind never run.
@@ -39,7 +40,7 @@ struct FramingTests {
             Route("POST", "/x", body: .collect(limit: 1000), handler), Route("GET", "/hidden", handler),
         ]
         try await withServer(routes) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 let hidden = "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
                 try client.send("POST /x HTTP/1.1\r\nHost: a\r\n\(form.head)\r\nabc\(hidden)\(hidden)")
@@ -71,7 +72,7 @@ struct FramingTests {
 
     @Test(arguments: lines) func `a head gets its status`(_ form: (line: String, status: Int)) async throws {
         try await withServer([Route("GET", "/x") { _ in text("") }]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 try client.send("\(form.line)\r\n")
                 #expect(try client.answer().status == form.status, "\(form.line.prefix(60))")
@@ -86,7 +87,7 @@ struct FramingTests {
             return text("ok")
         }
         try await withServer([route]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 try client.send(
                     "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n"
@@ -104,7 +105,7 @@ struct FramingTests {
     @Test func `plain heads of every shape pass`() async throws {
         let route = Route("GET", "/x") { request in text(request.headers.fields.map(\.name).joined(separator: ",")) }
         try await withServer([route]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 let many = (0..<100).map { "H\($0): \($0)\r\n" }.joined()
                 let answer = try client.exchange(

@@ -1,6 +1,7 @@
 import Glibc
 
-/// A client that sends exactly the bytes it is told to, and blocks: use it inside ``blocking(_:)``.
+/// A client that sends exactly the bytes it is told to, and blocks: use it on a thread of its own, as Swift's pool belongs to
+/// the handlers.
 final class RawClient {
     struct Answer: Sendable {
         var status: Int
@@ -149,26 +150,4 @@ final class RawClient {
         buffer += chunk.prefix(count)
         return count > 0
     }
-}
-
-/// Runs blocking code on a thread of its own: Swift's pool belongs to the handlers.
-func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
-    try await withCheckedThrowingContinuation { continuation in
-        let box = Work {
-            do { continuation.resume(returning: try body()) } catch { continuation.resume(throwing: error) }
-        }
-        var thread = pthread_t()
-        pthread_create(
-            &thread, nil,
-            {
-                Unmanaged<Work>.fromOpaque($0!).takeRetainedValue().run()
-                return nil
-            }, Unmanaged.passRetained(box).toOpaque())
-        pthread_detach(thread)
-    }
-}
-
-private final class Work: Sendable {
-    let run: @Sendable () -> Void
-    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
 }

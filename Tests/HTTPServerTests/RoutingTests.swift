@@ -1,5 +1,6 @@
 import Base
 import HTTPServer
+import TestSupport
 import Testing
 
 struct RoutingTests {
@@ -16,7 +17,7 @@ struct RoutingTests {
             Route("GET", "/") { _ in text("root") },
         ]
         try await withServer(routes) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 #expect(try client.exchange("GET", "/v1/sessions/a/tasks/7").text == "identifier=a|n=7")
                 #expect(try client.exchange("GET", "/v1/sessions/a/tasks/all").text == "all")
@@ -29,7 +30,7 @@ struct RoutingTests {
 
     @Test func `segments and query are decoded once`() async throws {
         try await withServer([Route("GET", "/x/{a}", echo)]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 #expect(try client.exchange("GET", "/x/a%2Fb%252F?q=1+2%2B3&r").text == "a=a/b%2F|q:1+2+3|r:")
                 #expect(try client.exchange("GET", "/x/%2e%2e").text == "a=..")
@@ -45,7 +46,7 @@ struct RoutingTests {
 
     @Test func `HEAD is answered by GET without the body`() async throws {
         try await withServer([Route("GET", "/x") { _ in text("hello") }]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 let head = try client.exchange("HEAD", "/x")
                 #expect(head.status == 200)
@@ -60,7 +61,7 @@ struct RoutingTests {
             Route("GET", "/x") { _ in text("") }, Route("POST", "/x", body: .collect(limit: 10)) { _ in text("") },
         ]
         try await withServer(routes) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 #expect(try client.exchange("GET", "/y").status == 404)
                 let answer = try client.exchange("DELETE", "/x")
@@ -79,7 +80,7 @@ struct RoutingTests {
 
     @Test func `every answer carries the request's identifier`() async throws {
         try await withServer([Route("GET", "/x") { request in text(request.requestID) }]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 let given = try client.exchange("GET", "/x", "X-Request-Id: a.B-1_2\r\n")
                 #expect(given["X-Request-Id"] == "a.B-1_2")
@@ -94,7 +95,7 @@ struct RoutingTests {
 
     @Test func `Connection close and HTTP 1.0 end the connection`() async throws {
         try await withServer([Route("GET", "/x") { _ in text("x") }]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 #expect(try client.exchange("GET", "/x", "Connection: close\r\n").text == "x")
                 #expect(client.isClosed())
@@ -111,7 +112,7 @@ struct RoutingTests {
             HTTPResponse(status: 200, headers: [("A", "b\r\nInjected: c"), ("D", "e"), ("Content-Length", "9")])
         }
         try await withServer([route]) { server in
-            try await blocking {
+            try await onThread {
                 let answer = try RawClient(server.port).exchange("GET", "/x")
                 #expect(answer["Injected"] == nil)
                 #expect(answer["A"] == nil)
@@ -125,7 +126,7 @@ struct RoutingTests {
         let seen = Locked<[Observation]>([])
         let route = Route("POST", "/x/{a}", body: .collect(limit: 100)) { _ in text("four", status: 201) }
         try await withServer([route], seen: seen) { server in
-            try await blocking { _ = try RawClient(server.port).exchange("POST", "/x/1", body: "12345") }
+            try await onThread { _ = try RawClient(server.port).exchange("POST", "/x/1", body: "12345") }
             #expect(await eventually { seen.read().count == 1 })
         }
         let observation = try #require(seen.read().first)
@@ -150,7 +151,7 @@ struct RoutingTests {
             return text((request.parameters["n"] ?? "") + String(decoding: bytes, as: UTF8.self))
         }
         try await withServer([route]) { server in
-            let answers = try await blocking {
+            let answers = try await onThread {
                 let clients = try (0..<500).map { _ in try RawClient(server.port) }
                 for (n, client) in clients.enumerated() { try client.request("POST", "/x/\(n)", body: "-\(n)") }
                 return try clients.map { try $0.answer().text }

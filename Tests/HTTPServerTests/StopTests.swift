@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import HTTPServer
+import TestSupport
 import Testing
 
 struct StopTests {
@@ -18,7 +19,7 @@ struct StopTests {
                 return text("\(request.clientGone.reason == .serverStops)")
             }
         ])
-        async let answers = blocking {
+        async let answers = onThread {
             let clients = try (0..<20).map { _ in try RawClient(server.port) }
             for client in clients { try client.request("GET", "/wait") }
             return try clients.map { try $0.answer().text }
@@ -39,7 +40,7 @@ struct StopTests {
             },
             Route("GET", "/x") { _ in text("x") },
         ])
-        async let answers = blocking {
+        async let answers = onThread {
             let slow = try RawClient(server.port)
             let other = try RawClient(server.port)
             #expect(try other.exchange("GET", "/x").text == "x")
@@ -84,7 +85,7 @@ struct StopTests {
                 return text("")
             },
         ])
-        async let answers = blocking {
+        async let answers = onThread {
             let stuck = try RawClient(server.port)
             let stream = try RawClient(server.port)
             let upload = try RawClient(server.port)
@@ -106,7 +107,7 @@ struct StopTests {
         for round in 0..<500 {
             let server = try start([])
             let port = server.port
-            async let client: Void? = try? blocking {
+            async let client: Void? = try? onThread {
                 try RawClient(port).request("PUT", "/x", "Content-Length: 5\r\n")
             }
             if round.isMultiple(of: 2) { _ = await client }

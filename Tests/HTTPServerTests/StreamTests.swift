@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import HTTPServer
+import TestSupport
 import Testing
 
 struct StreamTests {
@@ -30,7 +31,7 @@ struct StreamTests {
             return text("\(count)")
         }
         try await withServer([route]) { server in
-            let answer = try await blocking {
+            let answer = try await onThread {
                 let client = try RawClient(server.port)
                 let block = [UInt8](repeating: 1, count: 1 << 20)
                 try client.request("PUT", "/x", "Content-Length: \(50 << 20)\r\n")
@@ -53,7 +54,7 @@ struct StreamTests {
             return text("more: \(count > 0)")
         }
         try await withServer([route]) { server in
-            let (sent, answer) = try await blocking {
+            let (sent, answer) = try await onThread {
                 let client = try RawClient(server.port)
                 var limit = timeval(tv_sec: 0, tv_usec: 300_000)
                 setsockopt(client.descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -90,7 +91,7 @@ struct StreamTests {
             return text("")
         }
         try await withServer([route]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 try client.request("PUT", "/x", "Content-Length: 1000\r\n")
                 try client.send("abc")
@@ -113,7 +114,7 @@ struct StreamTests {
             },
         ]
         try await withServer(routes) { server in
-            try await blocking {
+            try await onThread {
                 for (path, status) in [("/before", 401), ("/later", 403), ("/middle", 409)] {
                     let client = try RawClient(server.port)
                     try client.request("PUT", path, "Content-Length: 3000000\r\n")
@@ -135,7 +136,7 @@ struct StreamTests {
 
     @Test func `100-continue waits for the handler to ask`() async throws {
         try await withServer([Route("PUT", "/x", body: .stream, sum)]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 try client.request("PUT", "/x", "Expect: 100-continue\r\nContent-Length: 3\r\n")
                 #expect(try client.head() == ["HTTP/1.1 100 Continue"])
@@ -159,7 +160,7 @@ struct StreamTests {
                 })
         }
         try await withServer([route]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 try client.request("GET", "/events")
                 #expect(try client.head()[0] == "HTTP/1.1 200 OK")
@@ -185,7 +186,7 @@ struct StreamTests {
                 })
         }
         try await withServer([route]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 try client.request("GET", "/events")
                 // The producer waits for the gate: the head comes before it wrote anything.
@@ -210,14 +211,14 @@ struct StreamTests {
                 })
         }
         try await withServer([route]) { server in
-            let (client, paused) = try await blocking {
+            let (client, paused) = try await onThread {
                 let client = try RawClient(server.port, receiveBuffer: 65_536)
                 try client.request("GET", "/x")
                 #expect(blockingUntil { written.read() > 0 }, "it begins")
                 return (Locked(client), settledValue(for: 500) { written.read() })
             }
             #expect(paused < 400)
-            let body = try await blocking { try client.withLock { try $0.answer().body } }
+            let body = try await onThread { try client.withLock { try $0.answer().body } }
             #expect(body.count == 32_000_000)
             #expect(
                 stride(from: 0, to: body.count, by: 997).allSatisfy {
@@ -238,7 +239,7 @@ struct StreamTests {
                 })
         }
         try await withServer([route]) { server in
-            let left = try await blocking {
+            let left = try await onThread {
                 let client = try RawClient(server.port)
                 try client.request("GET", "/events")
                 try client.read(until: "hello")
@@ -262,7 +263,7 @@ struct StreamTests {
             return text("nobody")
         }
         try await withServer([route], seen: seen) { server in
-            let left = try await blocking {
+            let left = try await onThread {
                 let client = try RawClient(server.port)
                 try client.request("GET", "/wait")
                 #expect(blockingUntil { started.read() }, "it is held")
@@ -281,7 +282,7 @@ struct StreamTests {
             HTTPResponse(status: 200, body: .stream { _ in runs.withLock { $0 += 1 } })
         }
         try await withServer([route]) { server in
-            try await blocking {
+            try await onThread {
                 let client = try RawClient(server.port)
                 let head = try client.exchange("HEAD", "/events")
                 #expect(head.status == 200)
@@ -325,7 +326,7 @@ struct StreamTests {
         ]
         let seen = Locked<[Observation]>([])
         try await withServer(routes, seen: seen) { server in
-            try await blocking {
+            try await onThread {
                 let body = String(repeating: "a", count: 20_000)
                 let requests = [
                     "PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n\(body)",

@@ -87,7 +87,7 @@ struct TLSTests {
         let hello = stride(from: 0, to: digits.count, by: 2).compactMap {
             UInt8(String(decoding: digits[$0..<($0 + 2)], as: UTF8.self), radix: 16)
         }
-        try await blocking {
+        try await onThread {
             let client = try RawClient(server.port)
             try client.send(hello)
             let record = try client.take(6)
