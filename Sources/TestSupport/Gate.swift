@@ -1,6 +1,7 @@
 import Base
+import Glibc
 
-/// Holds back requests at an origin or a receiver until the test opens it.
+/// Holds back requests at an origin or a receiver, or threads, until the test opens it.
 package final class Gate: Sendable {
     private let state = Locked<(opened: Bool, waiting: Int)>((false, 0))
 
@@ -12,8 +13,19 @@ package final class Gate: Sendable {
 
     package var isOpen: Bool { state.withLock { $0.opened } }
 
-    /// How many requests are held now.
+    /// How many requests and threads are held now.
     package var waiting: Int { state.withLock { $0.waiting } }
+
+    /// Keeps the thread it is called on until the gate opens. For threads that may block.
+    package func pass() {
+        state.withLock { $0.waiting += 1 }
+        defer { state.withLock { $0.waiting -= 1 } }
+        let deadline = ContinuousClock.now + .seconds(120)
+        while !isOpen {
+            precondition(ContinuousClock.now < deadline, "nobody opened")
+            usleep(1000)
+        }
+    }
 
     /// Waits until the gate opens. False when the peer hung up first.
     func wait(_ socket: Socket) -> Bool {

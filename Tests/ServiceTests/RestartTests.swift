@@ -1,6 +1,7 @@
 import Base
 import Core
 import Files
+import Store
 import TestSupport
 import Testing
 
@@ -8,15 +9,32 @@ import Testing
 
 @Suite(.serialized)
 struct RestartTests {
+    private static let mebibyte = Resource.generated(seed: 1, length: 1 << 20)
+
+    /// A download whose first 500,000 bytes have come, and whose rest the origin holds back from the first request alone.
+    private func halfDownload(
+        _ stage: ServiceStage, of resource: Resource = mebibyte, in session: SessionRecord
+    ) async throws -> TaskRecord {
+        stage.origin.serve("/a", resource, turns: [[.holdBody(after: 500_000, Gate())]])
+        let task = try await stage.create(stage.order("/a"), in: session)[0]
+        try await stage.received(500_000, of: task)
+        return try await stage.service.task(task.number, in: session.id)
+    }
+
+    /// Cancels a task for the data with which another goes on.
+    private func resumeData(_ stage: ServiceStage, of task: TaskRecord) async throws -> String {
+        guard case .data(let data) = try await stage.service.cancelProducingResumeData(task) else {
+            throw Unexpected()
+        }
+        return data
+    }
+
     @Test
     func `a transfer goes on in the next life of the service`() async throws {
         let folder = TemporaryFolder()
         let origin = try OriginServer()
-        let gate = Gate()
-        origin.serve("/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 500_000, gate)]])
         try await ServiceStage.run(folder: folder, origin: origin) { stage in
-            let task = try await stage.create(stage.order("/a"), in: try await stage.session())[0]
-            try await stage.received(500_000, of: task)
+            _ = try await halfDownload(stage, in: try await stage.session())
         }
         #expect(filesBelow(folder.file("data/partial")).count == 1)
         try await ServiceStage.run(folder: folder, origin: origin) { stage in
@@ -106,16 +124,9 @@ struct RestartTests {
     func `resume data goes on in a new task, once`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
-            let gate = Gate()
-            stage.origin.serve(
-                "/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 500_000, gate)]])
-            let task = try await stage.create(stage.order("/a"), in: session)[0]
-            try await stage.received(500_000, of: task)
-            let running = try await stage.service.task(1, in: session.id)
+            let task = try await halfDownload(stage, in: session)
             let start = ContinuousClock.now
-            guard case .data(let data) = try await stage.service.cancelProducingResumeData(running) else {
-                throw Unexpected()
-            }
+            let data = try await resumeData(stage, of: task)
             #expect(ContinuousClock.now - start < .seconds(8), "it waits for the transfer, not for its limit")
             #expect(try await stage.completed(task).outcome == .cancelled)
             var order = stage.order("/ignored") { $0.clientTaskId = "c" }
@@ -140,16 +151,9 @@ struct RestartTests {
     func `a task that was made from resume data and has not begun hands it on`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
-            let gate = Gate()
-            stage.origin.serve(
-                "/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 500_000, gate)]])
-            let task = try await stage.create(stage.order("/a"), in: session)[0]
-            try await stage.received(500_000, of: task)
-            var last = try await stage.service.task(1, in: session.id)
+            var last = try await halfDownload(stage, in: session)
             for _ in 1...2 {
-                guard case .data(let data) = try await stage.service.cancelProducingResumeData(last) else {
-                    throw Unexpected()
-                }
+                let data = try await resumeData(stage, of: last)
                 var order = stage.order("/ignored", suspended: true)
                 order.resumeData = data
                 last = try await stage.create(order, in: session)[0]
@@ -165,15 +169,8 @@ struct RestartTests {
     func `resume data whose bytes are gone ends with the task that has not begun`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
-            let gate = Gate()
-            stage.origin.serve(
-                "/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 500_000, gate)]])
-            let task = try await stage.create(stage.order("/a"), in: session)[0]
-            try await stage.received(500_000, of: task)
-            let running = try await stage.service.task(1, in: session.id)
-            guard case .data(let data) = try await stage.service.cancelProducingResumeData(running) else {
-                throw Unexpected()
-            }
+            let task = try await halfDownload(stage, in: session)
+            let data = try await resumeData(stage, of: task)
             var order = stage.order("/ignored", suspended: true)
             order.resumeData = data
             let next = try await stage.create(order, in: session)[0]
@@ -189,11 +186,7 @@ struct RestartTests {
     func `what cannot be continued is cancelled without resume data`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
-            let gate = Gate()
-            let resource = Resource.generated(seed: 1, length: 1 << 20).with { $0.etag = nil }
-            stage.origin.serve("/a", resource, turns: [[.holdBody(after: 500_000, gate)]])
-            let task = try await stage.create(stage.order("/a"), in: session)[0]
-            try await stage.received(500_000, of: task)
+            let task = try await halfDownload(stage, of: Self.mebibyte.with { $0.etag = nil }, in: session)
             guard case .notResumable = try await stage.service.cancelProducingResumeData(task) else {
                 throw Unexpected()
             }

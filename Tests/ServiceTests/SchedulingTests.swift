@@ -1,7 +1,6 @@
 import Base
 import Core
 import Files
-import Glibc
 import Store
 import TestSupport
 import Testing
@@ -85,8 +84,8 @@ struct SchedulingTests {
             stage.origin.serve("/old", .text("old"))
             stage.origin.serve("/new", .text("new"))
             // All threads that move files are busy.
-            let isBusy = Locked(true)
-            for _ in 0..<16 { _ = stage.service.engine.disk.post { while isBusy.withLock({ $0 }) { usleep(1000) } } }
+            let gate = Gate()
+            for _ in 0..<16 { _ = stage.service.engine.disk.post { gate.pass() } }
             let task = try await stage.create(
                 stage.order("/old") { $0.destination = Destination(root: "root", path: "x", replace: true) },
                 in: session)[0]
@@ -98,7 +97,7 @@ struct SchedulingTests {
             let changed = try await stage.service.changeTask(task.id, changes, ifRevision: nil)
             #expect(changed.state == .running)
             _ = try await stage.task(task, reaches: .active)
-            isBusy.withLock { $0 = false }
+            gate.open()
             let done = try await stage.completed(task)
             #expect(done.outcome == .succeeded && done.result?.response?.url == stage.origin.url("/new"))
             #expect(readFile(root.file("x")) == Array("new".utf8))

@@ -87,8 +87,3 @@ extension ExchangeResult {
         }
     }
 }
-
-enum Pause {
-    /// Gives another thread time, on a thread that may wait.
-    static func short() { usleep(5000) }
-}
