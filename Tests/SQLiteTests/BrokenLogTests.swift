@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import SQLite
+import TestSupport
 import Testing
 
 /// Puts another file under the descriptors of a database's write-ahead log.
@@ -10,7 +11,7 @@ import Testing
         try #require(replacement >= 0)
         defer { close(replacement) }
         var replaced = 0
-        for descriptor in Int32(3)..<1024 where descriptor != replacement {
+        for descriptor in 3..<getdtablesize() where descriptor != replacement {
             var target = [UInt8](repeating: 0, count: 4096)
             let count = readlink("/proc/self/fd/\(descriptor)", &target, target.count)
             guard count > 0, String(decoding: target[..<count], as: UTF8.self) == database + "-wal" else { continue }
@@ -36,7 +37,7 @@ import Testing
             _ = try? await database.add("b")
             answered.withLock { $0 = true }
         }
-        try await until { fatal.withLock { $0 } != nil }
+        try await eventually { fatal.withLock { $0 } != nil }
         #expect(fatal.withLock { $0 }?.primaryCode == 10)
         #expect(!answered.withLock { $0 })
         database.close()

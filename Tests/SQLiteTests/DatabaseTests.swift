@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import SQLite
+import TestSupport
 import Testing
 
 @Suite struct `Readers` {
@@ -14,7 +15,7 @@ import Testing
             gate.pass()
             return [before, try db.first("SELECT count(*) FROM thing") { $0.int(0) }]
         }
-        try await gate.waitUntilEntered()
+        try await eventually { gate.waiting == 1 }
         try await database.add("b")
         gate.open()
         #expect(try await counts == [1, 1])
@@ -26,8 +27,8 @@ import Testing
         let gates = (Gate(), Gate())
         async let first: Void = database.read { _ in gates.0.pass() }
         async let second: Void = database.read { _ in gates.1.pass() }
-        try await gates.0.waitUntilEntered()
-        try await gates.1.waitUntilEntered()
+        try await eventually { gates.0.waiting == 1 }
+        try await eventually { gates.1.waiting == 1 }
         // Every reader of requests is busy; whoever asked among them would wait for as long.
         let answer = try await Database.$readingParty.withValue(.loops) {
             try await withThrowingTaskGroup { group in
@@ -89,7 +90,7 @@ import Testing
         try await database.add("a")
         database.close()
         database.close()
-        #expect(folder.names() == ["test.db"])
+        #expect(filesBelow(folder.path) == ["test.db"])
         let error = await #expect(throws: SQLiteError.self) { try await database.add("b") }
         #expect(error?.primaryCode == 21)
         #expect(try await folder.open(check: true).names() == ["a"])
@@ -103,7 +104,7 @@ import Testing
             try db.execute("INSERT INTO thing (name) VALUES ('a')")
         }
         database = nil
-        try await until { folder.names() == ["test.db"] }
+        try await eventually { filesBelow(folder.path) == ["test.db"] }
     }
 
     @Test func `the log stays short while much is written`() async throws {
@@ -158,7 +159,7 @@ import Testing
         try folder.open(migrations: Migration.things + [Self.second]).close()
         let error = #expect(throws: SQLiteError.self) { try folder.open() }
         #expect(error?.message.contains("schema version 2, this program knows versions up to 1") == true)
-        #expect(folder.names() == ["test.db"])
+        #expect(filesBelow(folder.path) == ["test.db"])
         _ = try folder.open(migrations: Migration.things + [Self.second])
     }
 
@@ -167,7 +168,7 @@ import Testing
         try folder.open().close()
         let error = #expect(throws: SQLiteError.self) { try folder.open(migrations: [Self.second]) }
         #expect(error?.message.contains("schema version 1, this program knows versions from 2 on") == true)
-        #expect(folder.names() == ["test.db"])
+        #expect(filesBelow(folder.path) == ["test.db"])
         _ = try folder.open()
     }
 

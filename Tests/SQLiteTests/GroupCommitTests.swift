@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import SQLite
+import TestSupport
 import Testing
 
 @Suite struct `Group commit` {
@@ -16,7 +17,7 @@ import Testing
                 try await database.write { _ in gate.pass() }
                 return (-1, .success(()))
             }
-            try await gate.waitUntilEntered()
+            try await eventually { gate.waiting == 1 }
             for (index, closure) in closures.enumerated() {
                 group.addTask {
                     do {
@@ -25,7 +26,7 @@ import Testing
                         return (index, .failure(error))
                     }
                 }
-                try await until { database.waitingWrites == index + 1 }
+                try await eventually { database.waitingWrites == index + 1 }
             }
             gate.open()
             var results: [Int: Result<Void, any Error>] = [:]

@@ -1,5 +1,6 @@
 import Base
 import SQLite
+import TestSupport
 import Testing
 
 /// Readers that stay, as backups do, and the writer beside them.
@@ -19,7 +20,7 @@ import Testing
                 }
                 #expect(names == ["first", "first"])
             }
-            try await gate.waitUntilEntered()
+            try await eventually { gate.waiting == 1 }
             // 64 MiB until the log is long, and sixteen checkpoints beyond.
             for number in 0..<128 { try await database.addLarge("\(number)") }
             #expect(complaints.withLock { $0 } <= 1)

@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import SQLite
+import TestSupport
 import Testing
 
 @Suite struct `Statements` {

@@ -1,39 +1,8 @@
 import Base
-import Glibc
 import SQLite
-import Testing
+import TestSupport
 
-/// A folder that is gone with the test, and databases in it.
-final class TemporaryFolder: Sendable {
-    let path: String
-
-    init() {
-        var template = Array("/tmp/sqlite-tests-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { preconditionFailure("mkdtemp: \(errno)") }
-        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-
-    deinit {
-        for name in names() { unlink(file(name)) }
-        rmdir(path)
-    }
-
-    func file(_ name: String) -> String { "\(path)/\(name)" }
-
-    /// What is in the folder, sorted.
-    func names() -> [String] {
-        guard let folder = opendir(path) else { return [] }
-        defer { closedir(folder) }
-        var result: [String] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != "." && name != ".." { result.append(name) }
-        }
-        return result.sorted()
-    }
-
+extension TemporaryFolder {
     func open(
         _ name: String = "test.db", readers: Int = 2, migrations: [Migration] = Migration.things, check: Bool = false,
         log: Log = .none
@@ -64,34 +33,5 @@ extension Database {
 
     func add(_ name: String) async throws {
         try await write { try $0.execute("INSERT INTO thing (name) VALUES (?)", name) }
-    }
-}
-
-/// Keeps the thread it is called on until it is let go, so that a test decides what waits behind it.
-final class Gate: Sendable {
-    private let entered = Locked(false)
-    private let opened = Locked(false)
-
-    /// Stays until `open()`. For the database's threads, which may block.
-    func pass() {
-        entered.withLock { $0 = true }
-        let deadline = Clock.system.monotonic() + 30_000
-        while !opened.withLock({ $0 }) {
-            precondition(Clock.system.monotonic() < deadline, "nobody opened")
-            usleep(200)
-        }
-    }
-
-    func waitUntilEntered() async throws { try await until { self.entered.withLock { $0 } } }
-
-    func open() { opened.withLock { $0 = true } }
-}
-
-/// Waits for `condition`, half a minute at most.
-func until(_ condition: @Sendable () -> Bool) async throws {
-    let deadline = Clock.system.monotonic() + 30_000
-    while !condition() {
-        try #require(Clock.system.monotonic() < deadline, "it did not happen")
-        try await Task.sleep(for: .milliseconds(1))
     }
 }
