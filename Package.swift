@@ -52,8 +52,9 @@ let package = Package(
 
         library("Store", ["Base", "Core", "Notation", "SQLite"]),
         library("Service", ["Base", "Core", "Files", "Store", "TransferEngine"]),
-        library("Launches", ["Base", "Core", "Wire", "Store", "TransferEngine"]),
-        library("API", ["Base", "Core", "Wire", "Files", "HTTPServer", "Service", "Launches", "COpenAPI"]),
+        library("Mapping", ["Core", "Wire", "Store"]),
+        library("Launches", ["Base", "Core", "Wire", "Store", "Mapping", "TransferEngine"]),
+        library("API", ["Base", "Core", "Wire", "Mapping", "Files", "HTTPServer", "Service", "Launches", "COpenAPI"]),
 
         .executableTarget(
             name: "urlsessiond",
@@ -83,6 +84,7 @@ let package = Package(
         tests("StoreTests", ["Store", "SQLite", "CSQLite", "Base", "Core", "TestSupport"]),
         tests(
             "ServiceTests", ["Service", "Store", "SQLite", "Files", "TransferEngine", "Base", "Core", "TestSupport"]),
+        tests("MappingTests", ["Mapping", "Core", "Wire"]),
         tests(
             "LaunchesTests", ["Launches", "Store", "SQLite", "TransferEngine", "Base", "Core", "Wire", "TestSupport"]),
         tests("APITests", ["API", "Wire", "HTTPServer", "Service", "Launches", "Base", "Core", "TestSupport"]),

@@ -1,5 +1,6 @@
 import Core
 import HTTPServer
+import Mapping
 import Wire
 
 extension Call {

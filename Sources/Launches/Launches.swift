@@ -1,5 +1,6 @@
 package import Base
 package import Core
+package import Mapping
 package import Store
 
 /// Launches apps with signed webhooks, and runs background refresh.

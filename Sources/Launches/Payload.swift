@@ -1,4 +1,5 @@
 import Core
+import Mapping
 import Store
 import Wire
 
@@ -18,8 +19,7 @@ struct Payload: Sendable {
                     timestamp: timestamp,
                     WebhookPayload.RefreshStatusDidChange {
                         $0.app = launch.appIdentifier
-                        $0.backgroundRefreshStatus = Wire.BackgroundRefreshStatus(
-                            rawValue: launch.refreshStatus.rawValue)
+                        $0.backgroundRefreshStatus = Wire.BackgroundRefreshStatus(launch.refreshStatus)
                     })
             case .ping: WebhookPayload(timestamp: timestamp, WebhookPayload.Ping { $0.app = launch.appIdentifier })
             }
@@ -32,14 +32,7 @@ struct Payload: Sendable {
 
     private func handleEvents(_ launch: ClaimedLaunch, _ contents: LaunchContents?) -> WebhookPayload.HandleEvents {
         let session = launch.sessionIdentifier ?? ""
-        var counts = OutcomeCounts()
-        if let completions = contents?.taskCounts {
-            counts.succeeded = completions.succeeded
-            counts.httpError = completions.httpError
-            counts.failed = completions.failed
-            counts.cancelled = completions.cancelled
-            counts.notModified = completions.notModified
-        }
+        let envelope = EventEnvelope(sessionIdentifier: session, urls: urls)
         return WebhookPayload.HandleEvents {
             $0.launchId = launch.launchId
             $0.app = launch.appIdentifier
@@ -47,11 +40,11 @@ struct Payload: Sendable {
             $0.reasons = launch.reasons.names
             $0.lastSeq = launch.lastSeq
             $0.pendingEvents = contents?.pendingEvents ?? 0
-            $0.taskCounts = counts
+            $0.taskCounts = contents.map { OutcomeCounts($0.taskCounts) } ?? OutcomeCounts()
             $0.eventsURL = urls.events(of: session)
             $0.completionURL = urls.completion(of: launch.launchId)
             $0.expiresAt = launch.expiresAt.rfc3339
-            $0.events = contents?.events.map { Wire.Event($0, session: session, urls: urls) } ?? []
+            $0.events = contents?.events.map { envelope.event($0) } ?? []
         }
     }
 
@@ -60,7 +53,7 @@ struct Payload: Sendable {
             $0.launchId = launch.launchId
             $0.app = launch.appIdentifier
             $0.deadline = launch.expiresAt.rfc3339
-            $0.previousResult = launch.previousResult.map { LaunchCompletion.FetchResult(rawValue: $0.rawValue) }
+            $0.previousResult = launch.previousResult.map { LaunchCompletion.FetchResult($0) }
             $0.completionURL = urls.completion(of: launch.launchId)
         }
     }
@@ -82,16 +75,5 @@ struct Payload: Sendable {
             }
         }
         return result
-    }
-}
-
-extension LaunchRule.Reasons {
-    /// As clients read them.
-    fileprivate var names: [String] {
-        let all: [(LaunchRule.Reasons, String)] = [
-            (.tasksFinished, "tasksFinished"), (.authenticationRequired, "authenticationRequired"),
-            (.delayedRequestReady, "delayedRequestReady"),
-        ]
-        return all.filter { contains($0.0) }.map(\.1)
     }
 }

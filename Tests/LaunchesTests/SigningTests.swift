@@ -54,12 +54,6 @@ import Wire
         #expect(try Wire.JSON.parse(ascii) == .string(text))
     }
 
-    @Test func `session identifiers are one path segment`() {
-        let urls = PublicURLs(base: "https://x.example/base//")
-        #expect(urls.events(of: "a:b@c+d~e/ä") == "https://x.example/base/v1/sessions/a:b@c+d~e%2F%C3%A4/events")
-        #expect(urls.content(of: 7, in: "s") == "https://x.example/base/v1/sessions/s/tasks/7/content")
-    }
-
     @Test func `what a 2xx says is read, and nonsense is nothing`() {
         func inline(_ text: String) -> Attempt.Inline { Attempt.inline(Array(text.utf8)) }
         #expect(inline(#"{"completed": true}"#) == .completed(through: nil))

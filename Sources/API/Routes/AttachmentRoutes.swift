@@ -1,5 +1,6 @@
 import Core
 import HTTPServer
+import Mapping
 import Service
 import Wire
 

@@ -1,5 +1,6 @@
 import Core
 import HTTPServer
+import Mapping
 import Service
 import Wire
 
@@ -25,7 +26,7 @@ struct BatchRoutes {
         var faults: [Fault] = []
         for (index, creation) in creations.enumerated() {
             do {
-                orders.append(try TaskOrder(creation, at: "/tasks/\(index)", traceparent: traceparent))
+                orders.append(try TaskOrder(checking: creation, at: "/tasks/\(index)", traceparent: traceparent))
             } catch {
                 faults += error.faults
                 if faults.count >= Faults.maximumCount { break }

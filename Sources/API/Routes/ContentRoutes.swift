@@ -2,6 +2,7 @@ import Base
 import Core
 import Files
 import HTTPServer
+import Mapping
 import Service
 import Wire
 

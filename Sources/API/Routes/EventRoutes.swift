@@ -2,6 +2,7 @@ import Base
 import Core
 import HTTPServer
 import Launches
+import Mapping
 import Service
 import Wire
 
@@ -92,4 +93,15 @@ final class HeldPlace: Sendable {
     }
 
     deinit { held.end(key) }
+}
+
+extension EventEnvelope {
+    /// A page of the log, which ends where the answer is long enough.
+    fileprivate func page(_ page: Core.EventPage) -> Wire.EventPage<JSONText> {
+        var items = PageItems()
+        let isWhole = page.events.allSatisfy { items.add(event($0)) }
+        return Wire.EventPage(
+            items: items.texts, lastSeq: page.lastSeq, acknowledgedSeq: page.acknowledgedSeq,
+            finished: page.isFinished && isWhole)
+    }
 }

@@ -1,6 +1,7 @@
 import Core
 import HTTPServer
 import Launches
+import Mapping
 import Service
 import Wire
 

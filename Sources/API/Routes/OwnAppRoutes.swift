@@ -1,6 +1,7 @@
 import Base
 import Core
 import HTTPServer
+import Mapping
 import Service
 import Wire
 

@@ -1,5 +1,6 @@
 import Core
 import HTTPServer
+import Mapping
 import Service
 import Wire
 
@@ -48,7 +49,7 @@ extension Call {
         let questionId = parameter("questionId")
         let wire: Wire.Answer = try read()
         let question = try await service.question(questionId, app: app)
-        let answered = try await service.answer(questionId, app: app, with: Core.Answer(wire, to: question))
+        let answered = try await service.answer(questionId, app: app, with: Core.Answer(checking: wire, to: question))
         return .json(Question(answered))
     }
 

@@ -2,6 +2,7 @@ import Base
 import Core
 import Files
 import HTTPServer
+import Mapping
 import Service
 import Wire
 
@@ -116,7 +117,8 @@ struct TaskLines {
             let creation = try TaskCreation(parsing: bytes)
             do throws(JSONError) {
                 return Line(
-                    order: try TaskOrder(creation, traceparent: traceparent), bodyPointer: creation.bodyPointer)
+                    order: try TaskOrder(checking: creation, traceparent: traceparent),
+                    bodyPointer: creation.bodyPointer)
             } catch {
                 return Line(result: LineResult(problem: told(error), clientTaskId: creation.clientTaskId))
             }

@@ -1,6 +1,7 @@
 import Base
 import Core
 import HTTPServer
+import Mapping
 import Service
 import Wire
 
@@ -42,7 +43,7 @@ struct TaskRoutes {
             throw Problem(.notAcceptable, "The answer to one task is application/json.")
         }
         let creation = try call.read(TaskCreation.self)
-        let order = try TaskOrder(creation, traceparent: call.traceparent)
+        let order = try TaskOrder(checking: creation, traceparent: call.traceparent)
         let service = call.service
         let render: @Sendable ([CreatedTask]) -> HTTPResponse = { created in
             guard let item = created.first else { return .nothing }
@@ -108,7 +109,7 @@ struct TaskRoutes {
         // A request changes in part, so what the rest was read from must still be there.
         let revision = try call.expectedRevision(of: task.revision)
         let changed = try await call.service.changeTask(
-            task.id, TaskChanges(change, of: task),
+            task.id, TaskChanges(checking: change, of: task),
             ifRevision: revision ?? (change.request == nil ? nil : task.revision))
         return call.showTask(changed, in: session)
     }
@@ -202,4 +203,21 @@ extension Call {
 extension TaskCreation {
     /// Where its body stands: an upload's beside the request, a download's in it.
     var bodyPointer: String { kind == .upload ? "/body" : "/request/body" }
+}
+
+extension Service {
+    /// A task as it is shown.
+    func wireTask(_ task: TaskRecord, in session: SessionRecord, isExisting: Bool = false) -> SessionTask {
+        var shown = SessionTask(task, liveState(of: task, in: session))
+        shown.existing = isExisting
+        return shown
+    }
+
+    /// What a task is doing now, or waits for.
+    private func liveState(of task: TaskRecord, in session: SessionRecord) -> LiveState {
+        guard task.state == .running else { return LiveState() }
+        return LiveState(
+            sample: live.sample(task.id), throughput: live.throughput(task.id),
+            waiting: waitingReasons(of: task, in: session))
+    }
 }

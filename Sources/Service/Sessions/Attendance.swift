@@ -5,8 +5,6 @@ package import Core
 ///
 /// An open stream and a read that waits attach as long as they last; leases are in the store.
 package final class Attendance: Sendable {
-    package enum Kind: String, Sendable { case stream, wait }
-
     private struct Entry {
         var streams = 0
         var waits = 0
@@ -34,7 +32,7 @@ package final class Attendance: Sendable {
     }
 
     /// The kind of attachment to show for a session, streams before waits.
-    package func kind(of session: SessionID) -> Kind? {
+    package func kind(of session: SessionID) -> Presence.Kind? {
         entries.withLock { entries in
             guard let entry = entries[session], entry.isAttached else { return nil }
             return entry.streams > 0 ? .stream : .wait
@@ -44,7 +42,7 @@ package final class Attendance: Sendable {
     /// Counts a client in.
     ///
     /// - Returns: Whether it is the first.
-    func attach(_ session: SessionID, _ kind: Kind) -> Bool {
+    func attach(_ session: SessionID, _ kind: Presence.Kind) -> Bool {
         entries.withLock { entries in
             var entry = entries[session] ?? Entry()
             let isFirst = !entry.isAttached
@@ -57,7 +55,7 @@ package final class Attendance: Sendable {
     /// Counts a client out.
     ///
     /// - Returns: Whether it was the last.
-    func detach(_ session: SessionID, _ kind: Kind) -> Bool {
+    func detach(_ session: SessionID, _ kind: Presence.Kind) -> Bool {
         let now = clock.now
         return entries.withLock { entries in
             guard var entry = entries[session] else { return false }

@@ -1,24 +1,6 @@
 package import Base
 package import Core
 
-/// A message that only open streams get: progress and what else must not be queued.
-package struct LiveEvent: Sendable {
-    package enum Payload: Sendable {
-        case didCreate(kind: TaskKind, url: String)
-        case isWaitingForConnectivity
-        case willRetry(attempt: Int, error: TaskError?, nextAt: Timestamp, offset: Int64)
-        case didSendBodyData(sent: Int64, total: Int64, expected: Int64?)
-        case didWriteData(written: Int64, total: Int64, expected: Int64?)
-    }
-
-    package var payload: Payload
-    package var task: TaskID
-    package var taskIdentifier: Int64
-    package var clientTaskId: String?
-    package var group: String?
-    package var occurredAt: Timestamp
-}
-
 /// Wakes who waits for a session's events or a task's end, and hands live messages to open streams.
 package final class EventHub: Sendable {
     /// Live messages kept for a stream that reads slowly; the oldest give way.

@@ -50,7 +50,7 @@ package final class EventFeed: Sendable {
     private let session: SessionID
     private let watch: Broadcast<SessionID>.Watch
     private let feed: (number: UInt64, buffer: Locked<[LiveEvent]>)
-    private let samples = Locked<[TaskID: LiveTransfers.Sample]>([:])
+    private let samples = Locked<[TaskID: LiveState.Sample]>([:])
 
     init(_ service: Service, _ session: SessionID) {
         self.service = service
@@ -101,7 +101,7 @@ package final class EventFeed: Sendable {
     }
 
     private static func messages(
-        _ task: TaskRecord, _ before: LiveTransfers.Sample?, _ now: LiveTransfers.Sample, at time: Timestamp
+        _ task: TaskRecord, _ before: LiveState.Sample?, _ now: LiveState.Sample, at time: Timestamp
     ) -> [LiveEvent] {
         func event(_ payload: LiveEvent.Payload) -> LiveEvent {
             LiveEvent(

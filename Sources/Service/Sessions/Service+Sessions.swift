@@ -77,7 +77,7 @@ extension Service {
 
     /// Attaches a stream or a waiting read for as long as `body` runs.
     package func attached<Result>(
-        to id: SessionID, _ kind: Attendance.Kind, _ body: () async throws -> Result
+        to id: SessionID, _ kind: Presence.Kind, _ body: () async throws -> Result
     ) async throws -> Result {
         let isFirst = attendance.attach(id, kind)
         defer {

@@ -30,24 +30,6 @@ package final class LiveTransfers: Sendable {
         self.clock = clock
     }
 
-    /// What a task is doing now.
-    package struct Sample: Hashable, Sendable {
-        package var phase: LivePhase
-        /// Bytes of content at hand, resumed ones included.
-        package var received: Int64
-        package var sent: Int64
-        package var expected: Int64?
-
-        package init(phase: LivePhase, received: Int64, sent: Int64, expected: Int64?) {
-            self.phase = phase
-            self.received = received
-            self.sent = sent
-            self.expected = expected
-        }
-    }
-
-    package enum LivePhase: String, Sendable { case connecting, sending, receiving, finalizing }
-
     func began(
         _ task: TaskID, session: SessionID, origin: String, exchange: ExchangeID, offset: Int64, sentBefore: Int64 = 0
     ) {
@@ -64,7 +46,7 @@ package final class LiveTransfers: Sendable {
     /// Ends the samples of a task. Called before its last events are committed, so that none follows them.
     func ended(_ task: TaskID) { entries.withLock { _ = $0.removeValue(forKey: task) } }
 
-    package func sample(_ task: TaskID) -> Sample? {
+    package func sample(_ task: TaskID) -> LiveState.Sample? {
         guard let entry = entries.withLock({ $0[task] }) else { return nil }
         return sample(entry)
     }
@@ -96,7 +78,7 @@ package final class LiveTransfers: Sendable {
     }
 
     /// Samples of all transfers of a session.
-    package func samples(of session: SessionID) -> [(task: TaskID, sample: Sample)] {
+    package func samples(of session: SessionID) -> [(task: TaskID, sample: LiveState.Sample)] {
         let found = entries.withLock { entries in entries.filter { $0.value.session == session } }
         return found.map { ($0.key, sample($0.value)) }
     }
@@ -114,19 +96,19 @@ package final class LiveTransfers: Sendable {
         }
     }
 
-    private func sample(_ entry: Entry) -> Sample {
+    private func sample(_ entry: Entry) -> LiveState.Sample {
         guard let progress = engine.progress(entry.exchange) else {
-            return Sample(
+            return LiveState.Sample(
                 phase: entry.isFinalizing ? .finalizing : .connecting, received: entry.offset,
                 sent: entry.sentBefore, expected: nil)
         }
-        let phase: LivePhase =
+        let phase: LiveState.Phase =
             switch progress.phase {
             case .resolving, .connecting: .connecting
             case .sending: .sending
             case .receiving: .receiving
             }
-        return Sample(
+        return LiveState.Sample(
             phase: entry.isFinalizing ? .finalizing : phase, received: progress.length,
             sent: entry.sentBefore + progress.bytesSent,
             expected: progress.expectedLength)

@@ -1,12 +1,11 @@
-import Core
-import Launches
-import Wire
+package import Core
+package import Wire
 
 extension Wire.TaskProgress {
     /// How far a task is, from its counts.
     ///
     /// - Parameter throughput: Bytes per second of a transfer under way.
-    init(_ task: SessionTask, _ throughput: Double?) {
+    package init(_ task: SessionTask, _ throughput: Double?) {
         self.init()
         let isUpload = task.kind == .upload
         let done = isUpload ? task.countOfBytesSent : task.countOfBytesReceived
@@ -26,7 +25,7 @@ extension Wire.TaskProgress {
 }
 
 extension TaskAttempts {
-    init(_ record: TaskRecord, _ progress: Core.TaskProgress) {
+    package init(_ record: TaskRecord, _ progress: Core.TaskProgress) {
         // An attempt under way has begun, though it is counted only when it ends.
         let isActive = record.stage == .active
         self.init()
@@ -37,7 +36,7 @@ extension TaskAttempts {
 }
 
 extension TaskAttempts.Attempt {
-    init(_ record: AttemptRecord) {
+    package init(_ record: AttemptRecord) {
         self.init()
         startedAt = record.startedAt.rfc3339
         endedAt = record.endedAt.rfc3339
@@ -47,15 +46,46 @@ extension TaskAttempts.Attempt {
 }
 
 extension Wire.TaskResponse {
-    init(_ core: Core.TaskResponse) { self = EventContent.response(core) }
+    /// The cookies that an origin sets are as good as credentials, and so are hidden.
+    package init(_ core: Core.TaskResponse) {
+        self.init()
+        statusCode = Int64(core.statusCode)
+        headers = StringMap(core.headers.withoutCookies)
+        droppedHeaders = core.droppedHeaders ?? []
+        mimeType = core.mimeType
+        expectedContentLength = core.expectedContentLength
+        suggestedFilename = core.suggestedFilename
+        url = core.url
+    }
 }
 
 extension Wire.TaskError {
-    init(_ core: Core.TaskError) { self = EventContent.error(core) }
+    package init(_ core: Core.TaskError) {
+        self.init()
+        code = Int64(core.code.rawValue)
+        name = core.code.name
+        localizedDescription = core.localizedDescription
+        failingURL = core.failingURL
+        policy = core.policy
+        underlying = core.underlying.map(Underlying.init)
+        backgroundTaskCancelledReason = core.backgroundTaskCancelledReason.map(Int64.init)
+        networkUnavailableReason = core.networkUnavailableReason.map(Int64.init)
+    }
+}
+
+extension Wire.TaskError.Underlying {
+    /// libcurl's codes are numbers, the service's own are names.
+    init(_ core: Core.TaskError.Underlying) {
+        let number = core.domain == "curl" ? Int64(core.code) : nil
+        self.init()
+        domain = core.domain
+        code = number.map { .integer($0) } ?? .string(core.code)
+        message = core.message
+    }
 }
 
 extension Wire.WaitingReason {
-    init(_ core: Core.WaitingReason) {
+    package init(_ core: Core.WaitingReason) {
         self.init()
         kind = core.kind.rawValue
         detail = core.detail
@@ -65,10 +95,21 @@ extension Wire.WaitingReason {
 }
 
 extension Content {
-    init(_ record: ContentRecord) {
+    package init(_ record: ContentRecord) {
         self.init()
         length = record.length
         digest = Wire.ContentDigest(record.digest)
         expiresAt = record.expiresAt?.rfc3339
+    }
+}
+
+extension HTTPFields {
+    fileprivate var withoutCookies: HTTPFields {
+        HTTPFields(
+            fields.map { field in
+                let name = field.name.asciiLowercased
+                guard name == "set-cookie" || name == "set-cookie2" else { return field }
+                return HTTPField(name: field.name, value: Wire.SecretHeaders.placeholder)
+            })
     }
 }

@@ -1,34 +1,8 @@
-import Core
-import Service
-import Wire
-
-/// What is known of a task besides its record while it runs.
-struct LiveState: Sendable {
-    var sample: LiveTransfers.Sample?
-    /// Bytes per second.
-    var throughput: Double?
-    var waiting: [Core.WaitingReason] = []
-}
-
-extension Service {
-    /// What a task is doing now, or waits for.
-    func liveState(of task: TaskRecord, in session: SessionRecord) -> LiveState {
-        guard task.state == .running else { return LiveState() }
-        return LiveState(
-            sample: live.sample(task.id), throughput: live.throughput(task.id),
-            waiting: waitingReasons(of: task, in: session))
-    }
-
-    /// A task as it is shown.
-    func wireTask(_ task: TaskRecord, in session: SessionRecord, isExisting: Bool = false) -> SessionTask {
-        var shown = SessionTask(task, liveState(of: task, in: session))
-        shown.existing = isExisting
-        return shown
-    }
-}
+package import Core
+package import Wire
 
 extension SessionTask {
-    init(_ record: TaskRecord, _ live: LiveState = LiveState()) {
+    package init(_ record: TaskRecord, _ live: LiveState = LiveState()) {
         let specification = record.specification
         let isDownload = specification.kind == .download
         self.init()
@@ -114,7 +88,7 @@ extension TaskSpecification {
 
 extension TaskPhase {
     /// What a running task is doing: from its stage and, while a transfer is under way, from that.
-    init?(_ stage: TaskStage?, _ live: LiveState) {
+    package init?(_ stage: TaskStage?, _ live: LiveState) {
         switch stage {
         case nil, .suspended: return nil
         case .delayed: self = .delayed

@@ -1,8 +1,8 @@
-import Core
-import Wire
+package import Core
+package import Wire
 
 extension Wire.Launch {
-    init(_ record: LaunchRecord) {
+    package init(_ record: LaunchRecord) {
         self.init()
         launchId = record.launchId
         kind = record.kind.name
@@ -18,7 +18,7 @@ extension Wire.Launch {
 }
 
 extension Wire.LaunchAttempt {
-    init(_ attempt: Core.LaunchAttempt) {
+    package init(_ attempt: Core.LaunchAttempt) {
         self.init()
         number = Int64(attempt.number)
         startedAt = attempt.startedAt.rfc3339
@@ -31,27 +31,19 @@ extension Wire.LaunchAttempt {
 
 extension LaunchRule.Reasons {
     /// The reasons' names, in the order of the documentation.
-    var names: [String] {
-        var names: [String] = []
-        if contains(.tasksFinished) { names.append("tasksFinished") }
-        if contains(.authenticationRequired) { names.append("authenticationRequired") }
-        if contains(.delayedRequestReady) { names.append("delayedRequestReady") }
-        return names
-    }
-}
-
-extension LaunchKind {
-    /// The kind with a name that clients use; nil for any other text.
-    init?(name: String) {
-        guard let kind = LaunchKind.allCases.first(where: { $0.name == name }) else { return nil }
-        self = kind
+    package var names: [String] {
+        let all: [(LaunchRule.Reasons, String)] = [
+            (.tasksFinished, "tasksFinished"), (.authenticationRequired, "authenticationRequired"),
+            (.delayedRequestReady, "delayedRequestReady"),
+        ]
+        return all.filter { contains($0.0) }.map(\.1)
     }
 }
 
 extension Core.BackgroundRefresh.Result {
-    init?(_ word: LaunchCompletion.FetchResult) { self.init(rawValue: word.rawValue) }
+    package init?(_ word: LaunchCompletion.FetchResult) { self.init(rawValue: word.rawValue) }
 }
 
 extension LaunchCompletion.FetchResult {
-    init(_ result: Core.BackgroundRefresh.Result) { self.init(rawValue: result.rawValue) }
+    package init(_ result: Core.BackgroundRefresh.Result) { self.init(rawValue: result.rawValue) }
 }

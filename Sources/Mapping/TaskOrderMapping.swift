@@ -1,20 +1,13 @@
-import Core
-import Service
-import Wire
+package import Core
+package import Wire
 
 extension TaskOrder {
     /// What an app orders.
     ///
-    /// An address that the egress policy forbids is accepted here and refused when the task runs; a URL that could
-    /// never be asked for is refused now.
-    ///
-    /// - Parameters:
-    ///   - pointer: Where the creation stands in the request's body, for the fault.
-    ///   - traceparent: That of the request, kept with the task.
-    init(_ wire: TaskCreation, at pointer: String = "", traceparent: String? = nil) throws(JSONError) {
+    /// - Parameter traceparent: That of the request, kept with the task.
+    package init(_ wire: TaskCreation, traceparent: String? = nil) {
         let kind: Core.TaskKind = wire.kind == .upload ? .upload : .download
         let request = Core.TransferRequest(wire.request ?? Wire.TransferRequest(url: ""), kind: kind)
-        if wire.resumeData == nil { try Service.check(url: request.url, at: pointer + "/request/url") }
         var specification = TaskSpecification(kind: kind, request: request)
         specification.clientTaskId = wire.clientTaskId
         specification.group = wire.group
@@ -38,16 +31,8 @@ extension TaskOrder {
     }
 }
 
-extension Service {
-    /// - Throws: A fault at `pointer` for a URL that libcurl's parser does not take.
-    static func check(url: String, at pointer: String) throws(JSONError) {
-        guard let detail = faultOfURL(url) else { return }
-        throw .invalid([Fault(pointer: pointer, code: .invalidValue, detail: detail)])
-    }
-}
-
 extension TaskOrder.Body {
-    init(_ source: BodySource) {
+    package init(_ source: BodySource) {
         switch source {
         case .id(let id): self = .stored(id)
         case .text(let text): self = .bytes(Array(text.utf8), mediaType: "text/plain; charset=utf-8")
@@ -61,7 +46,7 @@ extension TaskOrder.Body {
 
 extension Core.TransferRequest {
     /// - Parameter kind: Of the task, whose method stands where the request has none.
-    init(_ wire: Wire.TransferRequest, kind: Core.TaskKind) {
+    package init(_ wire: Wire.TransferRequest, kind: Core.TaskKind) {
         self.init(
             url: wire.url, method: wire.method ?? (kind == .upload ? "PUT" : "GET"), headers: HTTPFields(wire.headers),
             sensitiveHeaders: wire.sensitiveHeaders)
@@ -81,7 +66,7 @@ extension Wire.TransferRequest {
     /// A request as it is shown, secrets hidden.
     ///
     /// - Parameter body: The stored body that travels with a download's request.
-    init(_ core: Core.TransferRequest, body: String? = nil) {
+    package init(_ core: Core.TransferRequest, body: String? = nil) {
         self.init(
             url: core.url, method: core.method, headers: StringMap(core.headers),
             sensitiveHeaders: core.sensitiveHeaders, body: body.map(BodySource.id))
@@ -91,7 +76,7 @@ extension Wire.TransferRequest {
 
 extension TaskChanges {
     /// - Parameter task: As it is, whose request changes in part.
-    init(_ wire: TaskChange, of task: TaskRecord) throws(JSONError) {
+    package init(_ wire: TaskChange, of task: TaskRecord) {
         self.init()
         priority = wire.priority
         if wire.taskDescription.isPresent { taskDescription = .some(wire.taskDescription.newValue) }
@@ -99,29 +84,26 @@ extension TaskChanges {
         if wire.earliestBeginDate.isPresent {
             earliestBeginDate = .some(wire.earliestBeginDate.newValue.flatMap { Timestamp(rfc3339: $0) })
         }
-        if let change = wire.request {
-            if let url = change.url { try Service.check(url: url, at: "/request/url") }
-            request = task.specification.request.applying(change)
-        }
+        request = wire.request.map { task.specification.request.applying($0) }
     }
 }
 
 extension Core.TaskState {
-    init?(_ word: Wire.TaskState) {
+    package init?(_ word: Wire.TaskState) {
         guard let state = Self.allCases.first(where: { $0.name == word.rawValue }) else { return nil }
         self = state
     }
 }
 
 extension Core.Outcome {
-    init?(_ word: TaskOutcome) {
+    package init?(_ word: TaskOutcome) {
         guard let outcome = Self.allCases.first(where: { $0.name == word.rawValue }) else { return nil }
         self = outcome
     }
 }
 
 extension TaskFilter {
-    init(_ selection: TaskSelection) {
+    package init(_ selection: TaskSelection) {
         self.init(
             state: selection.state.flatMap { Core.TaskState($0) },
             outcome: selection.outcome.flatMap { Core.Outcome($0) }, group: selection.group)
@@ -129,16 +111,16 @@ extension TaskFilter {
 }
 
 extension Core.Destination {
-    init(_ wire: Wire.Destination) { self.init(root: wire.root, path: wire.path, replace: wire.replace) }
+    package init(_ wire: Wire.Destination) { self.init(root: wire.root, path: wire.path, replace: wire.replace) }
 }
 
 extension Wire.Destination {
-    init(_ core: Core.Destination) { self.init(root: core.root, path: core.path, replace: core.replace) }
+    package init(_ core: Core.Destination) { self.init(root: core.root, path: core.path, replace: core.replace) }
 }
 
 extension StatusRange {
     /// `404` or `200-299`.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         guard let range = StatusCodes.parse(text) else { return nil }
         self.init(range.lowerBound, range.upperBound)
     }

@@ -1,9 +1,9 @@
-import Core
-import Wire
+package import Core
+package import Wire
 
 extension StoredBody {
     /// Length and digest are those of the whole, so a draft has none.
-    init(_ record: BodyRecord) {
+    package init(_ record: BodyRecord) {
         self.init()
         id = record.publicId
         length = record.isComplete ? record.length : nil
@@ -13,7 +13,7 @@ extension StoredBody {
 }
 
 extension ListedBody {
-    init(_ record: BodyRecord) {
+    package init(_ record: BodyRecord) {
         self.init()
         body = StoredBody(record)
         complete = record.isComplete

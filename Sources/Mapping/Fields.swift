@@ -1,20 +1,27 @@
-import Core
-import Launches
-import Wire
+package import Core
+package import Wire
 
 extension HTTPFields {
     /// Header fields as an app gave them.
-    init(_ map: StringMap) {
+    package init(_ map: StringMap) {
         self.init(map.map { HTTPField(name: $0.name, value: $0.value) })
     }
 }
 
 extension StringMap {
-    /// Header fields as a JSON object.
-    init(_ fields: HTTPFields) { self = EventContent.headers(fields) }
+    /// Header fields as a JSON object: several lines of one name are joined with commas (RFC 9110 section 5.3).
+    package init(_ fields: HTTPFields) {
+        self.init()
+        var names: [String: String] = [:]
+        for field in fields.fields {
+            let name = names[field.name.asciiLowercased] ?? field.name
+            names[field.name.asciiLowercased] = name
+            self[name] = self[name].map { $0 + ", " + field.value } ?? field.value
+        }
+    }
 
     /// A dictionary, in the order of its names' bytes.
-    init(sorted dictionary: [String: String]) {
+    package init(sorted dictionary: [String: String]) {
         self.init(
             dictionary.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map {
                 (name: $0.key, value: $0.value)
@@ -25,12 +32,14 @@ extension StringMap {
 }
 
 extension Wire.ContentDigest {
-    init(_ digest: Core.ContentDigest) { self = EventContent.digest(digest) }
+    package init(_ digest: Core.ContentDigest) {
+        self.init(algorithm: Algorithm(rawValue: digest.algorithm.rawValue), value: digest.value)
+    }
 }
 
 extension Core.ContentDigest {
     /// A digest that Wire has read, so that its value is lower-case hex already.
-    init?(_ digest: Wire.ContentDigest) {
+    package init?(_ digest: Wire.ContentDigest) {
         guard let algorithm = DigestAlgorithm(rawValue: digest.algorithm.rawValue) else { return nil }
         self.init(algorithm: algorithm, value: digest.value.asciiLowercased)
     }

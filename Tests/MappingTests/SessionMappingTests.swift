@@ -1,10 +1,8 @@
 import Core
-import Launches
-import Service
 import Testing
 import Wire
 
-@testable import API
+@testable import Mapping
 
 @Suite struct SessionMappingTests {
     private static let changed: WireJSON = [
@@ -141,7 +139,7 @@ import Wire
         #expect(shown["proposedCredential"] == ["user": "me"])
         #expect(shown["previousFailureCount"] == 1)
         for question in [challenge, delayed] {
-            for bytes in [Wire.Question(question).jsonBytes, EventContent.question(question).bytes] {
+            for bytes in [Wire.Question(question).jsonBytes, EventEnvelope.question(question).bytes] {
                 #expect(!String(decoding: bytes, as: UTF8.self).contains("hush"))
             }
         }

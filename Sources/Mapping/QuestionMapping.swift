@@ -1,10 +1,8 @@
-import Core
-import Launches
-import Service
-import Wire
+package import Core
+package import Wire
 
 extension Wire.Question {
-    init(_ record: QuestionRecord) {
+    package init(_ record: QuestionRecord) {
         let question = record.question
         let isChallenge = question.kind == .challenge
         self.init()
@@ -31,7 +29,7 @@ extension Core.Answer {
     ///
     /// - Parameter record: The question, which decides which answers make sense.
     /// - Throws: A fault for a disposition of the other kind of question, and for a credential that does not fit.
-    init(_ wire: Wire.Answer, to record: QuestionRecord) throws(JSONError) {
+    package init(_ wire: Wire.Answer, to record: QuestionRecord) throws(JSONError) {
         guard let disposition = Disposition(rawValue: wire.disposition.rawValue) else {
             throw Self.fault("/disposition", "There is no such disposition.")
         }
@@ -43,7 +41,6 @@ extension Core.Answer {
                 throw Self.fault("/credential", "\(space.authenticationMethod.rawValue) needs another credential.")
             }
         }
-        if let url = wire.request?.url { try Service.check(url: url, at: "/request/url") }
         let method = record.question.request?.method
         self.init(
             disposition: disposition, credential: wire.credential.map(Core.Credential.init),
@@ -71,7 +68,7 @@ extension Core.Answer.Disposition {
 }
 
 extension Core.Credential {
-    init(_ wire: Wire.Credential) {
+    package init(_ wire: Wire.Credential) {
         let persistence = Persistence(rawValue: wire.persistence.rawValue) ?? .none
         switch wire.secret {
         case .password(let user, let password):
@@ -86,7 +83,7 @@ extension Core.Credential {
 
 extension Core.ProtectionSpace {
     /// Hosts are compared as the URL parser writes them.
-    init?(_ wire: Wire.ProtectionSpace) {
+    package init?(_ wire: Wire.ProtectionSpace) {
         guard let method = Method(rawValue: wire.authenticationMethod.rawValue) else { return nil }
         self.init(
             host: wire.host.asciiLowercased, port: Int(clamping: wire.port), scheme: wire.protocol, realm: wire.realm,
@@ -95,11 +92,16 @@ extension Core.ProtectionSpace {
 }
 
 extension Wire.ProtectionSpace {
-    init(_ core: Core.ProtectionSpace) { self = EventContent.protectionSpace(core) }
+    package init(_ core: Core.ProtectionSpace) {
+        self.init(
+            host: core.host, port: Int64(core.port), protocol: core.scheme, realm: core.realm,
+            authenticationMethod: AuthenticationMethod(rawValue: core.authenticationMethod.rawValue),
+            isProxy: core.isProxy, serverPublicKey: core.serverPublicKey)
+    }
 }
 
 extension StoredCredential {
-    init(_ record: CredentialRecord) {
+    package init(_ record: CredentialRecord) {
         self.init()
         credentialIdentifier = record.credentialId
         protectionSpace = Wire.ProtectionSpace(record.space)

@@ -1,8 +1,8 @@
-import Core
-import Wire
+package import Core
+package import Wire
 
 extension Core.Conditions {
-    init(_ wire: Wire.Conditions) {
+    package init(_ wire: Wire.Conditions) {
         self.init()
         network.reachable = wire.network.reachable
         network.cellular = wire.network.cellular
@@ -16,7 +16,7 @@ extension Core.Conditions {
 }
 
 extension Wire.Conditions {
-    init(_ core: Core.Conditions, _ status: Core.BackgroundRefreshStatus) {
+    package init(_ core: Core.Conditions, _ status: Core.BackgroundRefreshStatus) {
         self.init(
             network: Network(
                 reachable: core.network.reachable, cellular: core.network.cellular, expensive: core.network.expensive,
@@ -28,7 +28,7 @@ extension Wire.Conditions {
 }
 
 extension ServiceWindow {
-    init(_ wire: Wire.Conditions.Window) {
+    package init(_ wire: Wire.Conditions.Window) {
         self.init(
             days: Set(wire.days.compactMap { Weekday(rawValue: $0.rawValue) }), from: Self.minutes(wire.from),
             to: Self.minutes(wire.to), bandwidthLimit: wire.bandwidthLimit)
@@ -41,7 +41,7 @@ extension ServiceWindow {
 }
 
 extension Wire.Conditions.Window {
-    init(_ core: ServiceWindow) {
+    package init(_ core: ServiceWindow) {
         self.init(
             days: Wire.Conditions.Weekday.known.filter { day in
                 core.days.contains { $0.rawValue == day.rawValue }

@@ -1,9 +1,8 @@
-import Core
-import Launches
-import Wire
+package import Core
+package import Wire
 
 extension Core.BackgroundRefresh.Interval {
-    init(_ wire: FetchInterval) {
+    package init(_ wire: FetchInterval) {
         switch wire {
         case .never: self = .never
         case .minimum: self = .minimum
@@ -13,7 +12,7 @@ extension Core.BackgroundRefresh.Interval {
 }
 
 extension FetchInterval {
-    init(_ core: Core.BackgroundRefresh.Interval) {
+    package init(_ core: Core.BackgroundRefresh.Interval) {
         switch core {
         case .never: self = .never
         case .minimum: self = .minimum
@@ -23,7 +22,7 @@ extension FetchInterval {
 }
 
 extension Wire.BackgroundRefresh {
-    init(_ overview: RefreshOverview) {
+    package init(_ overview: RefreshOverview) {
         self.init()
         minimumBackgroundFetchInterval = FetchInterval(overview.interval)
         backgroundRefreshStatus = Wire.BackgroundRefreshStatus(overview.status)

@@ -1,11 +1,11 @@
-import Core
-import Wire
+package import Core
+package import Wire
 
 extension App {
     /// An app as it is shown. Its key and its webhook's secret are added where it is created, and only there.
     ///
     /// - Parameter systemStatus: What the operator says for all apps; the stricter of the two is shown.
-    init(_ record: AppRecord, systemStatus: Core.BackgroundRefreshStatus) {
+    package init(_ record: AppRecord, systemStatus: Core.BackgroundRefreshStatus) {
         self.init()
         identifier = record.identifier
         state = record.isForceQuit ? "forceQuit" : "active"
@@ -23,7 +23,7 @@ extension App {
 }
 
 extension Webhook {
-    init(_ core: WebhookSettings) {
+    package init(_ core: WebhookSettings) {
         self.init()
         url = core.url
         state = WebhookState(rawValue: core.state.rawValue)
@@ -35,7 +35,7 @@ extension Webhook {
 
 extension WebhookSettings {
     /// The settings with what a request says changed.
-    func applying(_ change: WebhookChange?) -> WebhookSettings {
+    package func applying(_ change: WebhookChange?) -> WebhookSettings {
         guard let change else { return self }
         var settings = self
         settings.url = change.url.applied(to: url)
@@ -51,7 +51,7 @@ extension WebhookSettings {
 }
 
 extension Wire.AppLimits {
-    init(_ core: Core.AppLimits) {
+    package init(_ core: Core.AppLimits) {
         self.init()
         tasks = core.maximumUnfinishedTasks
         storedBytes = core.maximumStoredBytes == .max ? nil : core.maximumStoredBytes
@@ -60,7 +60,7 @@ extension Wire.AppLimits {
 
 extension Core.AppLimits {
     /// The limits with what a request says changed; null stands for no limit.
-    func applying(_ change: AppLimitsChange?) -> Core.AppLimits {
+    package func applying(_ change: AppLimitsChange?) -> Core.AppLimits {
         guard let change else { return self }
         var limits = self
         if let tasks = change.tasks { limits.maximumUnfinishedTasks = tasks }
@@ -71,7 +71,7 @@ extension Core.AppLimits {
 
 extension AppChanges {
     /// What the operator changes about an app.
-    init(_ wire: AppChange, of app: AppRecord) {
+    package init(_ wire: AppChange, of app: AppRecord) {
         self.init()
         if let change = wire.webhook { webhook = app.webhook.applying(change) }
         backgroundRefreshStatus = wire.backgroundRefreshStatus.flatMap { Core.BackgroundRefreshStatus($0) }
@@ -79,23 +79,23 @@ extension AppChanges {
     }
 
     /// What an app changes about itself.
-    init(_ wire: OwnAppChange, of app: AppRecord) {
+    package init(_ wire: OwnAppChange, of app: AppRecord) {
         self.init()
         if let change = wire.webhook { webhook = app.webhook.applying(change) }
     }
 }
 
 extension Core.BackgroundRefreshStatus {
-    init?(_ word: Wire.BackgroundRefreshStatus) { self.init(rawValue: word.rawValue) }
+    package init?(_ word: Wire.BackgroundRefreshStatus) { self.init(rawValue: word.rawValue) }
 }
 
 extension Wire.BackgroundRefreshStatus {
-    init(_ core: Core.BackgroundRefreshStatus) { self.init(rawValue: core.rawValue) }
+    package init(_ core: Core.BackgroundRefreshStatus) { self.init(rawValue: core.rawValue) }
 }
 
 extension AppKey {
     /// - Parameter secret: The key itself, in the one answer that shows it.
-    init(_ record: KeyRecord, secret: String? = nil) {
+    package init(_ record: KeyRecord, secret: String? = nil) {
         self.init()
         keyIdentifier = record.keyIdentifier
         apiKey = secret
@@ -105,5 +105,5 @@ extension AppKey {
 }
 
 extension Core.Scope {
-    init?(_ word: Wire.Scope) { self.init(rawValue: word.rawValue) }
+    package init?(_ word: Wire.Scope) { self.init(rawValue: word.rawValue) }
 }

@@ -1,6 +1,5 @@
-import Core
-import Service
-import Wire
+package import Core
+package import Wire
 
 extension Wire.Session {
     /// A session as it is shown.
@@ -8,7 +7,7 @@ extension Wire.Session {
     /// - Parameters:
     ///   - attendance: What holds the session in memory; it is shown before a lease.
     ///   - launch: The record of ``SessionRecord/openLaunch``.
-    init(_ record: SessionRecord, attendance: Attendance.Kind?, launch: LaunchRecord?, at now: Timestamp) {
+    package init(_ record: SessionRecord, attendance: Presence.Kind?, launch: LaunchRecord?, at now: Timestamp) {
         self.init()
         identifier = record.identifier
         incarnation = record.incarnation
@@ -35,7 +34,7 @@ extension Wire.Session {
 }
 
 extension Wire.TaskCounts {
-    init(_ counts: Core.TaskCounts) {
+    package init(_ counts: Core.TaskCounts) {
         self.init()
         suspended = counts.suspended
         running = counts.running
@@ -46,7 +45,7 @@ extension Wire.TaskCounts {
 }
 
 extension OutcomeCounts {
-    init(_ counts: Core.TaskCounts) {
+    package init(_ counts: Core.TaskCounts) {
         self.init()
         succeeded = counts.succeeded
         httpError = counts.httpError
@@ -58,7 +57,7 @@ extension OutcomeCounts {
 
 extension Wire.Attachment {
     /// The lease of a session; nil without one.
-    init?(_ session: SessionRecord) {
+    package init?(_ session: SessionRecord) {
         guard let attachment = session.attachment, let lease = attachment.lease else { return nil }
         self.init()
         epoch = attachment.epoch
@@ -70,7 +69,7 @@ extension Wire.Attachment {
 
 extension Core.Attachment.Event {
     /// What a request to attach asks for: renewing where it names an epoch, else taking.
-    init(_ request: AttachmentRequest) {
+    package init(_ request: AttachmentRequest) {
         let ttl = Duration.milliseconds(Int64(request.ttl * 1000))
         if let epoch = request.epoch {
             self = .renew(epoch: epoch, ttl: ttl)

@@ -1,11 +1,11 @@
-import Core
-import Wire
+package import Core
+package import Wire
 
 extension Core.SessionConfiguration {
     /// What an app asked for, with the default of every member that it left out.
     ///
     /// Words have been checked when the request was read; one that is not known stands for the default.
-    init(_ wire: Wire.SessionConfiguration) {
+    package init(_ wire: Wire.SessionConfiguration) {
         self.init()
         isDiscretionary = wire.isDiscretionary
         sessionSendsLaunchEvents = wire.sessionSendsLaunchEvents
@@ -36,7 +36,7 @@ extension Core.SessionConfiguration {
 
 extension Wire.SessionConfiguration {
     /// The effective values, without the secrets among them.
-    init(_ core: Core.SessionConfiguration) {
+    package init(_ core: Core.SessionConfiguration) {
         self.init()
         isDiscretionary = core.isDiscretionary
         sessionSendsLaunchEvents = core.sessionSendsLaunchEvents
@@ -65,7 +65,7 @@ extension Wire.SessionConfiguration {
 }
 
 extension Core.SessionConfiguration.Proxy {
-    init(_ wire: Wire.Proxy) {
+    package init(_ wire: Wire.Proxy) {
         self.init(
             kind: Kind(rawValue: wire.type.rawValue) ?? .http, host: wire.host, port: Int(clamping: wire.port),
             user: wire.user, password: wire.password)
@@ -73,7 +73,7 @@ extension Core.SessionConfiguration.Proxy {
 }
 
 extension Wire.Proxy {
-    init(_ core: Core.SessionConfiguration.Proxy) {
+    package init(_ core: Core.SessionConfiguration.Proxy) {
         self.init(
             type: Kind(rawValue: core.kind.rawValue), host: core.host, port: Int64(core.port), user: core.user,
             password: core.password)
@@ -81,7 +81,7 @@ extension Wire.Proxy {
 }
 
 extension Core.RetryPolicy {
-    init(_ wire: Wire.RetryPolicy) {
+    package init(_ wire: Wire.RetryPolicy) {
         switch wire {
         case .apple: self = .apple
         case .robust: self = .robust
@@ -96,7 +96,7 @@ extension Core.RetryPolicy {
 }
 
 extension Wire.RetryPolicy {
-    init(_ core: Core.RetryPolicy) {
+    package init(_ core: Core.RetryPolicy) {
         switch core {
         case .apple: self = .apple
         case .robust: self = .robust

@@ -1,0 +1,29 @@
+/// A message that only open streams get: progress and what else must not be queued.
+package struct LiveEvent: Sendable {
+    package enum Payload: Sendable {
+        case didCreate(kind: TaskKind, url: String)
+        case isWaitingForConnectivity
+        case willRetry(attempt: Int, error: TaskError?, nextAt: Timestamp, offset: Int64)
+        case didSendBodyData(sent: Int64, total: Int64, expected: Int64?)
+        case didWriteData(written: Int64, total: Int64, expected: Int64?)
+    }
+
+    package var payload: Payload
+    package var task: TaskID
+    package var taskIdentifier: Int64
+    package var clientTaskId: String?
+    package var group: String?
+    package var occurredAt: Timestamp
+
+    package init(
+        payload: Payload, task: TaskID, taskIdentifier: Int64, clientTaskId: String? = nil,
+        group: String? = nil, occurredAt: Timestamp
+    ) {
+        self.payload = payload
+        self.task = task
+        self.taskIdentifier = taskIdentifier
+        self.clientTaskId = clientTaskId
+        self.group = group
+        self.occurredAt = occurredAt
+    }
+}
