@@ -40,15 +40,15 @@ let package = Package(
         // The bytes of openapi.yaml.
         .target(name: "COpenAPI", exclude: ["openapi.json"]),
 
-        library("Core", []),
         library("Notation", []),
+        library("Core", ["Notation"]),
         library("Base", ["CCrypto", "CLinux", "Notation"]),
         library("Wire", ["Notation"]),
 
         library("SQLite", ["Base", "CSQLite"]),
         library("Files", ["Base", "CLinux"]),
         library("TransferEngine", ["Base", "Core", "Files", "CCurl", "CLinux"]),
-        library("HTTPServer", ["Base", "CMicroHTTPD", "CLinux"]),
+        library("HTTPServer", ["Base", "Notation", "CMicroHTTPD", "CLinux"]),
 
         library("Store", ["Base", "Core", "Notation", "SQLite"]),
         library("Service", ["Base", "Core", "Files", "Store", "TransferEngine"]),
@@ -73,7 +73,7 @@ let package = Package(
             path: "examples/swift-receiver/Sources/receiver"),
 
         library("TestSupport", ["Base", "Core"]),
-        tests("CoreTests", ["Core", "TestSupport"]),
+        tests("CoreTests", ["Core", "Notation", "TestSupport"]),
         tests("BaseTests", ["Base"]),
         tests("WireTests", ["Wire"]),
         tests("URLSessionClientTests", ["URLSessionClient", "Wire", "TestSupport", "urlsessiond", "urlsession"]),

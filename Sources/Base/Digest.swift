@@ -4,10 +4,8 @@ import CCrypto
 ///
 /// The corresponding C functions are `gnutls_hash_init`, `gnutls_hash` and `gnutls_hash_deinit`.
 package final class Digest {
-    package enum Algorithm: String, Sendable, Codable, CaseIterable {
-        case sha256 = "sha-256"
-        case sha512 = "sha-512"
-        case md5
+    package enum Algorithm: Sendable {
+        case sha256, sha512, md5
 
         /// Length of the digest in bytes.
         package var length: Int { Int(gnutls_hash_get_len(identifier)) }

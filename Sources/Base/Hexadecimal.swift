@@ -1,3 +1,5 @@
+import Notation
+
 extension [UInt8] {
     /// The bytes as lower-case hexadecimal digits, two a byte.
     package var hexadecimal: String {
@@ -18,18 +20,9 @@ extension [UInt8] {
         self.init()
         reserveCapacity(digits.count / 2)
         for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = Self.value(ofDigit: digits[index]), let low = Self.value(ofDigit: digits[index + 1])
+            guard let high = digits[index].hexadecimalValue, let low = digits[index + 1].hexadecimalValue
             else { return nil }
             append(high << 4 | low)
-        }
-    }
-
-    private static func value(ofDigit digit: UInt8) -> UInt8? {
-        switch digit {
-        case 0x30...0x39: digit - 0x30
-        case 0x41...0x46: digit - 0x41 + 10
-        case 0x61...0x66: digit - 0x61 + 10
-        default: nil
         }
     }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import Notation
 
 /// Structured logging: a static message and facts beside it, one line each, which nobody waits for (``LogWriter``).
@@ -75,11 +74,11 @@ package struct Log: Sendable {
         line.reserveCapacity(320)
         switch format {
         case .text:
-            Self.append(rfc3339: clock.wall(), to: &line)
+            TimeText.append(clock.wall(), to: &line)
             line += " \(level.name) \(message)".utf8
         case .json:
             line += #"{"time":""#.utf8
-            Self.append(rfc3339: clock.wall(), to: &line)
+            TimeText.append(clock.wall(), to: &line)
             line += #"","level":"\#(level.name)","message":"#.utf8
             JSONWriter.append(quoted: message.description, to: &line)
         }
@@ -106,26 +105,5 @@ package struct Log: Sendable {
 
     private static func needsQuotes(_ byte: UInt8) -> Bool {
         byte <= 0x20 || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
-    }
-
-    private static func append(rfc3339 milliseconds: Int64, to line: inout [UInt8]) {
-        var seconds = time_t(milliseconds / 1000)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        func append(_ value: Int, _ width: Int, _ end: Unicode.Scalar) {
-            var divisor = width == 4 ? 1000 : width == 3 ? 100 : 10
-            while divisor > 0 {
-                line.append(UInt8(ascii: "0") + UInt8((value / divisor % 10).magnitude))
-                divisor /= 10
-            }
-            line.append(UInt8(ascii: end))
-        }
-        append(Int(parts.tm_year) + 1900, 4, "-")
-        append(Int(parts.tm_mon) + 1, 2, "-")
-        append(Int(parts.tm_mday), 2, "T")
-        append(Int(parts.tm_hour), 2, ":")
-        append(Int(parts.tm_min), 2, ":")
-        append(Int(parts.tm_sec), 2, ".")
-        append(Int(milliseconds % 1000), 3, "Z")
     }
 }

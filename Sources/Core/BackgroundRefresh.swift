@@ -1,3 +1,5 @@
+import Notation
+
 /// Background App Refresh of one app: when it is fetched next, and the one fetch that may be open.
 ///
 ///     idle ──begin──▶ open ──sent──▶ open, with a deadline ──finished(result)──▶ idle

@@ -107,13 +107,4 @@ extension UInt8 {
         isDigit || isLetter
             || [0x21, 0x23, 0x24, 0x25, 0x26, 0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E].contains(self)
     }
-
-    /// The value of a hexadecimal digit, or nil.
-    var hexadecimalValue: UInt8? {
-        switch asciiLowercased {
-        case 0x30...0x39: self - 0x30
-        case 0x61...0x66: asciiLowercased - 0x61 + 10
-        default: nil
-        }
-    }
 }

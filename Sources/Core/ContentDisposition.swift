@@ -1,3 +1,5 @@
+import Notation
+
 /// The `Content-Disposition` header field (RFC 6266), its file name reduced to a safe base name.
 package struct ContentDisposition: Hashable, Sendable {
     /// `attachment`, `inline`, …, in lower case.
@@ -35,7 +37,7 @@ package struct ContentDisposition: Hashable, Sendable {
     private static func decodeExtended(_ value: [UInt8]) -> String? {
         let parts = value.split(separator: 0x27, maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }
-        let bytes = PercentCoding.decode(Array(parts[2]))
+        let bytes = PercentCoding.decode(parts[2]).bytes
         switch String(decoding: parts[0], as: UTF8.self).asciiLowercased {
         case "utf-8": return String(validating: bytes, as: UTF8.self)
         case "iso-8859-1": return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))

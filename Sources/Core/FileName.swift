@@ -1,3 +1,5 @@
+import Notation
+
 /// Names for files that come from strangers, reduced to what no file system takes for a path.
 package enum FileName {
     /// Bytes of UTF-8 that common file systems allow.
@@ -38,7 +40,7 @@ package enum FileName {
         let path = rest[authority.endIndex...]
         let host = authority.split(separator: 0x40).last?.prefix { $0 != 0x3A } ?? []
         let last = path.split(separator: 0x2F, omittingEmptySubsequences: false).last ?? []
-        let decoded = PercentCoding.decode(Array(last))
+        let decoded = PercentCoding.decode(last).bytes
         return (String(decoding: host, as: UTF8.self), last.isEmpty ? nil : String(decoding: decoded, as: UTF8.self))
     }
 

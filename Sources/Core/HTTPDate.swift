@@ -1,3 +1,5 @@
+import Notation
+
 /// The date format of HTTP, read in all three forms (RFC 9110 section 5.6.7).
 package enum HTTPDate {
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
@@ -31,7 +33,7 @@ package enum HTTPDate {
             let day = scanner.digits(2), scanner.skip("-"), let month = name(&scanner, of: months), scanner.skip("-"),
             let shortYear = scanner.digits(2), scanner.skip(" "), let clock = clock(&scanner), gmt(&scanner)
         else { return nil }
-        let thisYear = CivilTime(min(max(now, .earliestWritable), .latestWritable)).year
+        let thisYear = CivilTime(milliseconds: min(max(now, .earliestWritable), .latestWritable).milliseconds).year
         let year = thisYear - thisYear % 100 + shortYear
         return moment(year > thisYear + 50 ? year - 100 : year, month, day, clock)
     }
@@ -70,6 +72,6 @@ package enum HTTPDate {
             year: year, month: month + 1, day: day, hour: clock.hour, minute: clock.minute,
             second: min(clock.second, 59))
         guard time.isValid else { return nil }
-        return clock.second == 60 ? time.timestamp + .seconds(1) : time.timestamp
+        return Timestamp(milliseconds: time.milliseconds + (clock.second == 60 ? 1000 : 0))
     }
 }

@@ -1,3 +1,5 @@
+import Notation
+
 /// How a redirect is followed (RFC 9110 section 15.4, and Apple's limit of 16).
 package enum Redirect {
     package static let limit = 16
@@ -83,14 +85,8 @@ package enum Redirect {
                 let name = field.name.asciiLowercased
                 if dropBody, describesBody(name) { return false }
                 guard dropHeaders else { return true }
-                return !isSecret(name) && !sensitive.contains { $0.equalsIgnoringASCIICase(name) } && name != "host"
+                return !SecretHeaders.isSecret(name, besides: sensitive) && name != "cookie2" && name != "host"
             })
-    }
-
-    /// Whether a field belongs to one origin alone, whoever set it.
-    private static func isSecret(_ name: String) -> Bool {
-        ["authorization", "cookie", "cookie2", "x-api-key"].contains(name) || name.hasPrefix("proxy-")
-            || name.hasPrefix("x-auth-")
     }
 
     private static func describesBody(_ name: String) -> Bool {

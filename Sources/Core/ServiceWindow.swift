@@ -1,3 +1,5 @@
+import Notation
+
 /// A stretch of the week, in UTC, in which discretionary work may run.
 package struct ServiceWindow: Hashable, Sendable, Codable {
     package enum Weekday: String, Hashable, Sendable, Codable, CaseIterable {

@@ -1,3 +1,5 @@
+import Notation
+
 /// What an app fixes about a session when it creates it.
 ///
 /// The members are those of Apple's `URLSessionConfiguration` where it has them; intervals are seconds.
@@ -98,14 +100,5 @@ extension HTTPFields {
         fields.map { HTTPField(name: $0.name.asciiLowercased, value: $0.value) }.sorted {
             ($0.name, $0.value) < ($1.name, $1.value)
         }
-    }
-}
-
-/// Which header fields carry secrets: sealed at rest, redacted in answers, dropped when a redirect leaves the origin.
-package enum SecretHeaders {
-    package static func isSecret(_ name: String, besides sensitive: [String]) -> Bool {
-        let name = name.asciiLowercased
-        return name == "authorization" || name == "cookie" || name == "x-api-key" || name.hasPrefix("proxy-")
-            || name.hasPrefix("x-auth-") || sensitive.contains { $0.equalsIgnoringASCIICase(name) }
     }
 }

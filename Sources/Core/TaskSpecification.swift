@@ -1,3 +1,5 @@
+import Notation
+
 package enum TaskKind: String, Sendable, Codable, CaseIterable {
     case download, upload
 
@@ -40,6 +42,15 @@ package enum DigestAlgorithm: String, Sendable, Codable, CaseIterable {
     case sha256 = "sha-256"
     case sha512 = "sha-512"
     case md5
+
+    /// Length of a digest in bytes.
+    package var length: Int {
+        switch self {
+        case .sha256: 32
+        case .sha512: 64
+        case .md5: 16
+        }
+    }
 }
 
 /// A digest and how it was computed; the value in lower-case hex.

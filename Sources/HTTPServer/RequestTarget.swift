@@ -1,3 +1,5 @@
+import Notation
+
 /// The path and the query of a request, each part decoded once.
 ///
 /// Routing a path that is still encoded keeps `%2F` and `%2e%2e` from becoming structure.
@@ -33,32 +35,12 @@ struct RequestTarget: Sendable {
     /// Percent-decodes `part` once.
     private static func decoded(_ part: ArraySlice<UInt8>) throws(RefusalReason) -> String {
         guard part.contains(UInt8(ascii: "%")) else { return String(decoding: part, as: UTF8.self) }
-        var result: [UInt8] = []
-        result.reserveCapacity(part.count)
-        var rest = part
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                result.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue) else {
-                throw .undecodableTarget("% must be followed by two hexadecimal digits")
-            }
-            guard high << 4 | low != 0 else { throw .undecodableTarget("%00 is not allowed") }
-            result.append(high << 4 | low)
-        }
+        let (result, isWellFormed) = PercentCoding.decode(part)
+        guard isWellFormed else { throw .undecodableTarget("% must be followed by two hexadecimal digits") }
+        guard !result.contains(0) else { throw .undecodableTarget("%00 is not allowed") }
         guard let text = String(validating: result, as: UTF8.self) else {
             throw .undecodableTarget("it does not decode to UTF-8")
         }
         return text
-    }
-
-    private static func hexValue(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 }

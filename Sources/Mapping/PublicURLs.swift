@@ -1,3 +1,5 @@
+import Wire
+
 /// The URLs that the service gives out, on its configured public base and never on what a request called it.
 package struct PublicURLs: Sendable {
     private let base: String
@@ -22,14 +24,6 @@ package struct PublicURLs: Sendable {
     /// A path segment: unreserved characters, `:`, `@` and `+` as they are, the rest percent-encoded (RFC 3986
     /// section 3.3). Of a session's identifier that leaves everything as it is.
     static func segment(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var result: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case 0x30...0x3A, 0x40...0x5A, 0x61...0x7A, 0x2B, 0x2D, 0x2E, 0x5F, 0x7E: result.append(byte)
-            default: result += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: result, as: UTF8.self)
+        PercentCoding.encode(text) { PercentCoding.isUnreserved($0) || ":@+".utf8.contains($0) }
     }
 }

@@ -109,7 +109,7 @@ extension HTTPFields {
             fields.map { field in
                 let name = field.name.asciiLowercased
                 guard name == "set-cookie" || name == "set-cookie2" else { return field }
-                return HTTPField(name: field.name, value: Wire.SecretHeaders.placeholder)
+                return HTTPField(name: field.name, value: SecretHeaders.placeholder)
             })
     }
 }

@@ -217,20 +217,11 @@ struct JSONParser {
         guard bytes.count - offset >= 4 else { throw malformed("a string does not end") }
         var value: UInt32 = 0
         for _ in 0..<4 {
-            guard let digit = Self.hexadecimal(bytes[offset]) else { throw malformed("\\u needs four hex digits") }
-            value = value << 4 | digit
+            guard let digit = bytes[offset].hexadecimalValue else { throw malformed("\\u needs four hex digits") }
+            value = value << 4 | UInt32(digit)
             offset += 1
         }
         return value
-    }
-
-    private static func hexadecimal(_ byte: UInt8) -> UInt32? {
-        switch byte {
-        case 0x30...0x39: UInt32(byte - 0x30)
-        case 0x41...0x46: UInt32(byte - 0x41 + 10)
-        case 0x61...0x66: UInt32(byte - 0x61 + 10)
-        default: nil
-        }
     }
 
     private mutating func parseNumber() throws(JSONError) -> JSON {

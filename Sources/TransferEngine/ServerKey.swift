@@ -6,10 +6,10 @@ enum ServerKey {
     static func pin(ofPEM text: String) -> String? {
         guard let begin = text.firstRange(of: "-----BEGIN CERTIFICATE-----"),
             let end = text.firstRange(of: "-----END CERTIFICATE-----"), begin.upperBound < end.lowerBound,
-            let certificate = base64Decoded(text[begin.upperBound..<end.lowerBound]),
+            let certificate = [UInt8](base64: text[begin.upperBound..<end.lowerBound].filter { !$0.isWhitespace }),
             let key = publicKey(inDER: certificate)
         else { return nil }
-        return "sha256/" + base64Encoded(Digest.of(Array(key)))
+        return "sha256/" + Digest.of(Array(key)).base64
     }
 
     /// The SubjectPublicKeyInfo, its own tag and length included (RFC 5280 section 4.1).
@@ -58,36 +58,5 @@ enum ServerKey {
             rest = rest[whole.endIndex...]
             return Element(tag: whole[start], content: whole[(start + header)...], whole: whole)
         }
-    }
-
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
-    static func base64Encoded(_ bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            let value = group.reduce(0) { $0 << 8 | UInt32($1) } << (8 * UInt32(3 - group.count))
-            for index in 0..<4 {
-                let isFilled = index <= group.count
-                text.append(isFilled ? alphabet[Int(value >> (18 - 6 * UInt32(index)) & 63)] : UInt8(ascii: "="))
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    static func base64Decoded(_ text: Substring) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var value: UInt32 = 0
-        var bits = 0
-        for byte in text.utf8 where byte > 0x20 && byte != UInt8(ascii: "=") {
-            guard let digit = alphabet.firstIndex(of: byte) else { return nil }
-            value = (value << 6 | UInt32(digit)) & 0xFFFFFF
-            bits += 6
-            if bits >= 8 {
-                bits -= 8
-                bytes.append(UInt8(truncatingIfNeeded: value >> UInt32(bits)))
-            }
-        }
-        return bytes
     }
 }

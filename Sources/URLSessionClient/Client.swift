@@ -239,14 +239,7 @@ public struct Client: Sendable {
 
     /// Percent-encodes all but unreserved characters (RFC 3986 section 2.3).
     private static func encode(_ text: String) -> String {
-        text.utf8.map { byte in
-            let isPlain =
-                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-                || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
-            if isPlain { return String(UnicodeScalar(byte)) }
-            let digits = String(byte, radix: 16, uppercase: true)
-            return digits.count < 2 ? "%0\(digits)" : "%\(digits)"
-        }.joined()
+        PercentCoding.encode(text, keeping: PercentCoding.isUnreserved)
     }
 }
 

@@ -1,3 +1,4 @@
+import Notation
 import Testing
 
 import struct TestSupport.SeededGenerator
@@ -7,14 +8,14 @@ import struct TestSupport.SeededGenerator
 @Suite struct DigestFieldTests {
     /// SHA-256 of `{"hello": "world"}` and a newline, from RFC 9530 appendix B.
     static let text = "RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg="
-    static let bytes: [UInt8] = Array(Base64Text.decode(Array(text.utf8)) ?? [])
+    static let bytes: [UInt8] = Array(Base64.decodeFromField(Array(text.utf8)[...]) ?? [])
 
     @Test func `reads and writes the dictionary`() throws {
         #expect(Self.bytes.count == 32 && Self.bytes[0] == 0x44 && Self.bytes[31] == 0x38)
         let parsed = try #require(DigestField.parse(["sha-256=:\(Self.text):"]))
         #expect(parsed == [.sha256: Self.bytes])
         #expect(DigestField.format(parsed) == "sha-256=:\(Self.text):")
-        let both: [DigestField.Algorithm: [UInt8]] = [.sha512: Array(repeating: 7, count: 64), .sha256: Self.bytes]
+        let both: [DigestAlgorithm: [UInt8]] = [.sha512: Array(repeating: 7, count: 64), .sha256: Self.bytes]
         #expect(DigestField.parse([DigestField.format(both)]) == both)
     }
 
@@ -46,9 +47,9 @@ import struct TestSupport.SeededGenerator
         var generator = SeededGenerator(state: 1)
         for length in 0..<70 {
             let bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &generator) }
-            #expect(Base64Text.decode(Array(Base64Text.encode(bytes).utf8)) == bytes)
+            #expect(Base64.decodeFromField(Array(Base64.encode(bytes).utf8)[...]) == bytes)
         }
-        #expect(Base64Text.decode(Array("A".utf8)) == nil)
-        #expect(Base64Text.decode(Array("AA=".utf8)) == nil)
+        #expect(Base64.decodeFromField(Array("A".utf8)[...]) == nil)
+        #expect(Base64.decodeFromField(Array("AA=".utf8)[...]) == nil)
     }
 }

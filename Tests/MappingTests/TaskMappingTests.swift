@@ -30,7 +30,7 @@ typealias WireJSON = Wire.JSON
         let text = String(decoding: SessionTask(Records.completed).jsonBytes, as: UTF8.self)
         #expect(!text.contains("hush"))
         let shown = try json(SessionTask(Records.task()))
-        let placeholder = WireJSON.string(Wire.SecretHeaders.placeholder)
+        let placeholder = WireJSON.string(SecretHeaders.placeholder)
         for request in ["originalRequest", "currentRequest"] {
             #expect(shown[request]?["headers"]?["Authorization"] == placeholder)
             #expect(shown[request]?["headers"]?["X-Mine"] == placeholder)

@@ -219,6 +219,6 @@ struct BodyReading {
         guard let digests = DigestField.parse(values) else {
             throw Problem.header(name, "This must be digests such as sha-256=:BASE64:.")
         }
-        return Dictionary(uniqueKeysWithValues: digests.map { ($0.key == .sha512 ? .sha512 : .sha256, $0.value) })
+        return digests
     }
 }

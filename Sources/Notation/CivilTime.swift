@@ -1,42 +1,46 @@
 /// A moment's parts in UTC on the Gregorian calendar, reckoned back and forth without an end.
-struct CivilTime: Hashable {
-    var year: Int
-    var month: Int
-    var day: Int
-    var hour: Int
-    var minute: Int
-    var second: Int
-    var millisecond: Int
+package struct CivilTime: Hashable {
+    package var year: Int
+    package var month: Int
+    package var day: Int
+    package var hour: Int
+    package var minute: Int
+    package var second: Int
+    package var millisecond: Int
 
-    static let millisecondsPerDay: Int64 = 86_400_000
+    package static let millisecondsPerDay: Int64 = 86_400_000
 
-    init(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int, millisecond: Int = 0) {
+    package init(
+        year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int, millisecond: Int = 0
+    ) {
         (self.year, self.month, self.day) = (year, month, day)
         (self.hour, self.minute, self.second) = (hour, minute, second)
         self.millisecond = millisecond
     }
 
-    init(_ time: Timestamp) {
-        let (days, rest) = time.milliseconds.flooredDivision(by: Self.millisecondsPerDay)
+    /// - Parameter milliseconds: Since 1970.
+    package init(milliseconds: Int64) {
+        let (days, rest) = milliseconds.flooredDivision(by: Self.millisecondsPerDay)
         (year, month, day) = Self.date(daysSince1970: days)
         let seconds = Int(rest / 1000)
-        millisecond = Int(rest % 1000)
+        self.millisecond = Int(rest % 1000)
         (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60)
     }
 
     /// Whether every part is in its range; second 60 is for the caller to allow.
-    var isValid: Bool {
+    package var isValid: Bool {
         (1...12).contains(month) && day >= 1 && day <= Self.daysIn(month: month, year: year)
             && (0...23).contains(hour) && (0...59).contains(minute) && (0...59).contains(second)
     }
 
-    var timestamp: Timestamp {
+    /// Since 1970.
+    package var milliseconds: Int64 {
         let seconds = Int64(hour * 3600 + minute * 60 + second)
         let days = Self.daysSince1970(year: year, month: month, day: day)
-        return Timestamp(milliseconds: days * Self.millisecondsPerDay + seconds * 1000 + Int64(millisecond))
+        return days * Self.millisecondsPerDay + seconds * 1000 + Int64(millisecond)
     }
 
-    static func daysIn(month: Int, year: Int) -> Int {
+    private static func daysIn(month: Int, year: Int) -> Int {
         switch month {
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
         case 4, 6, 9, 11: 30
@@ -47,7 +51,7 @@ struct CivilTime: Hashable {
     /// Days from civil date, counted in 400-year eras that begin in March, so that the leap day is an era's last.
     ///
     /// - SeeAlso: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms".
-    static func daysSince1970(year: Int, month: Int, day: Int) -> Int64 {
+    private static func daysSince1970(year: Int, month: Int, day: Int) -> Int64 {
         let shifted = Int64(month <= 2 ? year - 1 : year)
         let (era, yearOfEra) = shifted.flooredDivision(by: 400)
         let dayOfYear = Int64((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1)
@@ -55,7 +59,7 @@ struct CivilTime: Hashable {
         return era * 146_097 + dayOfEra - 719_468
     }
 
-    static func date(daysSince1970: Int64) -> (year: Int, month: Int, day: Int) {
+    private static func date(daysSince1970: Int64) -> (year: Int, month: Int, day: Int) {
         let (era, dayOfEra) = (daysSince1970 + 719_468).flooredDivision(by: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
@@ -68,16 +72,8 @@ struct CivilTime: Hashable {
 
 extension Int64 {
     /// Quotient rounded down, remainder never negative.
-    func flooredDivision(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+    package func flooredDivision(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
-    }
-}
-
-extension Int {
-    /// Decimal digits, filled with zeros from the left.
-    func padded(_ width: Int) -> String {
-        let digits = String(self)
-        return String(repeating: "0", count: Swift.max(0, width - digits.utf8.count)) + digits
     }
 }

@@ -1,4 +1,4 @@
-/// Which header fields carry secrets, and how they are hidden in answers.
+/// Which header fields carry secrets: sealed at rest, hidden in answers, dropped when a redirect leaves the origin.
 public enum SecretHeaders {
     /// What stands for a secret value.
     public static let placeholder = "<redacted>"
