@@ -40,10 +40,11 @@ public struct Client: Sendable {
         try await send("GET", ["v1", "sessions", identifier])
     }
 
-    /// Up to a thousand sessions of the app.
-    public func sessions() async throws -> [Session] {
-        let page: Page<Session> = try await send("GET", ["v1", "sessions"], query: ["limit": "1000"])
-        return page.items
+    /// A part of the app's sessions, from a cursor on.
+    public func sessions(cursor: String? = nil, limit: Int = 100) async throws -> Page<Session> {
+        var query = ["limit": String(limit)]
+        query["cursor"] = cursor
+        return try await send("GET", ["v1", "sessions"], query: query)
     }
 
     /// Lets the session's tasks finish and takes no new ones.

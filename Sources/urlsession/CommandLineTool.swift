@@ -60,10 +60,11 @@ enum CommandLineTool {
         let words = arguments.dropFirst()
         switch (arguments.first, words.count) {
         case ("open", 1): show(try await client.openSession(words[1]))
-        case ("sessions", 0): for session in try await client.sessions() { show(session) }
+        case ("sessions", 0): try await list({ try await client.sessions(cursor: $0, limit: 1000) }, show)
         case ("download", 2...3): try await download(words[1], words[2], file: words.count > 2 ? words[3] : nil, client)
         case ("upload", 3): try await upload(words[1], file: words[2], to: words[3], client)
-        case ("tasks", 1): try await listTasks(words[1], client)
+        case ("tasks", 1):
+            try await list({ try await client.tasks(in: words[1], cursor: $0, limit: 1000) }, show)
         case ("suspend", 2), ("resume", 2), ("cancel", 2):
             guard let command = Client.Command(rawValue: arguments[0]), let number = Int64(words[2]) else {
                 return false
@@ -75,11 +76,12 @@ enum CommandLineTool {
             guard let seq = Int64(words[2]) else { return false }
             try await client.acknowledge(through: seq, in: words[1])
         case ("stream", 1): for try await event in client.stream(of: words[1]) { show(event) }
-        case ("questions", 0): try await listQuestions(client)
+        case ("questions", 0):
+            try await list({ try await client.questions(cursor: $0, limit: 1000) }) { say(text($0)) }
         case ("answer", 2...3):
             guard let answer = answer(Array(words.dropFirst())) else { return false }
             say(text(try await client.answer(answer, to: words[1])))
-        case ("launches", 0): try await listLaunches(client)
+        case ("launches", 0): try await list({ try await client.launches(cursor: $0, limit: 1000) }) { say(text($0)) }
         case ("complete", 1): say(text(try await client.completeLaunch(words[1])))
         case ("complete", 2):
             say(text(try await client.completeFetch(words[1], result: .init(rawValue: words[2]))))
@@ -120,11 +122,14 @@ enum CommandLineTool {
         show(try await client.createTask(.upload(TransferRequest(url: url), body: .id(body.id)), in: session))
     }
 
-    private static func listTasks(_ session: String, _ client: Client) async throws {
+    /// Shows what all pages have, from the first cursor to the last.
+    private static func list<Item>(
+        _ page: (_ cursor: String?) async throws -> Page<Item>, _ show: (Item) -> Void
+    ) async throws {
         var cursor: String?
         repeat {
-            let page = try await client.tasks(in: session, cursor: cursor, limit: 1000)
-            for task in page.items { show(task) }
+            let page = try await page(cursor)
+            page.items.forEach(show)
             cursor = page.nextCursor
         } while cursor != nil
     }
@@ -156,24 +161,6 @@ enum CommandLineTool {
                 try await patience.wait(after: error)
             }
         }
-    }
-
-    private static func listLaunches(_ client: Client) async throws {
-        var cursor: String?
-        repeat {
-            let page = try await client.launches(cursor: cursor, limit: 1000)
-            for launch in page.items { say(text(launch)) }
-            cursor = page.nextCursor
-        } while cursor != nil
-    }
-
-    private static func listQuestions(_ client: Client) async throws {
-        var cursor: String?
-        repeat {
-            let page = try await client.questions(cursor: cursor, limit: 1000)
-            for question in page.items { say(text(question)) }
-            cursor = page.nextCursor
-        } while cursor != nil
     }
 
     /// The answer that words make; nil where they make none.

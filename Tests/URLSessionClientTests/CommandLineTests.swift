@@ -69,6 +69,11 @@ struct CommandLineTests {
         #expect(filesBelow(folder.path).isEmpty)
     }
 
+    @Test func `sessions are listed to the end`() async throws {
+        for number in 1...1001 { _ = try await service.api.put("/v1/sessions/t\(number)", [:]) }
+        #expect(try await call("sessions").count == 1001)
+    }
+
     @Test func `events and launches are listed to the end`() async throws {
         try await call("open", "s")
         let task: JSON = ["kind": "download", "request": ["url": "https://example.com/"], "state": "suspended"]

@@ -76,6 +76,12 @@ extension Misdeed {
             part, "Content-Type: multipart/byteranges; boundary=x", "Content-Length: \(body.count)", tag, body: body)
     }()
 
+    /// Half of the content, broken off, of which nobody said how long it is.
+    private static let halfOfUnknownLength = Misbehaviour.raw(
+        message(
+            "HTTP/1.1 200 OK", "Transfer-Encoding: chunked", tag,
+            body: Array("186a0\r\n".utf8) + bytes(0..<100000)))
+
     static let ranges: [Misdeed] = [
         Misdeed(
             "O-14", "knows no ranges and sends everything again", of: whole.with { $0.servesRanges = false },
@@ -153,12 +159,7 @@ extension Misdeed {
         Misdeed(
             "O-19", "never knew the total",
             turns: [
-                [
-                    .raw(
-                        message(
-                            "HTTP/1.1 200 OK", "Transfer-Encoding: chunked", tag,
-                            body: Array("186a0\r\n".utf8) + bytes(0..<100000)))
-                ],
+                [halfOfUnknownLength],
                 [
                     .raw(
                         message(
@@ -172,12 +173,7 @@ extension Misdeed {
         Misdeed(
             "O-19", "never knew the total, and says that the part ends where numbers do",
             turns: [
-                [
-                    .raw(
-                        message(
-                            "HTTP/1.1 200 OK", "Transfer-Encoding: chunked", tag,
-                            body: Array("186a0\r\n".utf8) + bytes(0..<100000)))
-                ],
+                [halfOfUnknownLength],
                 [
                     .raw(
                         message(
