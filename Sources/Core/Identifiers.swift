@@ -10,6 +10,16 @@ package struct SessionID: Hashable, Sendable, Codable {
     package init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
+/// The store's number of a question, with the one that clients see: nil where it was lost with the master key.
+package struct QuestionID: Hashable, Sendable {
+    package let rawValue: Int64
+    package let publicId: String?
+    package init(_ rawValue: Int64, publicId: String?) {
+        self.rawValue = rawValue
+        self.publicId = publicId
+    }
+}
+
 /// The store's number of a task. Clients see the `taskIdentifier` within its session instead.
 package struct TaskID: Hashable, Sendable, Codable {
     package let rawValue: Int64

@@ -9,4 +9,9 @@ package struct Refused: Error, Hashable, Sendable {
         self.state = state
         self.event = event
     }
+
+    /// - Parameter event: A case of an enum.
+    init(_ state: String, _ event: some Any) {
+        self.init(state: state, event: String("\(event)".prefix { $0 != "(" }))
+    }
 }

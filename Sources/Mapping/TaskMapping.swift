@@ -30,7 +30,7 @@ extension SessionTask {
     private mutating func showStage(_ record: TaskRecord, _ live: LiveState) {
         outcome = record.outcome.map { TaskOutcome(rawValue: $0.name) }
         guard record.state == .running else { return }
-        phase = TaskPhase(record.stage, live)
+        phase = TaskPhase(record.phase, live)
         waitingFor = live.waiting.map(Wire.WaitingReason.init)
     }
 
@@ -87,9 +87,9 @@ extension TaskSpecification {
 }
 
 extension TaskPhase {
-    /// What a running task is doing: from its stage and, while a transfer is under way, from that.
-    package init?(_ stage: TaskStage?, _ live: LiveState) {
-        switch stage {
+    /// What a running task is doing: from its phase and, while a transfer is under way, from that.
+    package init?(_ phase: TaskLife.Phase?, _ live: LiveState) {
+        switch phase {
         case nil, .suspended: return nil
         case .delayed: self = .delayed
         case .awaitingAnswer: self = .awaitingAnswer

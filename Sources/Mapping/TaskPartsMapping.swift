@@ -27,11 +27,11 @@ extension Wire.TaskProgress {
 extension TaskAttempts {
     package init(_ record: TaskRecord, _ progress: Core.TaskProgress) {
         // An attempt under way has begun, though it is counted only when it ends.
-        let isActive = record.stage == .active
+        let isActive = record.phase == .active
         self.init()
         count = Int64(max(progress.attempts.attempts, progress.lastAttempt?.number ?? 0) + (isActive ? 1 : 0))
         last = progress.lastAttempt.map(Attempt.init)
-        if record.stage?.hasDueDate == true { nextAt = record.dueAt?.rfc3339 }
+        nextAt = record.life.dueAt?.rfc3339
     }
 }
 

@@ -30,13 +30,18 @@ enum Records {
     }
 
     static func task(
-        stage: TaskStage? = .queued, progress: TaskProgress? = nil, specification: TaskSpecification = specification()
+        _ stage: TaskLife.Stage = .queued, progress: TaskProgress? = nil,
+        specification: TaskSpecification = specification()
+    ) -> TaskRecord {
+        task(.running(stage, deadline: time + .seconds(60)), progress: progress, specification: specification)
+    }
+
+    static func task(
+        _ life: TaskLife, progress: TaskProgress? = nil, specification: TaskSpecification = specification()
     ) -> TaskRecord {
         TaskRecord(
-            id: TaskID(1), session: SessionID(1), app: AppID(1), number: 7, state: stage?.state ?? .completed,
-            stage: stage, outcome: nil, specification: specification, progress: progress, result: nil, content: nil,
-            dueAt: stage?.hasDueDate == true ? time + .seconds(5) : nil, resourceDeadline: nil, createdAt: time,
-            startedAt: time, completedAt: nil, revision: 4)
+            id: TaskID(1), session: SessionID(1), app: AppID(1), number: 7, life: life, specification: specification,
+            progress: progress, createdAt: time, startedAt: time, revision: 4)
     }
 
     static var response: TaskResponse {
@@ -50,7 +55,6 @@ enum Records {
     }
 
     static var completed: TaskRecord {
-        var task = task(stage: nil)
         var progress = TaskProgress()
         progress.redirects = [
             RedirectRecord(statusCode: 302, url: "https://a.example/z"),
@@ -64,9 +68,7 @@ enum Records {
         var result = TaskResult(progress: progress)
         result.response = response
         result.contentLength = 1000
-        task.result = result
-        task.outcome = .succeeded
-        task.completedAt = time + .seconds(2)
+        var task = task(.completed(.succeeded, result, at: time + .seconds(2)))
         task.content = ContentRecord(
             length: 1000, digest: ContentDigest(algorithm: .sha256, value: String(repeating: "a", count: 64)),
             expiresAt: time + .seconds(60), isExpired: false)

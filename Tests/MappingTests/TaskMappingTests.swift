@@ -65,20 +65,21 @@ typealias WireJSON = Wire.JSON
     }
 
     @Test func `The phase follows stage, transfer and conditions`() {
-        func phase(_ stage: TaskStage, _ live: LiveState = LiveState()) -> TaskPhase? {
-            SessionTask(Records.task(stage: stage), live).phase
+        func phase(_ stage: TaskLife.Stage, _ live: LiveState = LiveState()) -> TaskPhase? {
+            SessionTask(Records.task(stage), live).phase
         }
         func sample(_ phase: LiveState.Phase) -> LiveState {
             var live = LiveState()
             live.sample = LiveState.Sample(phase: phase, received: 10, sent: 0, expected: 40)
             return live
         }
-        #expect(phase(.suspended) == nil)
-        #expect(phase(.delayed) == .delayed)
-        #expect(phase(.awaitingAnswer) == .awaitingAnswer)
-        #expect(phase(.retryWait) == .retryWait)
-        #expect(phase(.waitingForConnectivity) == .waitingForConnectivity)
-        #expect(phase(.waitingForDisk) == .queued)
+        #expect(SessionTask(Records.task(.suspended(remaining: .seconds(5), question: nil))).phase == nil)
+        let until = Records.time
+        #expect(phase(.delayed(until: until)) == .delayed)
+        #expect(phase(.awaitingAnswer(QuestionID(1, publicId: "q"))) == .awaitingAnswer)
+        #expect(phase(.retryWait(until: until)) == .retryWait)
+        #expect(phase(.waitingForConnectivity(until: until)) == .waitingForConnectivity)
+        #expect(phase(.waitingForDisk(needed: 1, kept: 1, notBefore: until)) == .queued)
         #expect(phase(.queued) == .queued)
         var waiting = LiveState()
         waiting.waiting = [Core.WaitingReason(kind: .capacity, detail: "full")]
@@ -95,7 +96,7 @@ typealias WireJSON = Wire.JSON
         var live = LiveState()
         live.sample = LiveState.Sample(phase: .receiving, received: 10, sent: 0, expected: 40)
         live.throughput = 5
-        let shown = SessionTask(Records.task(stage: .active), live)
+        let shown = SessionTask(Records.task(.active), live)
         #expect(shown.countOfBytesReceived == 10)
         #expect(shown.countOfBytesExpectedToReceive == 40)
         #expect(shown.progress.fractionCompleted == 0.25)
@@ -113,7 +114,8 @@ typealias WireJSON = Wire.JSON
             error: Core.TaskError(
                 .networkConnectionLost, failingURL: "https://a.example/x",
                 underlying: .init(domain: "curl", code: "56", message: "reset")))
-        let shown = try json(SessionTask(Records.task(stage: .retryWait, progress: progress)))
+        let shown = try json(
+            SessionTask(Records.task(.retryWait(until: Records.time + .seconds(5)), progress: progress)))
         #expect(shown["attempts"]?["nextAt"] == "2027-01-15T08:00:05.000Z")
         #expect(shown["error"] == .null)
         #expect(shown["countOfBytesReceived"] == 3)

@@ -53,7 +53,7 @@ struct ConditionsTests {
             #expect(reasons.map(\.kind) == [.window])
             #expect(reasons.first?.until == stage.service.clock.now + .seconds(22 * 3600))
             #expect(queued.progress?.attempts.attempts == 0)
-            #expect(try await stage.service.task(eager.number, in: other.id).stage == .active)
+            #expect(try await stage.service.task(eager.number, in: other.id).phase == .active)
             gate.open()
             #expect(try await stage.completed(eager).outcome == .succeeded)
             // Nothing but the clock wakes it on the next morning.
@@ -133,7 +133,7 @@ struct ConditionsTests {
             Self.advance(5, clock, stage)
             let queued = try await stage.task(task, reaches: .queued)
             #expect(stage.service.waitingReasons(of: queued, in: session).map(\.kind) == [.load])
-            #expect(try await stage.service.task(eager.number, in: other.id).stage == .active)
+            #expect(try await stage.service.task(eager.number, in: other.id).phase == .active)
             load.withLock { $0 = 1 }
             Self.advance(5, clock, stage)
             gate.open()

@@ -99,7 +99,7 @@ struct DownloadTests {
                 let offset = try await stage.service.task(1, in: session.id).progress?.resume?.offset
                 return offset.flatMap { $0 > 0 ? $0 : nil }
             }
-            #expect(try await stage.service.task(1, in: session.id).stage == .suspended)
+            #expect(try await stage.service.task(1, in: session.id).phase == .suspended)
             try await stays(for: .milliseconds(200)) { stage.origin.requests.count == 1 }
             _ = try await stage.service.command(.resume, task: task.id)
             let done = try await stage.completed(task)

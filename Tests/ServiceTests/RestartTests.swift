@@ -110,7 +110,7 @@ struct RestartTests {
             #expect(ContinuousClock.now - start < .seconds(60))
             for task in tasks {
                 let now = try await stage.service.task(task.number, in: session.id)
-                #expect(now.stage == .queued)
+                #expect(now.phase == .queued)
                 #expect(now.progress?.attempts.attempts == 0)
                 #expect(now.progress?.resume?.offset ?? 0 > 0)
             }

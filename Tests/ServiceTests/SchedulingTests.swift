@@ -23,7 +23,7 @@ struct SchedulingTests {
             try await eventually { gate.waiting == 3 }
             try await stays(for: .milliseconds(300)) { gate.waiting == 3 }
             let queued = try await stage.service.tasks(in: session.id, TaskFilter(), after: 0, limit: 10)
-                .filter { $0.stage == .queued }
+                .filter { $0.phase == .queued }
             #expect(queued.count == 3)
             #expect(stage.service.waitingReasons(of: queued[0], in: session).map(\.kind) == [.capacity])
             gate.open()
@@ -59,7 +59,7 @@ struct SchedulingTests {
             other.serve("/c", .text("x"), always: [.hold(gate)])
             // As it is between its creation and the scheduler's next look.
             var task = try await stage.create(stage.order("/a", suspended: true), in: session)[0]
-            task.stage = .queued
+            task.life = .running(.queued, deadline: task.createdAt + .seconds(60))
             var elsewhere = task
             elsewhere.specification.request.url = other.url("/c")
             func reasons(_ task: TaskRecord) -> [WaitingReason.Kind] {
@@ -179,7 +179,7 @@ struct SchedulingTests {
             stage.service.room.note(free: -1, size: .max, writtenBefore: 0)
             #expect(throws: ServiceError.insufficientStorage) { try stage.service.requireRoom() }
             let queued = try await stage.service.command(.resume, task: task.id)
-            #expect(queued.stage == .queued)
+            #expect(queued.phase == .queued)
             #expect(stage.service.waitingReasons(of: queued, in: session).map(\.kind) == [.disk])
             // The janitor sees the room there is, and has the scheduler look again.
             _ = try await stage.completed(task)
@@ -227,7 +227,7 @@ struct SchedulingTests {
             // Power is waived when a quarter of the resource timeout has passed.
             #expect(try await stage.completed(short).outcome == .succeeded)
             #expect(try #require(stage.origin.requests.first).time - start >= .milliseconds(3900))
-            #expect(try await stage.service.task(1, in: session.id).stage == .queued)
+            #expect(try await stage.service.task(1, in: session.id).phase == .queued)
             try await stage.service.declareConditions(Conditions(), .available)
             _ = try await stage.completed(waiting)
         }

@@ -108,10 +108,10 @@ extension ServiceStage {
         }
     }
 
-    func task(_ task: TaskRecord, reaches stage: TaskStage) async throws -> TaskRecord {
-        try await eventually("stage \(stage) of task \(task.number)") {
+    func task(_ task: TaskRecord, reaches phase: TaskLife.Phase) async throws -> TaskRecord {
+        try await eventually("\(phase) of task \(task.number)") {
             let now = try await service.task(task.number, in: task.session)
-            return now.stage == stage ? now : nil
+            return now.phase == phase ? now : nil
         }
     }
 

@@ -33,7 +33,7 @@ struct ClaimTests {
         #expect(claimed.specification.request.headers["Authorization"] == "canary")
         #expect(claimed.body?.place == .bytes([1, 2, 3]))
         #expect(claimed.body?.mediaType == "text/plain")
-        #expect(claimed.resourceDeadline == created.resourceDeadline)
+        #expect(claimed.resourceDeadline == created.life.deadline)
         var progress = TaskProgress()
         progress.durableOffset = 17
         try await fixture.settle(Settlement(task: claimed.id, .interrupted(progress)))

@@ -94,13 +94,13 @@ extension LaunchModel {
     }
 
     private func addTasks(_ s: Int, _ steps: inout [Step]) {
-        for (task, stage) in sessions[s].tasks.enumerated() {
-            switch stage {
+        for (task, life) in sessions[s].tasks.enumerated() {
+            switch life?.phase {
             case nil: break
             case .awaitingAnswer: steps.append(.answer(s, task: task))
             default:
                 // Tasks of a session are alike.
-                if sessions[s].tasks.firstIndex(of: stage) != task { continue }
+                if sessions[s].tasks.firstIndex(of: life) != task { continue }
                 steps.append(.finish(s, task: task))
                 if scope.questions > 0 { steps.append(.ask(s, task: task)) }
             }
@@ -198,9 +198,9 @@ extension LaunchModel {
     /// The step of a world in which everybody does what he should: tasks end, clients leave, the receiver completes.
     func fairStep() -> Step? {
         for s in sessions.indices {
-            for (task, stage) in sessions[s].tasks.enumerated() {
-                if stage == .awaitingAnswer { return .answer(s, task: task) }
-                if stage != nil { return .finish(s, task: task) }
+            for (task, life) in sessions[s].tasks.enumerated() {
+                if life?.phase == .awaitingAnswer { return .answer(s, task: task) }
+                if life != nil { return .finish(s, task: task) }
             }
         }
         for client in clients.indices {

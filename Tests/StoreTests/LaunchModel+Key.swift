@@ -29,7 +29,7 @@ extension LaunchModel {
         key.reserveCapacity(32)
         var tasks = session.tasks.indices.map { task in
             [
-                place(of: session.tasks[task]),
+                place(of: session.tasks[task]?.phase),
                 number(session.questions[task], after: book.acknowledgedSeq),
             ]
         }

@@ -3,7 +3,7 @@
 /// Sessions, tasks, clients, launches and one clock, with every step that the world can take next.
 ///
 /// The decisions are those of the real machines: ``LaunchBook``, ``LaunchRule``, ``LaunchState``, ``Attachment``,
-/// ``Presence`` and ``TaskStage``. What stands here is what the store does around them, without its rows;
+/// ``Presence`` and ``TaskLife``. What stands here is what the store does around them, without its rows;
 /// `LaunchModelWalkTests` holds the two against each other, step by step.
 struct LaunchModel: Sendable {
     /// How much may happen.
@@ -41,7 +41,7 @@ struct LaunchModel: Sendable {
 
     struct Session: Sendable {
         /// Nil once completed.
-        var tasks: [TaskStage?]
+        var tasks: [TaskLife?]
         /// The events of open questions, by task; 0 for none.
         var questions: [Int64]
         var book = LaunchBook()
@@ -54,7 +54,7 @@ struct LaunchModel: Sendable {
         var late: Launch?
         var launches: Int64 = 0
 
-        var unfinished: Int64 { Int64(tasks.filter { $0 != nil && $0 != .suspended }.count) }
+        var unfinished: Int64 { Int64(tasks.filter { $0?.state == .running }.count) }
         var isDone: Bool { tasks.allSatisfy { $0 == nil } }
     }
 
@@ -92,6 +92,7 @@ struct LaunchModel: Sendable {
     struct Violation: Error, CustomStringConvertible { var description: String }
 
     static let start = Timestamp(milliseconds: 1_800_000_000_000)
+    private static let queued = TaskLife.running(.queued, deadline: start + .seconds(3600))
 
     var scope: Scope
     var now = LaunchModel.start
@@ -102,7 +103,8 @@ struct LaunchModel: Sendable {
         self.scope = scope
         sessions = Array(
             repeating: Session(
-                tasks: Array(repeating: .queued, count: scope.tasks), questions: Array(repeating: 0, count: scope.tasks)
+                tasks: Array(repeating: Self.queued, count: scope.tasks),
+                questions: Array(repeating: 0, count: scope.tasks)
             ),
             count: scope.sessions)
         clients = Array(repeating: .away, count: scope.clients)
@@ -116,7 +118,7 @@ struct LaunchModel: Sendable {
         case .ask(let s, let task): try ask(s, task)
         case .answer(let s, let task):
             // No reason to launch comes of it.
-            _ = try change(task, of: s, .answered)
+            try change(task, of: s, .answered)
             sessions[s].questions[task] = 0
         case .claim(let s):
             _ = try move(s, .claim(leaseUntil: now + scope.attemptLease))
@@ -151,15 +153,14 @@ struct LaunchModel: Sendable {
         try holds()
     }
 
-    private mutating func change(_ task: Int, of s: Int, _ event: TaskStage.Event) throws -> TaskStage.Effect {
-        guard var stage = sessions[s].tasks[task] else { throw Violation(description: "task \(task) is over") }
-        let effect = try stage.handle(event)
-        sessions[s].tasks[task] = stage
-        return effect
+    private mutating func change(_ task: Int, of s: Int, _ event: TaskLife.Event) throws {
+        guard var life = sessions[s].tasks[task] else { throw Violation(description: "task \(task) is over") }
+        _ = try life.handle(event, at: now)
+        sessions[s].tasks[task] = life
     }
 
     private mutating func finish(_ s: Int, _ task: Int) throws {
-        if sessions[s].tasks[task] == .queued { _ = try change(task, of: s, .claim) }
+        if sessions[s].tasks[task]?.phase == .queued { try change(task, of: s, .claim) }
         sessions[s].tasks[task] = nil
         sessions[s].book.lastSeq += scope.eventsOfCompletion
         sessions[s].book.lastCompletionSeq = sessions[s].book.lastSeq
@@ -168,8 +169,8 @@ struct LaunchModel: Sendable {
 
     private mutating func ask(_ s: Int, _ task: Int) throws {
         scope.questions -= 1
-        if sessions[s].tasks[task] == .queued { _ = try change(task, of: s, .claim) }
-        _ = try change(task, of: s, .ask)
+        if sessions[s].tasks[task]?.phase == .queued { try change(task, of: s, .claim) }
+        try change(task, of: s, .ask(QuestionID(1, publicId: "q")))
         sessions[s].book.lastSeq += 1
         sessions[s].questions[task] = sessions[s].book.lastSeq
         try settle(s)
@@ -249,8 +250,8 @@ struct LaunchModel: Sendable {
         for s in sessions.indices {
             sessions[s].lastDetachedAt = now
             sessions[s].check = nil
-            for task in sessions[s].tasks.indices where sessions[s].tasks[task] == .active {
-                _ = try change(task, of: s, .interrupted)
+            for task in sessions[s].tasks.indices where sessions[s].tasks[task]?.phase == .active {
+                try change(task, of: s, .interrupted)
             }
             if case .delivering = sessions[s].launch?.state { _ = try move(s, .interrupted) }
             let book = sessions[s].book

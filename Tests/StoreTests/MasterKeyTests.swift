@@ -75,7 +75,7 @@ import Testing
         #expect(tasks[0].specification.request.url == done.specification.request.url)
         #expect(tasks[1].result?.error?.underlying?.code == "master-key-lost")
         #expect(tasks[2].specification.clientTaskId == "c" && tasks[2].specification.request.headers == HTTPFields())
-        #expect(tasks[3].id == waiting.id && tasks[3].stage == .suspended)
+        #expect(tasks[3].id == waiting.id && tasks[3].phase == .suspended)
 
         let ended = try await next.store.session(sealed.id)
         #expect(ended.state == .invalid && ended.counts.failed == 1)

@@ -42,7 +42,7 @@ struct QuarantineTests {
         let (fixture, tasks) = try await suspects()
         for task in tasks[..<2] {
             let now = try await fixture.store.task(task.id)
-            #expect(now.stage == .retryWait && now.crashes == 2 && now.dueAt == fixture.now + Quarantine.delay)
+            #expect(now.phase == .retryWait && now.crashes == 2 && now.life.dueAt == fixture.now + Quarantine.delay)
         }
         #expect(try await fixture.claim().map(\.id) == [tasks[2].id])
         #expect(try await look(fixture).queue.suspect == nil)
@@ -51,7 +51,7 @@ struct QuarantineTests {
         #expect(queue.lanes.isEmpty && claimed.isEmpty)
         #expect(queue.suspect?.task == tasks[0].id)
         #expect(try await claimAlone(fixture)?.id == tasks[0].id)
-        #expect(try await fixture.store.task(tasks[0].id).stage == .active)
+        #expect(try await fixture.store.task(tasks[0].id).phase == .active)
         #expect(try await look(fixture).queue.suspect?.task == tasks[1].id)
         try await expectSoundLedger(fixture)
     }
@@ -68,7 +68,7 @@ struct QuarantineTests {
         #expect(failed.outcome == .failed && failed.result?.error?.code == .unknown)
         #expect(failed.result?.error?.underlying?.code == "crashed-service")
         let other = try await fixture.store.task(tasks[1].id)
-        #expect(other.stage == .queued && other.crashes == 0)
+        #expect(other.phase == .queued && other.crashes == 0)
         #expect(try await fixture.claim().map(\.id) == [tasks[1].id, tasks[2].id])
         try await expectSoundLedger(fixture)
     }
@@ -116,14 +116,14 @@ struct QuarantineTests {
     func `a suspect stays one while it is suspended, and is none once it has run alone long enough`() async throws {
         let (fixture, tasks) = try await suspects()
         _ = try await fixture.store.command(.suspend, task: tasks[0].id, at: fixture.now)
-        #expect(try await fixture.store.command(.resume, task: tasks[0].id, at: fixture.now).0.stage == .quarantined)
+        #expect(try await fixture.store.command(.resume, task: tasks[0].id, at: fixture.now).0.phase == .quarantined)
         #expect(try await claimAlone(fixture)?.id == tasks[0].id)
         var settlement = Settlement(task: tasks[0].id, .advanced(TaskProgress()))
         settlement.endsSuspicion = true
         try await fixture.settle(settlement)
         #expect(try await fixture.store.task(tasks[0].id).crashes == 0)
         try await fixture.settle(Settlement(task: tasks[0].id, .interrupted(TaskProgress())))
-        #expect(try await fixture.store.task(tasks[0].id).stage == .queued)
+        #expect(try await fixture.store.task(tasks[0].id).phase == .queued)
         try await expectSoundLedger(fixture)
     }
 }

@@ -20,7 +20,7 @@ struct QuestionTests {
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
         #expect(try await fixture.kinds(session) == [.didReceiveChallenge])
-        #expect(try await fixture.store.task(task).stage == .awaitingAnswer)
+        #expect(try await fixture.store.task(task).phase == .awaitingAnswer)
         let open = try await fixture.store.question("q1", app: session.app)
         #expect(open.state == .open)
         #expect(open.question.protectionSpace?.realm == "r")
@@ -104,7 +104,7 @@ struct QuestionTests {
                 "q1", app: session.app, with: Answer(disposition: .performDefaultHandling), origin: nil,
                 at: fixture.now)
         }
-        #expect(try await fixture.store.task(task).stage == .awaitingAnswer)
+        #expect(try await fixture.store.task(task).phase == .awaitingAnswer)
         _ = try await fixture.store.expireQuestions(at: fixture.now, limit: 10)
         #expect(try await fixture.store.task(task).result?.error?.code == .userAuthenticationRequired)
     }
@@ -115,12 +115,12 @@ struct QuestionTests {
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
         _ = try await fixture.store.command(.suspend, task: task, at: fixture.now)
-        #expect(try await fixture.store.command(.resume, task: task, at: fixture.now).0.stage == .awaitingAnswer)
+        #expect(try await fixture.store.command(.resume, task: task, at: fixture.now).0.phase == .awaitingAnswer)
         _ = try await fixture.store.command(.suspend, task: task, at: fixture.now)
         _ = try await fixture.store.answer(
             "q1", app: session.app, with: Answer(disposition: .performDefaultHandling), origin: nil, at: fixture.now)
-        #expect(try await fixture.store.task(task).stage == .suspended)
-        #expect(try await fixture.store.command(.resume, task: task, at: fixture.now).0.stage == .queued)
+        #expect(try await fixture.store.task(task).phase == .suspended)
+        #expect(try await fixture.store.command(.resume, task: task, at: fixture.now).0.phase == .queued)
         try await expectSoundLedger(fixture)
     }
 

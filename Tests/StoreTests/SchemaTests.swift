@@ -29,7 +29,7 @@ import Testing
         let session = try await store.session("session", app: app.id)
         #expect(try await store.cookies(of: session.id) == ["cookie"])
         let tasks = try await store.tasks(in: session.id, TaskFilter(), after: 0, limit: 10)
-        #expect(tasks.map(\.stage) == [nil, .suspended, .queued, .awaitingAnswer])
+        #expect(tasks.map(\.phase) == [nil, .suspended, .queued, .awaitingAnswer])
         #expect(tasks.map(\.outcome) == [.succeeded, nil, nil, nil])
         #expect(try await store.content(of: tasks[0].id).record.length == 7)
         let events = try await store.events(of: session.id, after: 0, limit: 10).events.map(\.kind)
@@ -64,7 +64,7 @@ import Testing
                 all(QuestionRecord.State.self),
             ])
         #expect(words("kind") == [all(TaskKind.self), all(EventKind.self), all(LaunchKind.self)])
-        #expect(words("stage") == [all(TaskStage.self)])
+        #expect(words("stage") == [all(TaskLife.Phase.self)])
         #expect(words("outcome") == [all(Outcome.self)])
         #expect(words("urgency") == [all(LaunchUrgency.self)])
         #expect(words("algorithm") == [all(DigestAlgorithm.self)])
@@ -81,7 +81,7 @@ import Testing
             try db.execute("UPDATE live SET stage = 'dreaming'")
         }
         let error = await #expect(throws: UnknownValue.self) { try await fixture.store.task(task.id) }
-        #expect(error?.description == "the database has an unknown TaskStage: dreaming")
+        #expect(error?.description == "the database has an unknown Phase: dreaming")
     }
 
     private static func restore(_ version: Int, to path: String) throws {

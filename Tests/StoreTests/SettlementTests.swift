@@ -90,7 +90,7 @@ struct SettlementTests {
             progress.durableOffset = Int64(number)
             try await fixture.settle(Settlement(task: task.id, verdict))
             let stored = try await fixture.store.task(task.id)
-            #expect(stored.stage == .suspended)
+            #expect(stored.phase == .suspended)
             #expect(stored.progress?.durableOffset == 1000)
         }
         #expect(try await fixture.kinds(session) == [])
@@ -120,7 +120,7 @@ struct SettlementTests {
         }
         _ = try await fixture.store.changeTask(task.id, change, ifRevision: nil, at: fixture.now)
         try await fixture.settle(fixture.completion(task.id))
-        #expect(try await fixture.store.task(task.id).stage == .queued)
+        #expect(try await fixture.store.task(task.id).phase == .queued)
         try await expectSoundLedger(fixture)
     }
 
@@ -157,7 +157,7 @@ struct SettlementTests {
             let kind = Question.Kind.delayedRequest
             try await fixture.settle(fixture.ask(tasks[0], "q", kind), fixture.ask(tasks[1], "q", kind))
         }
-        #expect(try await fixture.store.task(tasks[0]).stage == .active)
+        #expect(try await fixture.store.task(tasks[0]).phase == .active)
         #expect(try await fixture.kinds(session) == [])
         try await expectSoundLedger(fixture)
     }

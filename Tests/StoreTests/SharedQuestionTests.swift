@@ -43,9 +43,9 @@ struct SharedQuestionTests {
             .map(\.question)
     }
 
-    private func stages(_ tasks: [TaskID]) async throws -> [TaskStage?] {
-        var stages: [TaskStage?] = []
-        for task in tasks { stages.append(try await store.task(task).stage) }
+    private func stages(_ tasks: [TaskID]) async throws -> [TaskLife.Phase?] {
+        var stages: [TaskLife.Phase?] = []
+        for task in tasks { stages.append(try await store.task(task).phase) }
         return stages
     }
 
@@ -55,7 +55,7 @@ struct SharedQuestionTests {
         #expect(try await fixture.kinds(session) == [.didReceiveChallenge])
         let question = try #require(try await open().first)
         #expect(question.questionId == "q1-0" && question.task == tasks[0] && question.taskCount == 3)
-        for task in tasks { #expect(try await store.task(task).questionId == "q1-0") }
+        for task in tasks { #expect(try await store.task(task).life.question?.publicId == "q1-0") }
         #expect(try await open().count == 1)
         try await expectSoundLedger(fixture)
     }
@@ -104,7 +104,7 @@ struct SharedQuestionTests {
         try await fixture.settle(fixture.ask(claimed[0].id, "q1"))
         try await answer("q1", .useCredential, Credential(user: "u", password: "p", persistence: .forSession))
         try await fixture.settle(fixture.ask(claimed[1].id, "q2"))
-        #expect(try await store.task(claimed[1].id).stage == .queued)
+        #expect(try await store.task(claimed[1].id).phase == .queued)
         #expect(try await open().isEmpty)
         // Who had it and was refused all the same asks.
         var refused = fixture.ask(claimed[2].id, "q3")
@@ -191,7 +191,7 @@ struct SharedQuestionTests {
         // The rest is due, and is after a restart; until then it still waits.
         #expect(try await store.nextDueTime() == Timestamp(milliseconds: 0))
         _ = try await store.command(.resume, task: tasks[440], at: fixture.now)
-        #expect(try await store.task(tasks[440]).stage == .awaitingAnswer)
+        #expect(try await store.task(tasks[440]).phase == .awaitingAnswer)
         try await expectSoundLedger(fixture)
         for _ in 0..<2 { _ = try await store.expireQuestions(at: fixture.now, limit: 1000) }
         #expect(try await store.nextDueTime() != Timestamp(milliseconds: 0))

@@ -13,12 +13,12 @@ struct TaskCommandTests {
         fixture.advance(.seconds(30))
         let (suspended, _) = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
         #expect(suspended.state == .suspended)
-        #expect(suspended.resourceDeadline == nil)
+        #expect(suspended.life.deadline == nil)
         fixture.advance(.seconds(1000))
         _ = try await fixture.store.expireTasks(at: fixture.now, limit: 10)
         #expect(try await fixture.store.task(task.id).state == .suspended)
         let (resumed, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
-        #expect(resumed.resourceDeadline == fixture.now + .seconds(70))
+        #expect(resumed.life.deadline == fixture.now + .seconds(70))
         #expect(resumed.startedAt == task.startedAt)
         try await expectSoundLedger(fixture)
     }
@@ -30,9 +30,9 @@ struct TaskCommandTests {
         let task = try await fixture.create(fixture.download(suspended: true), in: session)
         fixture.advance(.seconds(500))
         let (resumed, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
-        #expect(resumed.stage == .queued)
+        #expect(resumed.phase == .queued)
         #expect(resumed.startedAt == fixture.now)
-        #expect(resumed.resourceDeadline == fixture.now + .seconds(100))
+        #expect(resumed.life.deadline == fixture.now + .seconds(100))
     }
 
     @Test
@@ -41,19 +41,19 @@ struct TaskCommandTests {
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let begin = fixture.now + .seconds(1000)
         let task = try await fixture.create(fixture.download { $0.earliestBeginDate = begin }, in: session)
-        #expect(task.resourceDeadline == begin + .seconds(100))
+        #expect(task.life.deadline == begin + .seconds(100))
         _ = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
         fixture.advance(.seconds(200))
         let (resumed, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
-        #expect(resumed.stage == .delayed)
-        #expect(resumed.dueAt == begin)
-        #expect(resumed.resourceDeadline == begin + .seconds(100))
+        #expect(resumed.phase == .delayed)
+        #expect(resumed.life.dueAt == begin)
+        #expect(resumed.life.deadline == begin + .seconds(100))
         fixture.advance(.seconds(850))
         _ = try await fixture.claim(0)
         _ = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
         let (last, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
-        #expect(last.stage == .queued)
-        #expect(last.resourceDeadline == begin + .seconds(100))
+        #expect(last.phase == .queued)
+        #expect(last.life.deadline == begin + .seconds(100))
         try await expectSoundLedger(fixture)
     }
 
@@ -69,15 +69,15 @@ struct TaskCommandTests {
             return try await fixture.store.changeTask(task.id, change, ifRevision: nil, at: start).0
         }
         let same = try await change(nil)
-        #expect(same.stage == .queued)
-        #expect(same.resourceDeadline == start + .seconds(60))
+        #expect(same.phase == .queued)
+        #expect(same.life.deadline == start + .seconds(60))
         let later = try await change(start + .seconds(10))
-        #expect(later.stage == .delayed)
-        #expect(later.dueAt == start + .seconds(10))
-        #expect(later.resourceDeadline == start + .seconds(110))
+        #expect(later.phase == .delayed)
+        #expect(later.life.dueAt == start + .seconds(10))
+        #expect(later.life.deadline == start + .seconds(110))
         let atOnce = try await change(nil)
-        #expect(atOnce.stage == .queued)
-        #expect(atOnce.resourceDeadline == start + .seconds(100))
+        #expect(atOnce.phase == .queued)
+        #expect(atOnce.life.deadline == start + .seconds(100))
         try await expectSoundLedger(fixture)
     }
 
@@ -108,11 +108,11 @@ struct TaskCommandTests {
                     .retry(
                         at: fixture.now + .seconds(60), waitsForConnectivity: waitsForConnectivity, TaskProgress())))
             let waiting = try await fixture.store.task(task.id)
-            #expect(waiting.stage == (waitsForConnectivity ? .waitingForConnectivity : .retryWait))
-            #expect(waiting.dueAt == fixture.now + .seconds(60))
+            #expect(waiting.phase == (waitsForConnectivity ? .waitingForConnectivity : .retryWait))
+            #expect(waiting.life.dueAt == fixture.now + .seconds(60))
             let (resumed, aftermath) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
-            #expect(resumed.stage == .queued)
-            #expect(resumed.dueAt == nil)
+            #expect(resumed.phase == .queued)
+            #expect(resumed.life.dueAt == nil)
             #expect(aftermath.hasQueuedTasks)
         }
     }
@@ -182,8 +182,8 @@ struct TaskCommandTests {
         }
         let (changed, aftermath) = try await fixture.store.changeTask(
             task.id, change, ifRevision: nil, at: fixture.now)
-        #expect(changed.stage == .delayed && changed.dueAt == begin)
-        #expect(changed.resourceDeadline == begin + .seconds(100))
+        #expect(changed.phase == .delayed && changed.life.dueAt == begin)
+        #expect(changed.life.deadline == begin + .seconds(100))
         #expect(aftermath.transfersToStop == [task.id])
         try await expectSoundLedger(fixture)
         #expect(try await fixture.claim().isEmpty)
@@ -229,7 +229,7 @@ struct TaskCommandTests {
             }
             let (changed, aftermath) = try await fixture.store.changeTask(
                 task, change, ifRevision: nil, at: fixture.now)
-            #expect(changed.stage == .queued)
+            #expect(changed.phase == .queued)
             #expect(changed.specification.request.url == "https://other.example/b")
             #expect(aftermath.transfersToStop == (task == tasks[0] ? [task] : []))
         }

@@ -80,14 +80,14 @@ struct TaskCreationTests {
                 fixture.download { $0.earliestBeginDate = now - .seconds(50) },
             ], in: session
         ).map(\.task)
-        #expect(created.map(\.stage) == [.queued, .suspended, .delayed, .queued])
+        #expect(created.map(\.phase) == [.queued, .suspended, .delayed, .queued])
         #expect(created.map(\.state) == [.running, .suspended, .running, .running])
         #expect(created.map { $0.startedAt == nil } == [false, true, false, false])
-        #expect(created.map(\.resourceDeadline) == [100, nil, 150, 100].map { $0.map { now + .seconds($0) } })
+        #expect(created.map(\.life.deadline) == [100, nil, 150, 100].map { $0.map { now + .seconds($0) } })
         for task in created {
             let stored = try await fixture.store.task(task.id)
-            #expect(stored.stage == task.stage)
-            #expect(stored.resourceDeadline == task.resourceDeadline)
+            #expect(stored.phase == task.phase)
+            #expect(stored.life.deadline == task.life.deadline)
             #expect(stored.specification == task.specification)
         }
         #expect(try await fixture.store.nextDueTime() == now + .seconds(50))

@@ -21,6 +21,15 @@ package struct TaskCounts: Hashable, Sendable {
     package var completed: Int64 { succeeded + httpError + failed + cancelled + notModified }
     package var unfinished: Int64 { suspended + running + canceling }
 
+    /// Counts a task in, or with -1 out.
+    package mutating func add(_ count: Int64, _ life: TaskLife) {
+        switch life {
+        case .suspended: suspended += count
+        case .running: running += count
+        case .completed(let outcome, _, _): self[outcome] += count
+        }
+    }
+
     package subscript(_ outcome: Outcome) -> Int64 {
         get {
             switch outcome {

@@ -19,47 +19,43 @@ package struct TaskRecord: Sendable {
     package var app: AppID
     /// `taskIdentifier`, unique in its session, from 1.
     package var number: Int64
-    package var state: TaskState
-    /// Nil for a completed task.
-    package var stage: TaskStage?
-    package var outcome: Outcome?
+    package var life: TaskLife
     package var specification: TaskSpecification
+    /// Nil before the first attempt, and for a completed task.
     package var progress: TaskProgress?
-    package var result: TaskResult?
     package var content: ContentRecord?
     /// Crashes of the service in a row that found it under way.
     package var crashes = 0
-    package var dueAt: Timestamp?
-    package var resourceDeadline: Timestamp?
-    /// The question that it waits for.
-    package var questionId: String?
     package var createdAt: Timestamp
     package var startedAt: Timestamp?
-    package var completedAt: Timestamp?
     package var revision: Int64
 
     package init(
-        id: TaskID, session: SessionID, app: AppID, number: Int64, state: TaskState, stage: TaskStage?,
-        outcome: Outcome?, specification: TaskSpecification, progress: TaskProgress?, result: TaskResult?,
-        content: ContentRecord?, dueAt: Timestamp?, resourceDeadline: Timestamp?, createdAt: Timestamp,
-        startedAt: Timestamp?, completedAt: Timestamp?, revision: Int64
+        id: TaskID, session: SessionID, app: AppID, number: Int64, life: TaskLife, specification: TaskSpecification,
+        progress: TaskProgress?, content: ContentRecord? = nil, createdAt: Timestamp, startedAt: Timestamp?,
+        revision: Int64
     ) {
         self.id = id
         self.session = session
         self.app = app
         self.number = number
-        self.state = state
-        self.stage = stage
-        self.outcome = outcome
+        self.life = life
         self.specification = specification
         self.progress = progress
-        self.result = result
         self.content = content
-        self.dueAt = dueAt
-        self.resourceDeadline = resourceDeadline
         self.createdAt = createdAt
         self.startedAt = startedAt
-        self.completedAt = completedAt
         self.revision = revision
     }
+
+    package var state: TaskState { life.state }
+
+    /// Nil for a completed task.
+    package var phase: TaskLife.Phase? { life.phase }
+
+    package var outcome: Outcome? { if case .completed(let outcome, _, _) = life { outcome } else { nil } }
+
+    package var result: TaskResult? { if case .completed(_, let result, _) = life { result } else { nil } }
+
+    package var completedAt: Timestamp? { if case .completed(_, _, let moment) = life { moment } else { nil } }
 }

@@ -8,31 +8,31 @@ import TransferEngine
 extension Service {
     /// Why a task that is running does not move, most basic first.
     package func waitingReasons(of task: TaskRecord, in session: SessionRecord) -> [WaitingReason] {
-        switch task.stage {
-        case nil, .suspended, .active: return []
-        case .delayed:
+        guard case .running(let stage, _) = task.life else { return [] }
+        switch stage {
+        case .active: return []
+        case .delayed(let until):
             return [
                 WaitingReason(
-                    kind: .earliestBeginDate, detail: "The task begins at its earliestBeginDate.", until: task.dueAt)
+                    kind: .earliestBeginDate, detail: "The task begins at its earliestBeginDate.", until: until)
             ]
-        case .awaitingAnswer:
+        case .awaitingAnswer(let question):
             return [
                 WaitingReason(
-                    kind: .answer, detail: "The app has a question to answer.", questionId: task.questionId)
+                    kind: .answer, detail: "The app has a question to answer.", questionId: question.publicId)
             ]
         case .waitingForDisk:
             return [WaitingReason(kind: .disk, detail: "The disk has too few free bytes for the rest of the content.")]
-        case .retryWait:
+        case .retryWait(let until):
             let detail =
                 task.crashes > 1
                 ? "The service crashed twice while the task was under way; it will run alone."
                 : "The last attempt failed; another follows."
-            return [WaitingReason(kind: .retry, detail: detail, until: task.dueAt)]
-        case .waitingForConnectivity:
+            return [WaitingReason(kind: .retry, detail: detail, until: until)]
+        case .waitingForConnectivity(let until):
             return [
                 WaitingReason(
-                    kind: .connectivity, detail: "The network or the host's name could not be reached.",
-                    until: task.dueAt)
+                    kind: .connectivity, detail: "The network or the host's name could not be reached.", until: until)
             ]
         case .queued, .quarantined:
             if room.left <= 0 {
@@ -46,7 +46,7 @@ extension Service {
     /// What keeps a queued task from starting at once, nil where nothing does.
     private func whoComesFirst(before task: TaskRecord, in session: SessionRecord) -> WaitingReason? {
         let now = clock.now
-        if task.stage == .quarantined {
+        if task.phase == .quarantined {
             return WaitingReason(
                 kind: .capacity,
                 detail: "The service crashed twice while the task was under way; it runs when nothing else does.")
@@ -76,7 +76,7 @@ extension Service {
 
     /// Whether the declared conditions let the task run.
     func conditionVerdict(of task: TaskRecord, in session: SessionRecord) -> Conditions.Verdict {
-        let patience = task.resourceDeadline.map { deadline in
+        let patience = task.life.deadline.map { deadline in
             let timeout = Duration.milliseconds(Int64(session.configuration.timeoutIntervalForResource * 1000))
             return Conditions.Patience(began: deadline - timeout, resourceTimeout: timeout)
         }

@@ -111,10 +111,11 @@ extension Store {
                 """, limit
             ) { TaskID($0.integer(0)) }
             for id in waiting {
-                try db.execute("UPDATE live SET question = NULL WHERE task = ?1", id.rawValue)
-                if let live = try transaction.live(id), live.stage == .awaitingAnswer {
-                    try self.move(live, .answered, transaction)
+                guard let live = try transaction.live(id) else {
+                    try transaction.abandon(id)
+                    continue
                 }
+                try self.move(live, .answered, transaction)
             }
             return !waiting.isEmpty
         }.0
@@ -154,11 +155,10 @@ extension Store {
     private static let lostURL = "https://lost.invalid/"
 
     private func fail(_ live: LiveTask, _ reason: String, _ transaction: Transaction) throws {
-        var result = TaskResult(progress: try progress(of: live))
-        result.error = TaskError(
+        var error = TaskError(
             .unknown, reason,
             underlying: TaskError.Underlying(domain: "urlsessiond", code: "master-key-lost", message: reason))
-        result.error?.failingURL = Self.lostURL
-        try complete(live, .failed, result, content: nil, transaction)
+        error.failingURL = Self.lostURL
+        try end(live, .failed, error, transaction)
     }
 }

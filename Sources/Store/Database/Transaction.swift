@@ -78,13 +78,49 @@ final class Transaction {
     /// The row of a task that is not completed. Nil as well where its session is forgotten: such a task is as good as
     /// gone, and counted nowhere any more.
     func live(_ id: TaskID) throws -> LiveTask? {
-        guard let live = try LiveTask.read(id, db), try !session(live.session).isForgotten else { return nil }
-        return live
+        let live = try db.first(
+            """
+            SELECT session, number, kind, lane, stage, begins_at, due_at, resource_deadline, resource_remaining, body, \
+            progress_document, question, (SELECT public_id FROM question WHERE id = live.question) AS question_id, \
+            disk_needed, disk_kept, disk_not_before, crashes FROM live WHERE task = ?1
+            """, id.rawValue
+        ) { row in
+            let isForgotten = try session(SessionID(row.integer("session"))).isForgotten
+            return isForgotten ? nil : try LiveTask(id, row)
+        }
+        return live ?? nil
     }
 
-    /// Takes the clocks from the row of a task that is as good as gone, so that nothing is due for it.
-    func stopClocks(of id: TaskID) throws {
-        try db.execute("UPDATE live SET due_at = NULL, resource_deadline = NULL WHERE task = ?1", id.rawValue)
+    /// Has a task that is as good as gone wait for nothing, so that nothing is due for it.
+    func abandon(_ id: TaskID) throws {
+        try db.execute(
+            "UPDATE live SET due_at = NULL, resource_deadline = NULL, question = NULL WHERE task = ?1", id.rawValue)
+    }
+
+    /// What becomes of a task's life; nothing is stored yet.
+    func life(of live: LiveTask, after event: TaskLife.Event, crashes: Int) throws -> TaskLife {
+        var life = live.life
+        let isSuspect = Quarantine.verdict(after: crashes) == .runAlone
+        if try life.handle(event, isSuspect: isSuspect, at: now).contains(.stopTransfer) {
+            aftermath.transfersToStop.append(live.id)
+        }
+        return life
+    }
+
+    /// Keeps lanes, counters and clocks in step with a task's life, by what it was and what it is.
+    ///
+    /// - Parameter before: Nil for a new task.
+    func follow(_ before: TaskLife?, _ after: TaskLife, lane: Int64, of session: SessionEntry) {
+        if before?.phase == .queued { addQueued(-1, lane: lane) }
+        if after.phase == .queued { addQueued(1, lane: lane) }
+        if after.phase == .quarantined { aftermath.hasQueuedTasks = true }
+        if let due = after.dueAt { wake(at: due) }
+        if let deadline = after.deadline, deadline != before?.deadline { wake(at: deadline) }
+        guard after.state != before?.state else { return }
+        if let before { session.counts.add(-1, before) } else { addUnfinished(1, app: session.app) }
+        session.counts.add(1, after)
+        if after.state == .completed { addUnfinished(-1, app: session.app) }
+        session.isChanged = true
     }
 
     func addQueued(_ count: Int64, lane: Int64) {

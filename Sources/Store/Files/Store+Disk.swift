@@ -3,15 +3,6 @@ import SQLite
 
 /// Tasks that wait until the disk has room for what is still to come.
 extension Store {
-    func waitForDisk(
-        _ live: LiveTask, needed: Int64, notBefore: Timestamp, _ progress: TaskProgress, _ transaction: Transaction
-    ) throws {
-        try move(live, .noRoom, progress: progress, transaction)
-        try transaction.db.execute(
-            "UPDATE live SET disk_needed = ?2, disk_kept = ?3, disk_not_before = ?4 WHERE task = ?1", live.id.rawValue,
-            needed, progress.resume?.offset ?? 0, notBefore.milliseconds)
-    }
-
     /// Those who need the least, and those who need the most of all that keep something, up to `limit` of each.
     package func tasksWaitingForDisk(at now: Timestamp, limit: Int) async throws -> [DiskPlan.Waiting] {
         try await database.read { db in
@@ -47,7 +38,7 @@ extension Store {
     package func endWaitForDisk(of tasks: [TaskID], at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             for id in tasks {
-                guard let live = try transaction.live(id), live.stage == .waitingForDisk else { continue }
+                guard let live = try transaction.live(id), live.life.phase == .waitingForDisk else { continue }
                 try self.move(live, .due, transaction)
             }
         }.1
@@ -60,15 +51,13 @@ extension Store {
             guard let live = try transaction.live(id) else { return }
             var progress = try self.progress(of: live)
             progress.loseContent()
-            try transaction.db.execute(
-                """
-                UPDATE live SET progress_document = ?2, disk_needed = disk_needed + disk_kept, disk_kept = 0 \
-                WHERE task = ?1
-                """, id.rawValue, try self.documents.encode(progress))
-            guard progress.hasLostTooOften, live.stage == .waitingForDisk else { return }
-            var result = TaskResult(progress: progress)
-            result.error = .fullDisk(.lostTooOften)
-            try self.complete(live, .failed, result, content: nil, transaction)
+            guard live.life.phase == .waitingForDisk else {
+                return try self.saveProgress(progress, live, transaction)
+            }
+            if progress.hasLostTooOften {
+                return try self.end(live, .failed, .fullDisk(.lostTooOften), progress: progress, transaction)
+            }
+            try self.move(live, .emptied, progress: progress, transaction)
         }.1
     }
 }

@@ -77,11 +77,10 @@ extension Store {
     func ask(
         _ question: Question, _ questionId: String, _ deadline: Timestamp, _ live: LiveTask, _ session: SessionEntry,
         _ transaction: Transaction
-    ) throws {
+    ) throws -> QuestionID {
         let space = question.protectionSpace.map(Self.spaceKey)
-        let id = try join(question, space, session, transaction.db)
-        let own = try id ?? open(question, questionId, space, deadline, live, session, transaction)
-        try transaction.db.execute("UPDATE live SET question = ?2 WHERE task = ?1", live.id.rawValue, own)
+        return try join(question, space, session, transaction.db)
+            ?? open(question, questionId, space, deadline, live, session, transaction)
     }
 
     /// By what open questions are told apart: two keys that servers show are two questions.
@@ -92,7 +91,7 @@ extension Store {
     /// The open question that a task waits for as well; nil where there is none to join.
     private func join(
         _ question: Question, _ space: String?, _ session: SessionEntry, _ db: Connection
-    ) throws -> Int64? {
+    ) throws -> QuestionID? {
         let found = try space.flatMap { space in
             try db.first(
                 """
@@ -108,13 +107,13 @@ extension Store {
             open.previousFailureCount = question.previousFailureCount
             try db.execute("UPDATE question SET question_document = ?2 WHERE id = ?1", id, try documents.encode(open))
         }
-        return id
+        return QuestionID(id, publicId: questionId)
     }
 
     private func open(
         _ question: Question, _ questionId: String, _ space: String?, _ deadline: Timestamp, _ live: LiveTask,
         _ session: SessionEntry, _ transaction: Transaction
-    ) throws -> Int64 {
+    ) throws -> QuestionID {
         let kind: EventKind = question.kind == .challenge ? .didReceiveChallenge : .willBeginDelayedRequest
         let seq = try transaction.append(kind, to: session, task: live.id, data: Array(questionId.utf8))
         let id = try transaction.db.insert(
@@ -128,7 +127,7 @@ extension Store {
                 question, sealedAs: "question/\(questionId)", if: question.request?.holdsSecrets ?? false),
             transaction.now.milliseconds, deadline.milliseconds, space)
         transaction.wake(at: deadline)
-        return id
+        return QuestionID(id, publicId: questionId)
     }
 
     /// Stores an answer, with its credential where that is to be kept, and lets the tasks that wait go on with it: the
@@ -189,8 +188,11 @@ extension Store {
             """, questionId, limit
         ) { TaskID($0.integer(0)) }
         for id in waiting {
-            try db.execute("UPDATE live SET question = NULL WHERE task = ?1", id.rawValue)
-            if let live = try transaction.live(id) { try letGoOn(live, after: record, transaction) }
+            if let live = try transaction.live(id) {
+                try letGoOn(live, after: record, transaction)
+            } else {
+                try transaction.abandon(id)
+            }
         }
         if waiting.count < limit {
             try db.execute("UPDATE question SET releasing = 0 WHERE public_id = ?1", questionId)
@@ -201,27 +203,20 @@ extension Store {
 
     /// Lets a task go on as the answer says, or, where there was none in time, ask anew.
     private func letGoOn(_ live: LiveTask, after record: QuestionRecord, _ transaction: Transaction) throws {
-        var live = live
+        guard let disposition = record.disposition else { return _ = try move(live, .answered, transaction) }
         var progress = try progress(of: live)
-        if let disposition = record.disposition {
-            switch (disposition, record.question.kind) {
-            case (.cancel, _), (.cancelAuthenticationChallenge, _):
-                var result = TaskResult(progress: progress)
-                result.error = TaskError(.cancelled)
-                if live.id == record.task { result.response = record.question.failureResponse }
-                return try complete(live, .cancelled, result, content: nil, transaction)
-            case (_, .delayedRequest): progress.isConfirmed = true
-            case (_, .challenge):
-                progress.authentication.append(
-                    AuthenticationStep(
-                        questionId: record.questionId, disposition: disposition,
-                        space: record.question.protectionSpace))
-            }
-            live.progress = try documents.encode(progress)
-            try transaction.db.execute(
-                "UPDATE live SET progress_document = ?2 WHERE task = ?1", live.id.rawValue, live.progress)
+        switch (disposition, record.question.kind) {
+        case (.cancel, _), (.cancelAuthenticationChallenge, _):
+            return try end(
+                live, .cancelled, TaskError(.cancelled),
+                response: live.id == record.task ? record.question.failureResponse : nil, transaction)
+        case (_, .delayedRequest): progress.isConfirmed = true
+        case (_, .challenge):
+            progress.authentication.append(
+                AuthenticationStep(
+                    questionId: record.questionId, disposition: disposition, space: record.question.protectionSpace))
         }
-        if live.stage == .awaitingAnswer { try move(live, .answered, transaction) }
+        try move(live, .answered, progress: progress, transaction)
     }
 
     private func replaceRequest(
@@ -273,11 +268,11 @@ extension Store {
                 try db.execute(
                     "UPDATE question SET state = 'expired', task_count = ?2, releasing = ?3 WHERE id = ?1", question,
                     max(1, count), count > 1)
-                try db.execute("UPDATE live SET question = NULL WHERE task = ?1", id.rawValue)
-                guard let live = try transaction.live(id) else { continue }
-                var result = TaskResult(progress: try self.progress(of: live))
-                result.error = TaskError(.userAuthenticationRequired)
-                try self.complete(live, .failed, result, content: nil, transaction)
+                guard let live = try transaction.live(id) else {
+                    try transaction.abandon(id)
+                    continue
+                }
+                try self.end(live, .failed, TaskError(.userAuthenticationRequired), transaction)
             }
             let over = try db.all("SELECT public_id FROM question WHERE releasing = 1 LIMIT 20") { $0.text(0) }
             // Each gets on, however many wait for another.
@@ -289,7 +284,7 @@ extension Store {
 
     /// A task that ends waits no longer. Its question is the next one's that waits for it, or ends with it.
     func leaveQuestion(_ live: LiveTask, _ transaction: Transaction) throws {
-        guard let question = live.question else { return }
+        guard let question = live.life.question?.rawValue else { return }
         let next = try transaction.db.first(
             "SELECT task FROM live WHERE question = ?1 ORDER BY number LIMIT 1", question
         ) { $0.integer(0) }

@@ -108,7 +108,7 @@ extension Store {
         ) { TaskID($0.integer(0)) }
         for id in due {
             guard let live = try transaction.live(id) else {
-                try transaction.stopClocks(of: id)
+                try transaction.abandon(id)
                 continue
             }
             try move(live, .due, transaction)
@@ -137,11 +137,11 @@ extension Store {
         }
         let taken = try db.all(
             """
-            UPDATE live SET stage = 'active' WHERE task IN (SELECT task FROM live WHERE lane = ?1 AND stage = 'queued' \
+            UPDATE live SET stage = ?3 WHERE task IN (SELECT task FROM live WHERE lane = ?1 AND stage = 'queued' \
             ORDER BY priority DESC, number LIMIT ?2) \
             RETURNING task, number, body, progress_document, resource_deadline, \
             (SELECT specification_document FROM task WHERE id = live.task) AS specification_document
-            """, lane.id, count
+            """, lane.id, count, try Self.phase(ofClaimed: .queued, transaction.now)
         ) { TakenTask($0, of: lane) }
         transaction.addQueued(-Int64(taken.count), lane: lane.id)
         try db.execute("UPDATE lane SET served_at = ?2 WHERE id = ?1", lane.id, transaction.now.milliseconds)
@@ -153,12 +153,19 @@ extension Store {
     ) throws -> [TakenTask] {
         let taken = try transaction.db.all(
             """
-            UPDATE live SET stage = 'active' WHERE task = ?1 AND stage = 'quarantined' \
+            UPDATE live SET stage = ?2 WHERE task = ?1 AND stage = 'quarantined' \
             RETURNING task, number, body, progress_document, resource_deadline, \
             (SELECT specification_document FROM task WHERE id = live.task) AS specification_document
-            """, task.rawValue
+            """, task.rawValue, try Self.phase(ofClaimed: .quarantined, transaction.now)
         ) { TakenTask($0, of: lane) }
         return try withBodies(taken, transaction.db)
+    }
+
+    /// The phase of tasks that are claimed. Nothing else of their lives changes, so one statement writes it to many.
+    private static func phase(ofClaimed stage: TaskLife.Stage, _ now: Timestamp) throws -> String? {
+        var life = TaskLife.running(stage, deadline: now)
+        _ = try life.handle(.claim, at: now)
+        return life.phase?.rawValue
     }
 
     private func withBodies(_ taken: [TakenTask], _ db: Connection) throws -> [TakenTask] {
@@ -205,13 +212,10 @@ extension Store {
             ) { TaskID($0.integer(0)) }
             for id in expired {
                 guard let live = try transaction.live(id) else {
-                    try transaction.stopClocks(of: id)
+                    try transaction.abandon(id)
                     continue
                 }
-                var result = TaskResult(progress: try self.progress(of: live))
-                result.error = TaskError(.timedOut)
-                if live.stage == .active { transaction.aftermath.transfersToStop.append(id) }
-                try self.complete(live, .failed, result, content: nil, transaction)
+                try self.end(live, .failed, TaskError(.timedOut), transaction)
             }
         }.1
     }

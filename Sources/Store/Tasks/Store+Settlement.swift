@@ -80,7 +80,8 @@ extension Store {
             if settlement.endsSuspicion {
                 try transaction.db.execute("UPDATE live SET crashes = 0 WHERE task = ?1", live.id.rawValue)
             }
-            if live.stage != .active, !(live.stage == .suspended && settlement.isCompletion) {
+            let phase = live.life.phase
+            if phase != .active, !(phase == .suspended && settlement.isCompletion) {
                 try keepProgress(of: settlement, live, transaction)
                 continue
             }
@@ -95,17 +96,18 @@ extension Store {
                     transaction)
             case .retry(let at, let waitsForConnectivity, let progress):
                 try move(
-                    live, .retry(waitsForConnectivity: waitsForConnectivity), dueAt: at, progress: progress,
-                    transaction)
+                    live, .retry(at: at, waitsForConnectivity: waitsForConnectivity), progress: progress, transaction)
             case .asked(let question, let questionId, let deadline, let progress):
                 if try isAnswered(question, for: session, known: settlement.credentialsKnown, transaction.db) {
                     try move(live, .interrupted, progress: progress, transaction)
                 } else {
-                    try ask(question, questionId, deadline, live, session, transaction)
-                    try move(live, .ask, progress: progress, transaction)
+                    let id = try ask(question, questionId, deadline, live, session, transaction)
+                    try move(live, .ask(id), progress: progress, transaction)
                 }
             case .waitsForDisk(let needed, let notBefore, let progress):
-                try waitForDisk(live, needed: needed, notBefore: notBefore, progress, transaction)
+                let kept = progress.resume?.offset ?? 0
+                try move(
+                    live, .noRoom(needed: needed, kept: kept, notBefore: notBefore), progress: progress, transaction)
             case .interrupted(let progress):
                 try move(live, .interrupted, progress: progress, transaction)
             case .advanced(let progress):
@@ -124,16 +126,30 @@ extension Store {
         }
     }
 
-    private func saveProgress(_ progress: TaskProgress, _ live: LiveTask, _ transaction: Transaction) throws {
+    func saveProgress(_ progress: TaskProgress, _ live: LiveTask, _ transaction: Transaction) throws {
         try transaction.db.execute(
             "UPDATE live SET progress_document = ?2 WHERE task = ?1", live.id.rawValue, try documents.encode(progress))
+    }
+
+    /// Ends a task from outside, whatever it is at.
+    ///
+    /// - Parameter progress: Nil for what is stored of it.
+    func end(
+        _ live: LiveTask, _ outcome: Outcome, _ error: TaskError, progress: TaskProgress? = nil,
+        response: TaskResponse? = nil, _ transaction: Transaction
+    ) throws {
+        var result = TaskResult(progress: try progress ?? self.progress(of: live))
+        result.error = error
+        result.response = response
+        try complete(live, outcome, result, by: TaskLife.Event.end, content: nil, transaction)
     }
 
     /// Completes a task: its row, content and last events, in the order that G3 promises.
     ///
     /// - Parameter leavesPartialFile: Whether the transfer, which is over, left a partial file that is not the content.
     func complete(
-        _ live: LiveTask, _ outcome: Outcome, _ result: TaskResult, content: NewContent?,
+        _ live: LiveTask, _ outcome: Outcome, _ result: TaskResult,
+        by event: (Outcome, TaskResult) -> TaskLife.Event = TaskLife.Event.finish, content: NewContent?,
         leavesPartialFile: Bool = false, _ transaction: Transaction
     ) throws {
         let db = transaction.db
@@ -146,6 +162,8 @@ extension Store {
         }
         result.contentLength = content?.length
         result.contentDigest = content?.digest
+        let life = try transaction.life(of: live, after: event(outcome, result), crashes: live.crashes)
+        transaction.follow(live.life, life, lane: live.lane, of: session)
         if live.kind == .download, content != nil {
             // The event keeps the time it told, whatever becomes of the content's life.
             let expiresAt = now + policies.unacknowledgedRetention
@@ -153,19 +171,19 @@ extension Store {
                 .didFinishDownloading, to: session, task: live.id, data: try documents.encode(expiresAt))
         }
         try transaction.append(.didFinishCollectingMetrics, to: session, task: live.id)
-        session.counts[outcome] += 1
         let seq = try transaction.append(.didComplete, to: session, task: live.id, data: session.counts.completions)
         session.book.lastCompletionSeq = seq
         let clientTaskId = try db.first(
             """
-            UPDATE task SET state = 'completed', outcome = ?2, result_document = ?3, completed_at = ?4, \
+            UPDATE task SET state = ?6, outcome = ?2, result_document = ?3, completed_at = ?4, \
             completed_seq = ?5, revision = revision + 1 WHERE id = ?1 RETURNING client_task_id
             """,
-            live.id.rawValue, outcome.rawValue, try documents.encode(result), now.milliseconds, seq
+            live.id.rawValue, outcome.rawValue, try documents.encode(result), now.milliseconds, seq,
+            life.state.rawValue
         ) { $0.textOrNil(0) }
         if let content { try insert(content, of: live, seq: seq, transaction) }
         // While the task is active the transfer may still write; its last settlement discards the file then.
-        if leavesPartialFile || (live.stage != .active && live.progress != nil && content == nil) {
+        if leavesPartialFile || (live.life.phase != .active && live.progress != nil && content == nil) {
             let partial = Self.partialFile(live.id)
             if try !isKept(partial, db) { try discard(partial, transaction) }
         }
@@ -174,9 +192,6 @@ extension Store {
         }
         try db.execute("DELETE FROM live WHERE task = ?1", live.id.rawValue)
         try leaveQuestion(live, transaction)
-        if live.stage == .queued { transaction.addQueued(-1, lane: live.lane) }
-        if live.stage == .suspended { session.counts.suspended -= 1 } else { session.counts.running -= 1 }
-        transaction.addUnfinished(-1, app: session.app)
         if let body = live.body { try release(body: body, transaction) }
         if outcome == .cancelled, result.progress.uploadURL != nil {
             transaction.aftermath.abandonedUploads.append(live.id)

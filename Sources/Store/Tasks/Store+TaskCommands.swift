@@ -8,40 +8,23 @@ struct LiveTask {
     var number: Int64
     var kind: TaskKind
     var lane: Int64
-    var stage: TaskStage
+    var life: TaskLife
     var beginsAt: Timestamp?
-    var deadline: Timestamp?
-    var remaining: Duration?
     var body: Int64?
     var progress: [UInt8]?
-    /// The question that it waits for.
-    var question: Int64?
     /// Crashes of the service in a row that found it under way.
     var crashes: Int
 
-    var isSuspect: Bool { Quarantine.verdict(after: crashes) == .runAlone }
-
-    static func read(_ id: TaskID, _ db: Connection) throws -> LiveTask? {
-        try db.first(
-            """
-            SELECT task, session, number, kind, lane, stage, begins_at, resource_deadline, resource_remaining, body, \
-            progress_document, question, crashes FROM live WHERE task = ?1
-            """, id.rawValue, read: LiveTask.init)
-    }
-
-    private init(_ row: Row) throws {
-        id = TaskID(row.integer("task"))
+    init(_ id: TaskID, _ row: Row) throws {
+        self.id = id
         session = SessionID(row.integer("session"))
         number = row.integer("number")
         kind = try row.value("kind")
         lane = row.integer("lane")
-        stage = try row.value("stage")
+        life = try TaskLife(live: row)
         beginsAt = row.timeOrNil("begins_at")
-        deadline = row.timeOrNil("resource_deadline")
-        remaining = row.integerOrNil("resource_remaining").map { .milliseconds($0) }
         body = row.integerOrNil("body")
         progress = row.blobOrNil("progress_document")
-        question = row.integerOrNil("question")
         crashes = row.int("crashes")
     }
 }
@@ -88,18 +71,10 @@ extension Store {
     /// - Returns: Whether it changed anything.
     func carryOut(_ command: TaskCommand, _ live: LiveTask, _ transaction: Transaction) throws -> Bool {
         switch command {
-        case .suspend:
-            return try move(live, .suspend, transaction)
-        case .resume:
-            let beginsLater = live.beginsAt.map { $0 > transaction.now } ?? false
-            return try move(
-                live, .resume(beginsLater: beginsLater, hasOpenQuestion: live.question != nil), transaction)
+        case .suspend: return try move(live, .suspend, transaction)
+        case .resume: return try move(live, .resume(beginsAt: live.beginsAt), transaction)
         case .cancel(let reason):
-            var result = TaskResult(progress: try progress(of: live))
-            let error = TaskError(.cancelled, backgroundTaskCancelledReason: reason)
-            result.error = error
-            if live.stage == .active { transaction.aftermath.transfersToStop.append(live.id) }
-            try complete(live, .cancelled, result, content: nil, transaction)
+            try end(live, .cancelled, TaskError(.cancelled, backgroundTaskCancelledReason: reason), transaction)
             return true
         }
     }
@@ -108,57 +83,36 @@ extension Store {
         try live.progress.map { try documents.decode(TaskProgress.self, $0) } ?? TaskProgress()
     }
 
-    /// Takes a task to its next stage and keeps clocks, lanes and counters in step.
+    /// Takes a task to its next state, and what depends on that with it. For all events but those that complete it.
     ///
     /// - Parameter crashes: How many count against it from now on; an attempt that ended by itself counts for it.
-    /// - Returns: Whether the stage changed.
+    /// - Returns: Whether anything changed.
     @discardableResult
     func move(
-        _ live: LiveTask, _ event: TaskStage.Event, dueAt: Timestamp? = nil, progress: TaskProgress? = nil,
-        crashes: Int? = nil, _ transaction: Transaction
+        _ live: LiveTask, _ event: TaskLife.Event, progress: TaskProgress? = nil, crashes: Int? = nil,
+        _ transaction: Transaction
     ) throws -> Bool {
-        var live = live
-        live.crashes = crashes ?? (event.endsAttempt ? 0 : live.crashes)
-        var stage = live.stage
-        if try stage.handle(event, isSuspect: live.isSuspect) == .stopTransfer {
-            transaction.aftermath.transfersToStop.append(live.id)
-        }
-        guard stage != live.stage else { return false }
+        let crashes = crashes ?? (event.endsAttempt ? 0 : live.crashes)
+        let life = try transaction.life(of: live, after: event, crashes: crashes)
+        guard life != live.life else { return false }
         let session = try transaction.session(live.session)
-        let now = transaction.now
-        var (deadline, remaining) = (live.deadline, live.remaining)
-        if stage == .suspended {
-            // The time counts from `earliestBeginDate` on, which may still be ahead.
-            remaining = deadline.map { max(.zero, $0 - max(now, live.beginsAt ?? now)) } ?? session.resourceTimeout
-            deadline = nil
-        } else if live.stage == .suspended {
-            let start = max(now, live.beginsAt ?? now)
-            deadline = start + (remaining ?? session.resourceTimeout)
-            remaining = nil
-        }
-        let due = stage.hasDueDate ? dueAt ?? live.beginsAt ?? now : nil
+        transaction.follow(live.life, life, lane: live.lane, of: session)
+        let columns = LiveColumns(life)
         try transaction.db.execute(
             """
-            UPDATE live SET stage = ?2, due_at = ?3, resource_deadline = ?4, resource_remaining = ?5, \
-            progress_document = coalesce(?6, progress_document), crashes = ?7 WHERE task = ?1
+            UPDATE live SET stage = ?2, due_at = ?3, resource_deadline = ?4, resource_remaining = ?5, question = ?6, \
+            disk_needed = ?7, disk_kept = ?8, disk_not_before = ?9, \
+            progress_document = coalesce(?10, progress_document), crashes = ?11 WHERE task = ?1
             """,
-            live.id.rawValue, stage.rawValue, due?.milliseconds, deadline?.milliseconds, remaining?.milliseconds,
-            try progress.map { try documents.encode($0) }, live.crashes)
-        if live.stage == .queued { transaction.addQueued(-1, lane: live.lane) }
-        if stage == .queued { transaction.addQueued(1, lane: live.lane) }
-        if stage == .quarantined { transaction.aftermath.hasQueuedTasks = true }
-        if let due { transaction.wake(at: due) }
-        if let deadline, deadline != live.deadline { transaction.wake(at: deadline) }
-        if stage.state != live.stage.state {
-            let isSuspended = stage == .suspended
-            session.counts.suspended += isSuspended ? 1 : -1
-            session.counts.running += isSuspended ? -1 : 1
-            session.isChanged = true
+            live.id.rawValue, columns.phase, columns.dueAt, columns.deadline, columns.remaining, columns.question,
+            columns.diskNeeded, columns.diskKept, columns.diskNotBefore, try progress.map { try documents.encode($0) },
+            crashes)
+        if life.state != live.life.state {
             try transaction.db.execute(
                 """
                 UPDATE task SET state = ?2, started_at = coalesce(started_at, ?3), revision = revision + 1 WHERE id = ?1
                 """,
-                live.id.rawValue, stage.state.rawValue, isSuspended ? nil : now.milliseconds)
+                live.id.rawValue, life.state.rawValue, life.state == .running ? transaction.now.milliseconds : nil)
         }
         return true
     }
@@ -207,7 +161,7 @@ extension Store {
         if let origin = changes.origin {
             let lane = try lane(origin, transaction.session(live.session), db)
             if lane != live.lane {
-                if live.stage == .queued {
+                if live.life.phase == .queued {
                     transaction.addQueued(-1, lane: live.lane)
                     transaction.addQueued(1, lane: lane)
                 }
@@ -222,7 +176,7 @@ extension Store {
             try db.execute(
                 "UPDATE live SET progress_document = ?2 WHERE task = ?1", live.id.rawValue,
                 try documents.encode(progress))
-            if live.stage == .active {
+            if live.life.phase == .active {
                 transaction.aftermath.transfersToStop.append(live.id)
                 try move(live, .interrupted, transaction)
                 live = try transaction.live(live.id) ?? live
@@ -230,29 +184,9 @@ extension Store {
         }
         if let begin = changes.earliestBeginDate {
             try db.execute("UPDATE live SET begins_at = ?2 WHERE task = ?1", live.id.rawValue, begin?.milliseconds)
-            let oldBegin = live.beginsAt
-            live.beginsAt = begin
-            try reschedule(live, after: oldBegin, transaction)
+            let timeout = try transaction.session(live.session).resourceTimeout
+            try move(live, .reschedule(beginsAt: begin, timeout: timeout), transaction)
         }
-    }
-
-    /// Applies a new `earliestBeginDate` to a task that is not under way. A later one gives it its whole time anew.
-    private func reschedule(_ live: LiveTask, after oldBegin: Timestamp?, _ transaction: Transaction) throws {
-        let now = transaction.now
-        let begin = live.beginsAt ?? now
-        let session = try transaction.session(live.session)
-        guard [.delayed, .queued, .quarantined].contains(live.stage) else { return }
-        let stage: TaskStage = begin > now ? .delayed : live.isSuspect ? .quarantined : .queued
-        let remaining = live.deadline.map { $0 - max(now, oldBegin ?? now) } ?? session.resourceTimeout
-        let deadline = begin > now ? begin + session.resourceTimeout : now + min(remaining, session.resourceTimeout)
-        try transaction.db.execute(
-            "UPDATE live SET stage = ?2, due_at = ?3, resource_deadline = ?4 WHERE task = ?1", live.id.rawValue,
-            stage.rawValue, stage == .delayed ? begin.milliseconds : nil, deadline.milliseconds)
-        if live.stage == .queued { transaction.addQueued(-1, lane: live.lane) }
-        if stage == .queued { transaction.addQueued(1, lane: live.lane) }
-        if stage == .quarantined { transaction.aftermath.hasQueuedTasks = true }
-        if stage == .delayed { transaction.wake(at: begin) }
-        transaction.wake(at: deadline)
     }
 
     /// Tasks that are not completed, in the order of their numbers. Filters are for the caller: who asks for few of many

@@ -83,16 +83,15 @@ extension Store {
         let number = session.nextTask
         session.nextTask += 1
         session.isChanged = true
-        let beginsLater = specification.earliestBeginDate.map { $0 > now } ?? false
-        let stage: TaskStage = new.isSuspended ? .suspended : beginsLater ? .delayed : .queued
-        let start = max(now, specification.earliestBeginDate ?? now)
-        let deadline: Timestamp? = new.isSuspended ? nil : start + session.resourceTimeout
+        let life = TaskLife(
+            isSuspended: new.isSuspended, beginsAt: specification.earliestBeginDate, timeout: session.resourceTimeout,
+            at: now)
         let row = try db.insert(
             """
             INSERT INTO task (session, number, state, client_task_id, fingerprint, group_name, priority, \
             specification_document, created_at, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
             """,
-            session.id.rawValue, number, stage.state.rawValue, specification.clientTaskId, fingerprint,
+            session.id.rawValue, number, life.state.rawValue, specification.clientTaskId, fingerprint,
             specification.group, specification.priority,
             try documents.encode(
                 specification, sealedAs: Self.context(session.id, number), if: specification.request.holdsSecrets),
@@ -104,6 +103,7 @@ extension Store {
         }
         let lane = try lanes[new.origin] ?? self.lane(new.origin, session, db)
         lanes[new.origin] = lane
+        let columns = LiveColumns(life)
         try db.execute(
             """
             INSERT INTO live (task, app, session, lane, number, kind, stage, priority, due_at, begins_at, \
@@ -111,25 +111,15 @@ extension Store {
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
             """,
             id.rawValue, session.app.rawValue, session.id.rawValue, lane, number,
-            specification.kind.rawValue, stage.rawValue,
-            specification.priority, stage == .delayed ? start.milliseconds : nil,
-            specification.earliestBeginDate?.milliseconds, deadline?.milliseconds,
-            new.isSuspended ? session.resourceTimeout.milliseconds : nil, body,
+            specification.kind.rawValue, columns.phase, specification.priority, columns.dueAt,
+            specification.earliestBeginDate?.milliseconds, columns.deadline, columns.remaining, body,
             try new.progress.map { try documents.encode($0) })
-        transaction.addUnfinished(1, app: session.app)
-        switch stage {
-        case .suspended: session.counts.suspended += 1
-        default: session.counts.running += 1
-        }
-        if stage == .queued { transaction.addQueued(1, lane: lane) }
-        if stage == .delayed { transaction.wake(at: start) }
-        if let deadline { transaction.wake(at: deadline) }
+        transaction.follow(nil, life, lane: lane, of: session)
         return CreatedTask(
             task: TaskRecord(
-                id: id, session: session.id, app: session.app, number: number, state: stage.state, stage: stage,
-                outcome: nil, specification: specification, progress: new.progress, result: nil, content: nil,
-                dueAt: stage == .delayed ? start : nil, resourceDeadline: deadline, createdAt: now,
-                startedAt: new.isSuspended ? nil : now, completedAt: nil, revision: 1), isExisting: false)
+                id: id, session: session.id, app: session.app, number: number, life: life,
+                specification: specification, progress: new.progress, createdAt: now,
+                startedAt: new.isSuspended ? nil : now, revision: 1), isExisting: false)
     }
 
     private func existingTask(

@@ -97,9 +97,9 @@ extension Store {
             """
             SELECT t.session, t.number, t.state, t.outcome, t.specification_document, t.result_document, \
             t.created_at, t.started_at, t.completed_at, t.revision, l.stage, l.due_at, l.resource_deadline, \
-            l.progress_document, c.length, c.algorithm, c.digest, \
+            l.resource_remaining, l.question, l.disk_needed, l.disk_kept, l.disk_not_before, l.progress_document, c.length, c.algorithm, c.digest, \
             coalesce((SELECT at + ?2 FROM acknowledgement WHERE session = c.session AND through >= c.seq \
-            ORDER BY through LIMIT 1), c.expires_at) AS expires_at, c.expired, s.app, q.public_id, l.crashes \
+            ORDER BY through LIMIT 1), c.expires_at) AS expires_at, c.expired, s.app, q.public_id AS question_id, l.crashes \
             FROM task t JOIN session s ON s.id = t.session JOIN app a ON a.id = s.app LEFT JOIN live l ON l.task = t.id \
             LEFT JOIN question q ON q.id = l.question LEFT JOIN content c ON c.task = t.id \
             WHERE t.id = ?1 AND s.forgotten = 0
@@ -109,18 +109,13 @@ extension Store {
             let number = row.integer("number")
             var task = TaskRecord(
                 id: id, session: session, app: AppID(row.integer("app")), number: number,
-                state: try row.value("state"),
-                stage: try row.valueOrNil("stage"),
-                outcome: try row.valueOrNil("outcome"),
+                life: try TaskLife(row, documents),
                 specification: try documents.decode(
                     TaskSpecification.self, row.blob("specification_document"), sealedAs: Self.context(session, number)),
                 progress: try row.blobOrNil("progress_document").map { try documents.decode(TaskProgress.self, $0) },
-                result: try row.blobOrNil("result_document").map { try documents.decode(TaskResult.self, $0) },
                 content: row.isNull("length") ? nil : try ContentRecord(row, expiresAt: row.timeOrNil("expires_at")),
-                dueAt: row.timeOrNil("due_at"), resourceDeadline: row.timeOrNil("resource_deadline"),
                 createdAt: row.time("created_at"), startedAt: row.timeOrNil("started_at"),
-                completedAt: row.timeOrNil("completed_at"), revision: row.integer("revision"))
-            task.questionId = row.textOrNil("public_id")
+                revision: row.integer("revision"))
             task.crashes = row.int("crashes")
             return task
         }

@@ -119,11 +119,14 @@ extension Store {
     /// Removes a task with all that belongs to it but its events.
     func remove(task id: Int64, _ transaction: Transaction) throws {
         let db = transaction.db
-        if let live = try LiveTask.read(TaskID(id), db) {
+        let live = try db.first("DELETE FROM live WHERE task = ?1 RETURNING body, progress_document", id) { row in
+            (body: row.integerOrNil("body"), progress: row.blobOrNil("progress_document"))
+        }
+        if let live {
             if let body = live.body { try release(body: body, transaction) }
-            try db.execute("DELETE FROM live WHERE task = ?1", id)
-            try discard(Self.partialFile(live.id), transaction)
-            if let file = try progress(of: live).adoptedFile { try discard(file, transaction) }
+            try discard(Self.partialFile(TaskID(id)), transaction)
+            let progress = try live.progress.map { try documents.decode(TaskProgress.self, $0) }
+            if let file = progress?.adoptedFile { try discard(file, transaction) }
         }
         let content = try db.first(
             "DELETE FROM content WHERE task = ?1 RETURNING file, length, expired, session", id

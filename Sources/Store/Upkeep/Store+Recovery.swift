@@ -45,7 +45,7 @@ extension Store {
                     recovered.interrupted += 1
                 case .runAlone:
                     try self.move(
-                        live, .retry(waitsForConnectivity: false), dueAt: now + Quarantine.delay, progress: progress,
+                        live, .retry(at: now + Quarantine.delay, waitsForConnectivity: false), progress: progress,
                         crashes: crashes, transaction)
                     recovered.interrupted += 1
                     recovered.suspects += 1
@@ -66,8 +66,8 @@ extension Store {
         let suspects = try transaction.db.all("SELECT task FROM live WHERE crashes > 0") { TaskID($0.integer(0)) }
         for id in suspects {
             try transaction.db.execute("UPDATE live SET crashes = 0 WHERE task = ?1", id.rawValue)
-            guard let live = try transaction.live(id), live.stage == .quarantined else { continue }
-            try move(live, .cleared, transaction)
+            guard let live = try transaction.live(id), live.life.phase == .quarantined else { continue }
+            try move(live, .cleared, crashes: 0, transaction)
         }
     }
 }

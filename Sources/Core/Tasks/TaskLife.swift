@@ -1,0 +1,225 @@
+/// The life of a task.
+///
+///                      ┌────────────── suspend ──────────────┐
+///                      ▼                                     │
+///     create ──▶ suspended ── resume ──▶ delayed ── due ──▶ queued ◀── due ── retryWait
+///                                 └─────────────────────────▶ │  ▲            waitingForConnectivity
+///                                                           claim │                ▲
+///                                                             ▼  interrupted       │ retry
+///                awaitingAnswer ◀── ask ────────────────── active ─────────────────┘
+///                      └── answered ──▶ queued               │
+///                                                          finish ──▶ completed ◀── end ── all others
+///
+/// Where others are queued, a suspect (``Quarantine``) is `quarantined`: it is claimed when nothing else is active.
+/// A full disk takes an active task to `waitingForDisk`, and room (`due`) from there to `queued`.
+///
+/// Who moves it on: `delayed`, `retryWait` and `waitingForConnectivity` the clock, `queued`, `quarantined` and
+/// `waitingForDisk` the scheduler, `active` the transfer engine's report, `awaitingAnswer` the app or the question's
+/// deadline, `suspended` the app. The deadline ends whatever is running.
+/// After a crash `active` is what was under way: recovery feeds it `interrupted`, which charges no attempt.
+package enum TaskLife: Hashable, Sendable {
+    /// `remaining` is left of the resource timeout, `question` is what the app has not answered yet.
+    case suspended(remaining: Duration, question: QuestionID?)
+    case running(Stage, deadline: Timestamp)
+    indirect case completed(Outcome, TaskResult, at: Timestamp)
+
+    package enum Stage: Hashable, Sendable {
+        /// `earliestBeginDate` is ahead.
+        case delayed(until: Timestamp)
+        case queued, quarantined, active
+        case retryWait(until: Timestamp)
+        case waitingForConnectivity(until: Timestamp)
+        /// For `needed` bytes that are still to come, beside `kept` ones; in vain before a moment.
+        case waitingForDisk(needed: Int64, kept: Int64, notBefore: Timestamp)
+        case awaitingAnswer(QuestionID)
+    }
+
+    package enum Event: Hashable, Sendable {
+        case suspend
+        /// With its `earliestBeginDate`.
+        case resume(beginsAt: Timestamp?)
+        /// Another `earliestBeginDate`: a task that has not begun waits for it, or no longer.
+        case reschedule(beginsAt: Timestamp?, timeout: Duration)
+        case due
+        case claim
+        case retry(at: Timestamp, waitsForConnectivity: Bool)
+        case ask(QuestionID)
+        /// The disk has no room for what comes.
+        case noRoom(needed: Int64, kept: Int64, notBefore: Timestamp)
+        /// What it kept on the full disk is gone.
+        case emptied
+        /// By the app, or by nobody in time.
+        case answered
+        case interrupted
+        /// It is no suspect any more.
+        case cleared
+        /// The attempt came to the task's end.
+        indirect case finish(Outcome, TaskResult)
+        /// It ends from outside, whatever it is at.
+        indirect case end(Outcome, TaskResult)
+
+        /// Whether an attempt came to its own end.
+        package var endsAttempt: Bool {
+            switch self {
+            case .retry, .ask: true
+            default: false
+            }
+        }
+    }
+
+    package enum Effect: Hashable, Sendable {
+        /// Once the new state is stored.
+        case stopTransfer
+    }
+
+    /// A new task, with the whole of its resource timeout before it.
+    package init(isSuspended: Bool, beginsAt: Timestamp?, timeout: Duration, at now: Timestamp) {
+        self = .suspended(remaining: timeout, question: nil)
+        if !isSuspended { resume(timeout, nil, beginsAt, .queued, now) }
+    }
+
+    /// Takes the task to its next state.
+    ///
+    /// Repeating `suspend` and `resume` changes nothing and succeeds.
+    ///
+    /// - Parameter isSuspect: Whether it has to run alone.
+    /// - Throws: ``Refused`` when the event does not fit; nothing has changed then.
+    package mutating func handle(
+        _ event: Event, isSuspect: Bool = false, at now: Timestamp
+    ) throws(Refused) -> [Effect] {
+        let ready: Stage = isSuspect ? .quarantined : .queued
+        switch (self, event) {
+        case (.suspended, .suspend): break
+        case (.running(let stage, let deadline), .suspend):
+            self = .suspended(remaining: max(.zero, deadline - stage.start(now)), question: question)
+            return stage == .active ? [.stopTransfer] : []
+        case (.suspended(let remaining, let question), .resume(let beginsAt)):
+            resume(remaining, question, beginsAt, ready, now)
+        case (.suspended(let remaining, _?), .answered): self = .suspended(remaining: remaining, question: nil)
+        case (.suspended, .reschedule): break
+
+        case (.running(let stage, let deadline), .reschedule(let beginsAt, let timeout)) where !stage.hasBegun:
+            // A later one gives the task its whole time anew.
+            let start = max(now, beginsAt ?? now)
+            self =
+                start > now
+                ? .running(.delayed(until: start), deadline: start + timeout)
+                : .running(ready, deadline: now + min(deadline - stage.start(now), timeout))
+
+        case (.suspended, .finish(let outcome, let result)), (.running(.active, _), .finish(let outcome, let result)):
+            self = .completed(outcome, result, at: now)
+        case (.suspended, .end(let outcome, let result)), (.running, .end(let outcome, let result)):
+            let isActive = phase == .active
+            self = .completed(outcome, result, at: now)
+            return isActive ? [.stopTransfer] : []
+
+        case (.running(let stage, let deadline), _):
+            guard let next = stage.next(event, ready) else { throw Refused(phase?.rawValue ?? state.rawValue, event) }
+            self = .running(next, deadline: deadline)
+        case (.suspended, _), (.completed, _): throw Refused(phase?.rawValue ?? state.rawValue, event)
+        }
+        return []
+    }
+
+    private mutating func resume(
+        _ remaining: Duration, _ question: QuestionID?, _ beginsAt: Timestamp?, _ ready: Stage, _ now: Timestamp
+    ) {
+        let start = max(now, beginsAt ?? now)
+        let stage = question.map(Stage.awaitingAnswer) ?? (start > now ? .delayed(until: start) : ready)
+        self = .running(stage, deadline: start + remaining)
+    }
+}
+
+extension TaskLife.Stage {
+    /// Where an event leads that leaves the deadline as it is; nil where it does not fit.
+    fileprivate func next(_ event: TaskLife.Event, _ ready: Self) -> Self? {
+        switch (self, event) {
+        case (.retryWait, .resume), (.waitingForConnectivity, .resume), (.delayed, .due), (.retryWait, .due),
+            (.waitingForConnectivity, .due), (.waitingForDisk, .due), (.awaitingAnswer, .answered),
+            (.active, .interrupted), (.quarantined, .cleared):
+            ready
+        case (_, .resume), (_, .reschedule): self
+        case (.queued, .claim), (.quarantined, .claim): .active
+        case (.active, .retry(let moment, false)): .retryWait(until: moment)
+        case (.active, .retry(let moment, true)): .waitingForConnectivity(until: moment)
+        case (.active, .ask(let question)): .awaitingAnswer(question)
+        case (.active, .noRoom(let needed, let kept, let moment)):
+            .waitingForDisk(needed: needed, kept: kept, notBefore: moment)
+        case (.waitingForDisk(let needed, let kept, let moment), .emptied):
+            .waitingForDisk(needed: needed + kept, kept: 0, notBefore: moment)
+        case (_, .suspend), (_, .due), (_, .claim), (_, .retry), (_, .ask), (_, .noRoom), (_, .emptied), (_, .answered),
+            (_, .interrupted), (_, .cleared), (_, .finish), (_, .end):
+            nil
+        }
+    }
+
+    /// From when on the resource timeout counts.
+    fileprivate func start(_ now: Timestamp) -> Timestamp {
+        if case .delayed(let moment) = self { max(now, moment) } else { now }
+    }
+
+    fileprivate var hasBegun: Bool {
+        switch self {
+        case .delayed, .queued, .quarantined: false
+        default: true
+        }
+    }
+}
+
+extension TaskLife {
+    /// The state without what is known of it, as the store finds it.
+    package enum Phase: String, Hashable, Sendable, CaseIterable {
+        case suspended, delayed, queued, active, retryWait, waitingForConnectivity, awaitingAnswer, quarantined
+        case waitingForDisk
+    }
+
+    /// Nil once completed.
+    package var phase: Phase? {
+        switch self {
+        case .suspended: .suspended
+        case .completed: nil
+        case .running(let stage, _):
+            switch stage {
+            case .delayed: .delayed
+            case .queued: .queued
+            case .quarantined: .quarantined
+            case .active: .active
+            case .retryWait: .retryWait
+            case .waitingForConnectivity: .waitingForConnectivity
+            case .waitingForDisk: .waitingForDisk
+            case .awaitingAnswer: .awaitingAnswer
+            }
+        }
+    }
+
+    /// The state that clients see.
+    package var state: TaskState {
+        switch self {
+        case .suspended: .suspended
+        case .running: .running
+        case .completed: .completed
+        }
+    }
+
+    /// The moment that it waits for.
+    package var dueAt: Timestamp? {
+        switch self {
+        case .running(.delayed(let moment), _), .running(.retryWait(let moment), _),
+            .running(.waitingForConnectivity(let moment), _):
+            moment
+        default: nil
+        }
+    }
+
+    /// When its resource timeout is over.
+    package var deadline: Timestamp? { if case .running(_, let deadline) = self { deadline } else { nil } }
+
+    /// The question that it waits for.
+    package var question: QuestionID? {
+        switch self {
+        case .suspended(_, let question): question
+        case .running(.awaitingAnswer(let question), _): question
+        default: nil
+        }
+    }
+}
