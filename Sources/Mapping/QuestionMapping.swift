@@ -8,7 +8,7 @@ extension Wire.Question {
         self.init()
         questionId = record.questionId
         type = isChallenge ? .taskDidReceiveChallenge : .taskWillBeginDelayedRequest
-        state = Wire.QuestionState(rawValue: record.state.name)
+        state = Wire.QuestionState(rawValue: record.state.phase.rawValue)
         sessionIdentifier = record.sessionIdentifier
         taskIdentifier = record.taskIdentifier
         taskCount = record.taskCount
@@ -17,10 +17,10 @@ extension Wire.Question {
         proposedCredential = question.proposedUser.map { user in ProposedCredential { $0.user = user } }
         failureResponse = question.failureResponse.map(Wire.TaskResponse.init)
         request = question.request.map { Wire.TransferRequest($0) }
-        disposition = record.disposition.map { Disposition(rawValue: $0.rawValue) }
+        disposition = record.state.disposition.map { Disposition(rawValue: $0.rawValue) }
         deadline = record.deadline.rfc3339
         createdAt = record.createdAt.rfc3339
-        answeredAt = record.answeredAt?.rfc3339
+        answeredAt = record.state.answeredAt?.rfc3339
     }
 }
 

@@ -111,8 +111,7 @@ import Wire
     private func record(_ question: Core.Question) -> QuestionRecord {
         QuestionRecord(
             questionId: "q_1", task: TaskID(1), taskIdentifier: 7, session: SessionID(1), sessionIdentifier: "s",
-            state: .open, question: question, disposition: nil, createdAt: Records.time,
-            deadline: Records.time + .seconds(60), answeredAt: nil)
+            state: .open, question: question, createdAt: Records.time, deadline: Records.time + .seconds(60))
     }
 
     private var challenge: QuestionRecord {

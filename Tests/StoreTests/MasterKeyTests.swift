@@ -78,7 +78,7 @@ import Testing
         #expect(tasks[3].id == waiting.id && tasks[3].phase == .suspended)
 
         let ended = try await next.store.session(sealed.id)
-        #expect(ended.state == .invalid && ended.counts.failed == 1)
+        #expect(ended.state.phase == .invalid && ended.counts.failed == 1)
         #expect(try await next.kinds(ended).last == .didBecomeInvalid)
         #expect(try await next.store.task(inSealed.id).outcome == .failed)
         #expect(try await next.store.session(plain.id).state == .active)

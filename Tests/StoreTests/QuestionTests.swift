@@ -27,8 +27,8 @@ struct QuestionTests {
         let answer = Answer(disposition: .useCredential, credential: Credential(user: "u", password: "canary-password"))
         let (answered, aftermath) = try await fixture.store.answer(
             "q1", app: session.app, with: answer, origin: nil, at: fixture.now)
-        #expect(answered.state == .answered)
-        #expect(answered.disposition == .useCredential)
+        #expect(answered.state.phase == .answered)
+        #expect(answered.state.disposition == .useCredential)
         #expect(aftermath.hasQueuedTasks)
         #expect(try await fixture.store.answerGiven(to: "q1")?.answer == answer)
         let claimed = try #require(try await fixture.claim().first)

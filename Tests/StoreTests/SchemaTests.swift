@@ -60,8 +60,8 @@ import Testing
         }
         #expect(
             words("state") == [
-                all(SessionState.self), all(TaskState.self), all(LaunchState.Phase.self),
-                all(QuestionRecord.State.self),
+                all(SessionState.Phase.self), all(TaskState.self), all(LaunchState.Phase.self),
+                all(QuestionState.Phase.self),
             ])
         #expect(words("kind") == [all(TaskKind.self), all(EventKind.self), all(LaunchKind.self)])
         #expect(words("stage") == [all(TaskLife.Phase.self)])

@@ -27,7 +27,7 @@ struct QuestionRoutes {
 extension Call {
     fileprivate func questions() async throws -> HTTPResponse {
         let app = try app
-        let state = try queryWord("state", QuestionRecord.State.allCases.map { ($0.name, $0) })
+        let state = try queryWord("state", QuestionState.Phase.allCases.map { ($0.rawValue, $0) })
         var session: SessionID?
         if let identifier = try queryIdentifier("session") {
             // A session that does not exist has no questions.

@@ -33,7 +33,7 @@ struct SessionRoutes {
             },
             server.route("POST", path + "/reset", .write, body: .empty) { call in
                 let session = try await call.sessionAsExpected()
-                guard session.state != .invalid else { throw DomainError.sessionInvalidated }
+                guard session.state.phase != .invalid else { throw DomainError.sessionInvalidated }
                 return try await call.showSession(call.service.resetSession(session.id))
             },
         ]
@@ -88,7 +88,7 @@ struct SessionRoutes {
         let change = try call.read(SessionChange.self)
         let session = try await call.session()
         let revision = try call.expectedRevision(of: session.revision)
-        guard session.state != .invalid else { throw DomainError.sessionInvalidated }
+        guard session.state.phase != .invalid else { throw DomainError.sessionInvalidated }
         let description: String?? =
             change.sessionDescription.isPresent ? .some(change.sessionDescription.newValue) : nil
         let limit: Int64?? = change.bandwidthLimit.isPresent ? .some(change.bandwidthLimit.newValue) : nil

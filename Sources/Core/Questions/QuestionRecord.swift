@@ -111,12 +111,6 @@ package struct Answer: Hashable, Sendable, Codable {
 /// Tasks of a session that meet the same protection space wait for one question. It is the first one's; when that ends,
 /// the next one's.
 package struct QuestionRecord: Sendable, Hashable {
-    package enum State: String, Sendable, CaseIterable {
-        case open, answered, expired
-
-        package var name: String { rawValue }
-    }
-
     package var questionId: String
     package var task: TaskID
     package var taskIdentifier: Int64
@@ -124,17 +118,14 @@ package struct QuestionRecord: Sendable, Hashable {
     package var taskCount: Int64
     package var session: SessionID
     package var sessionIdentifier: String
-    package var state: State
+    package var state: QuestionState
     package var question: Question
-    package var disposition: Answer.Disposition?
     package var createdAt: Timestamp
     package var deadline: Timestamp
-    package var answeredAt: Timestamp?
 
     package init(
         questionId: String, task: TaskID, taskIdentifier: Int64, taskCount: Int64 = 1, session: SessionID,
-        sessionIdentifier: String, state: State, question: Question, disposition: Answer.Disposition?,
-        createdAt: Timestamp, deadline: Timestamp, answeredAt: Timestamp?
+        sessionIdentifier: String, state: QuestionState, question: Question, createdAt: Timestamp, deadline: Timestamp
     ) {
         self.questionId = questionId
         self.task = task
@@ -144,18 +135,7 @@ package struct QuestionRecord: Sendable, Hashable {
         self.sessionIdentifier = sessionIdentifier
         self.state = state
         self.question = question
-        self.disposition = disposition
         self.createdAt = createdAt
         self.deadline = deadline
-        self.answeredAt = answeredAt
-    }
-
-    /// Where its life stands.
-    package var life: QuestionState {
-        switch state {
-        case .open: .open(deadline: deadline)
-        case .answered: .answered(at: answeredAt ?? createdAt)
-        case .expired: .expired(at: deadline)
-        }
     }
 }

@@ -1,21 +1,26 @@
 /// The life of a question to the app.
 ///
-///     open ──answer──▶ answered          all who wait go on as the answer says
-///       ├──deadlinePassed──▶ expired     the task whose question it is fails, it alone; others who wait ask anew
-///       └──taskEnded──▶ expired          nobody needs the answer any more
+///     open ── answer ──▶ answered          all who wait go on as the answer says
+///       ├── deadlinePassed ──▶ expired     the task whose question it is fails, it alone; others who wait ask anew
+///       └── taskEnded ──▶ expired          nobody needs the answer any more
 ///
 /// `open` is moved on by the app or the clock; after a crash it is still open, its deadline is in the store.
-package enum QuestionState: Hashable, Sendable, Codable {
-    case open(deadline: Timestamp)
-    case answered(at: Timestamp)
-    case expired(at: Timestamp)
+package enum QuestionState: Hashable, Sendable {
+    case open
+    case answered(Answer.Disposition, at: Timestamp)
+    case expired
 
-    package enum Event: String, Hashable, Sendable, CaseIterable { case answer, deadlinePassed, taskEnded }
+    package enum Event: Hashable, Sendable {
+        case answer(Answer.Disposition)
+        case deadlinePassed
+        /// The last task that waited for it.
+        case taskEnded
+    }
 
     package enum Effect: Hashable, Sendable {
-        /// Hand the answer to the task and queue it.
-        case continueTask
-        /// The task ends with -1013 (`userAuthenticationRequired`).
+        /// Let those who wait go on.
+        case release
+        /// The task whose question it is ends with -1013 (`userAuthenticationRequired`).
         case failTask
     }
 
@@ -23,30 +28,42 @@ package enum QuestionState: Hashable, Sendable, Codable {
     ///
     /// - Throws: ``Refused`` for a second or late answer, a deadline that has not passed, and anything but `taskEnded`
     ///   after the end. Nothing has changed then.
-    package mutating func handle(_ event: Event, at now: Timestamp) throws(Refused) -> [Effect] {
+    package mutating func handle(
+        _ event: Event, deadline: Timestamp, at now: Timestamp
+    ) throws(Refused) -> [Effect] {
         switch (self, event) {
-        case (.open(let deadline), .answer) where now < deadline:
-            self = .answered(at: now)
-            return [.continueTask]
-        case (.open(let deadline), .deadlinePassed) where now >= deadline:
-            self = .expired(at: now)
-            return [.failTask]
+        case (.open, .answer(let disposition)) where now < deadline:
+            self = .answered(disposition, at: now)
+            return [.release]
+        case (.open, .deadlinePassed) where now >= deadline:
+            self = .expired
+            return [.failTask, .release]
         case (.open, .taskEnded):
-            self = .expired(at: now)
+            self = .expired
             return []
         case (.answered, .taskEnded), (.expired, .taskEnded):
             return []
-        case (.open, .answer), (.open, .deadlinePassed), (.answered, .answer), (.answered, .deadlinePassed),
-            (.expired, .answer), (.expired, .deadlinePassed):
-            throw Refused(state: name, event: event.rawValue)
+        case (_, .answer), (_, .deadlinePassed):
+            throw Refused(phase.rawValue, event)
+        }
+    }
+}
+
+extension QuestionState {
+    /// The state without what is known of it: as clients see it, and as the store finds it.
+    package enum Phase: String, Sendable, CaseIterable { case open, answered, expired }
+
+    package var phase: Phase {
+        switch self {
+        case .open: .open
+        case .answered: .answered
+        case .expired: .expired
         }
     }
 
-    package var name: String {
-        switch self {
-        case .open: "open"
-        case .answered: "answered"
-        case .expired: "expired"
-        }
+    package var disposition: Answer.Disposition? {
+        if case .answered(let disposition, _) = self { disposition } else { nil }
     }
+
+    package var answeredAt: Timestamp? { if case .answered(_, let moment) = self { moment } else { nil } }
 }

@@ -1,10 +1,3 @@
-/// The life of a session: active, then invalidating while its last tasks finish, then invalid until it is forgotten.
-package enum SessionState: String, Sendable, Codable, CaseIterable {
-    case active, invalidating, invalid
-
-    package var name: String { rawValue }
-}
-
 /// How many tasks of a session are in each state and had each outcome. Kept in the transaction of every change.
 package struct TaskCounts: Hashable, Sendable {
     package var suspended: Int64 = 0

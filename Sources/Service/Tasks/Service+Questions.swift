@@ -10,7 +10,7 @@ extension Service {
     }
 
     package func questions(
-        of app: AppID, session: SessionID?, state: QuestionRecord.State?, after cursor: Int64, limit: Int
+        of app: AppID, session: SessionID?, state: QuestionState.Phase?, after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, question: QuestionRecord)] {
         try await store.questions(of: app, session: session, state: state, after: cursor, limit: limit)
     }

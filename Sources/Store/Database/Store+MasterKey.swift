@@ -139,11 +139,7 @@ extension Store {
                 try self.fail(live, "The session's configuration was lost with the master key.", transaction)
             }
             guard unfinished.isEmpty else { return true }
-            let session = try transaction.session(id)
-            if session.state == .active {
-                session.state = .invalidating
-                session.isChanged = true
-            }
+            try transaction.session(id).invalidate(at: now)
             try db.execute(
                 "UPDATE session SET configuration_document = ?2 WHERE id = ?1", id.rawValue,
                 try self.documents.encode(SessionConfiguration()))

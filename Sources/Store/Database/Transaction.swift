@@ -178,9 +178,7 @@ final class Transaction {
     func finish() throws -> Aftermath {
         try flushCounters()
         for session in sessions.values where session.isChanged {
-            if session.state == .invalidating && session.counts.unfinished == 0 {
-                session.state = .invalid
-                session.invalidAt = now
+            if session.counts.unfinished == 0, session.state.handle(.noTaskLeft, at: now).contains(.tellInvalid) {
                 session.revision += 1
                 try append(.didBecomeInvalid, to: session)
             }
@@ -202,88 +200,5 @@ extension Store {
             let result = try body(transaction)
             return (result, try transaction.finish())
         }
-    }
-}
-
-/// The counters of one session while a transaction changes them.
-final class SessionEntry {
-    let id: SessionID
-    let app: AppID
-    let identifier: String
-    let appIdentifier: String
-    let sendsLaunches: Bool
-    let resourceTimeout: Duration
-    let isDiscretionary: Bool
-    var state: SessionState
-    /// Its own doing, or because its app was deleted.
-    var isForgotten: Bool
-    var nextTask: Int64
-    /// What the launch rule goes by.
-    var book = LaunchBook()
-    var attachment: [UInt8]?
-    var counts: TaskCounts
-    var bytesReceived: Int64
-    var bytesSent: Int64
-    var invalidAt: Timestamp?
-    var revision: Int64
-    var isChanged = false
-
-    var lastSeq: Int64 { book.lastSeq }
-    var acknowledgedSeq: Int64 { book.acknowledgedSeq }
-
-    static func read(_ id: SessionID, _ db: Connection) throws -> SessionEntry? {
-        try db.first(
-            """
-            SELECT s.app, s.identifier, sends_launches, resource_timeout, state, \
-            forgotten = 1 OR a.id IS NULL AS gone, next_task, last_seq, \
-            acknowledged_seq, last_completion_seq, exhausted_seq, open_launch, idle_completions, launch_not_before, \
-            attachment_document, suspended, running, succeeded, http_error, failed, cancelled, not_modified, \
-            bytes_received, bytes_sent, invalid_at, s.revision, a.identifier AS app_identifier, discretionary \
-            FROM session s LEFT JOIN app a ON a.id = s.app WHERE s.id = ?1
-            """, id.rawValue
-        ) { try SessionEntry(id, $0) }
-    }
-
-    private init(_ id: SessionID, _ row: Row) throws {
-        self.id = id
-        app = AppID(row.integer("app"))
-        identifier = row.text("identifier")
-        appIdentifier = row.text("app_identifier")
-        sendsLaunches = row.bool("sends_launches")
-        resourceTimeout = .milliseconds(row.integer("resource_timeout"))
-        isDiscretionary = row.bool("discretionary")
-        state = try row.value("state")
-        isForgotten = row.bool("gone")
-        nextTask = row.integer("next_task")
-        book.lastSeq = row.integer("last_seq")
-        book.acknowledgedSeq = row.integer("acknowledged_seq")
-        book.lastCompletionSeq = row.integer("last_completion_seq")
-        book.exhaustedSeq = row.integer("exhausted_seq")
-        book.openLaunch = row.integerOrNil("open_launch")
-        book.idleCompletions = row.int("idle_completions")
-        book.notBefore = row.time("launch_not_before")
-        attachment = row.blobOrNil("attachment_document")
-        counts = TaskCounts(row)
-        bytesReceived = row.integer("bytes_received")
-        bytesSent = row.integer("bytes_sent")
-        invalidAt = row.timeOrNil("invalid_at")
-        revision = row.integer("revision")
-    }
-
-    func write(_ db: Connection) throws {
-        try db.execute(
-            """
-            UPDATE session SET state = ?2, next_task = ?3, last_seq = ?4, acknowledged_seq = ?5, \
-            last_completion_seq = ?6, exhausted_seq = ?7, open_launch = ?8, idle_completions = ?9, \
-            launch_not_before = ?10, attachment_document = ?11, suspended = ?12, running = ?13, succeeded = ?14, \
-            http_error = ?15, failed = ?16, cancelled = ?17, not_modified = ?18, bytes_received = ?19, \
-            bytes_sent = ?20, invalid_at = ?21, revision = ?22, forgotten = ?23 WHERE id = ?1
-            """,
-            id.rawValue, state.rawValue, nextTask, lastSeq, acknowledgedSeq, book.lastCompletionSeq, book.exhaustedSeq,
-            book.openLaunch, book.idleCompletions, book.notBefore.milliseconds, attachment, counts.suspended,
-            counts.running,
-            counts.succeeded, counts.httpError, counts.failed, counts.cancelled, counts.notModified, bytesReceived,
-            bytesSent, invalidAt?.milliseconds, revision, isForgotten)
-        isChanged = false
     }
 }

@@ -214,7 +214,7 @@ extension Store {
         if effects.contains(.acknowledge) { try acknowledge(through: through, session, transaction) }
         guard effects.contains(.finishEvents) else { return }
         // An invalid session has told its last event already.
-        if session.state != .invalid {
+        if session.state.phase != .invalid {
             try transaction.append(.didFinishEvents, to: session, data: Array(launchId.utf8))
         }
         session.book.completed(id, at: transaction.now)

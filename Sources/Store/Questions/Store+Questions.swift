@@ -15,7 +15,7 @@ extension Store {
 
     /// Up to `limit` questions of an app after a cursor, with the cursor of the last.
     package func questions(
-        of app: AppID, session: SessionID?, state: QuestionRecord.State?, after cursor: Int64, limit: Int
+        of app: AppID, session: SessionID?, state: QuestionState.Phase?, after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, question: QuestionRecord)] {
         try await database.read { db in
             try Self.questionIDs(of: app, session, state, after: cursor, limit: limit, db)
@@ -25,7 +25,7 @@ extension Store {
 
     /// By the index that the filter allows. Of a session's questions the state is looked at one by one.
     private static func questionIDs(
-        of app: AppID, _ session: SessionID?, _ state: QuestionRecord.State?, after cursor: Int64, limit: Int,
+        of app: AppID, _ session: SessionID?, _ state: QuestionState.Phase?, after cursor: Int64, limit: Int,
         _ db: Connection
     ) throws -> [(Int64, String)] {
         func read(_ row: Row) -> (Int64, String) { (row.integer("id"), row.text("public_id")) }
@@ -64,12 +64,40 @@ extension Store {
                 questionId: questionId, task: TaskID(row.integer("task")), taskIdentifier: row.integer("number"),
                 taskCount: row.integer("task_count"), session: SessionID(row.integer("session")),
                 sessionIdentifier: row.text("identifier"),
-                state: try row.value("state"),
+                state: try QuestionState(row),
                 question: try documents.decode(
                     Question.self, row.blob("question_document"), sealedAs: "question/\(questionId)"),
-                disposition: try row.valueOrNil("disposition"), createdAt: row.time("created_at"),
-                deadline: row.time("deadline"), answeredAt: row.timeOrNil("answered_at"))
+                createdAt: row.time("created_at"), deadline: row.time("deadline"))
         }
+    }
+
+    /// Takes a question to its next state.
+    ///
+    /// - Parameters:
+    ///   - waiting: How many tasks wait for it, where it ends with some.
+    ///   - answer: The document of what the app answered.
+    @discardableResult
+    private func move(
+        question id: Int64, _ event: QuestionState.Event, waiting: Int64? = nil, answer: [UInt8]? = nil,
+        _ transaction: Transaction
+    ) throws -> [QuestionState.Effect] {
+        let row = try transaction.db.first(
+            "SELECT state, disposition, answered_at, deadline FROM question WHERE id = ?1", id
+        ) { (try QuestionState($0), $0.time("deadline")) }
+        guard let (before, deadline) = row else { return [] }
+        var state = before
+        let effects = try state.handle(event, deadline: deadline, at: transaction.now)
+        guard state != before else { return effects }
+        // Nobody is left to be released where the one that waits fails.
+        let isReleasing = effects.contains(.release) && (waiting ?? 0 > 1 || !effects.contains(.failTask))
+        try transaction.db.execute(
+            """
+            UPDATE question SET state = ?2, disposition = ?3, answered_at = ?4, releasing = ?5, \
+            task_count = coalesce(?6, task_count), answer_document = ?7 WHERE id = ?1
+            """,
+            id, state.phase.rawValue, state.disposition?.rawValue, state.answeredAt?.milliseconds, isReleasing, waiting,
+            answer)
+        return effects
     }
 
     /// Has a task wait for the app: for the open question of its session about the same protection space, else for one of
@@ -142,19 +170,17 @@ extension Store {
     ) async throws -> (QuestionRecord, Aftermath) {
         let (_, aftermath) = try await transact(at: now) { [documents] transaction in
             let db = transaction.db
-            guard let record = try self.readQuestion(questionId, db),
-                try transaction.session(record.session).app == app
-            else { throw DomainError.notFound }
-            var life = record.life
-            do throws(Refused) { _ = try life.handle(.answer, at: now) } catch { throw DomainError.questionAnswered }
-            try db.execute(
-                """
-                UPDATE question SET state = 'answered', releasing = 1, disposition = ?2, answer_document = ?3, \
-                answered_at = ?4, task_count = ?5 WHERE public_id = ?1
-                """,
-                questionId, answer.disposition.rawValue,
-                try documents.encode(answer, sealedAs: "answer/\(questionId)", if: true), now.milliseconds,
-                record.taskCount)
+            let id = try db.first(
+                "SELECT id FROM question WHERE public_id = ?1 AND app = ?2", questionId, app.rawValue
+            ) { $0.integer(0) }
+            guard let id, let record = try self.readQuestion(questionId, db) else { throw DomainError.notFound }
+            let document = try documents.encode(answer, sealedAs: "answer/\(questionId)", if: true)
+            do {
+                try self.move(
+                    question: id, .answer(answer.disposition), waiting: record.taskCount, answer: document, transaction)
+            } catch is Refused {
+                throw DomainError.questionAnswered
+            }
             if let credential = answer.credential, credential.persistence != .none,
                 let space = record.question.protectionSpace
             {
@@ -203,7 +229,7 @@ extension Store {
 
     /// Lets a task go on as the answer says, or, where there was none in time, ask anew.
     private func letGoOn(_ live: LiveTask, after record: QuestionRecord, _ transaction: Transaction) throws {
-        guard let disposition = record.disposition else { return _ = try move(live, .answered, transaction) }
+        guard let disposition = record.state.disposition else { return _ = try move(live, .answered, transaction) }
         var progress = try progress(of: live)
         switch (disposition, record.question.kind) {
         case (.cancel, _), (.cancelAuthenticationChallenge, _):
@@ -265,9 +291,8 @@ extension Store {
                 """, now.milliseconds, limit
             ) { (id: $0.integer("id"), task: TaskID($0.integer("task")), count: $0.integer("waiting")) }
             for (question, id, count) in due {
-                try db.execute(
-                    "UPDATE question SET state = 'expired', task_count = ?2, releasing = ?3 WHERE id = ?1", question,
-                    max(1, count), count > 1)
+                let effects = try self.move(question: question, .deadlinePassed, waiting: max(1, count), transaction)
+                guard effects.contains(.failTask) else { continue }
                 guard let live = try transaction.live(id) else {
                     try transaction.abandon(id)
                     continue
@@ -288,12 +313,24 @@ extension Store {
         let next = try transaction.db.first(
             "SELECT task FROM live WHERE question = ?1 ORDER BY number LIMIT 1", question
         ) { $0.integer(0) }
-        guard let next else {
-            return try transaction.db.execute(
-                "UPDATE question SET state = 'expired' WHERE id = ?1 AND state = 'open'", question)
-        }
+        guard let next else { return _ = try move(question: question, .taskEnded, transaction) }
         try transaction.db.execute(
             "UPDATE question SET task = ?3 WHERE id = ?1 AND task = ?2 AND state = 'open'", question, live.id.rawValue,
             next)
+    }
+}
+
+extension QuestionState {
+    /// As the question's row has it.
+    fileprivate init(_ row: Row) throws(UnknownValue) {
+        switch try row.value("state") as Phase {
+        case .open: self = .open
+        case .expired: self = .expired
+        case .answered:
+            guard let disposition: Answer.Disposition = try row.valueOrNil("disposition"),
+                let moment = row.timeOrNil("answered_at")
+            else { throw UnknownValue(type: "QuestionState", word: "answered without its answer") }
+            self = .answered(disposition, at: moment)
+        }
     }
 }

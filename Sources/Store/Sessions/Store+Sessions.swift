@@ -92,12 +92,7 @@ extension Store {
     /// Repeating it changes nothing.
     package func invalidateSession(_ id: SessionID, at now: Timestamp) async throws -> (SessionRecord, Aftermath) {
         let (_, aftermath) = try await transact(at: now) { transaction in
-            let entry = try transaction.session(id)
-            if entry.state == .active {
-                entry.state = .invalidating
-                entry.revision += 1
-                entry.isChanged = true
-            }
+            try transaction.session(id).invalidate(at: now)
         }
         return (try await session(id), aftermath)
     }
@@ -109,7 +104,7 @@ extension Store {
         try await transact(at: now) { transaction in
             guard var session = try self.readSession(id, transaction.db) else { throw DomainError.notFound }
             try self.forget(id, transaction)
-            session.state = .invalid
+            session.state = try transaction.session(id).state
             return session
         }
     }
@@ -156,7 +151,7 @@ extension Store {
             SELECT s.app, s.identifier, s.incarnation, s.state, s.configuration_document, s.description, s.suspended, \
             s.running, s.succeeded, s.http_error, s.failed, s.cancelled, s.not_modified, s.bytes_received, \
             s.bytes_sent, s.last_seq, s.acknowledged_seq, s.dropped_seq, s.attachment_document, \
-            l.public_id AS open_launch, s.created_at, s.revision, s.next_task \
+            l.public_id AS open_launch, s.created_at, s.invalid_at, s.revision, s.next_task \
             FROM session s JOIN app a ON a.id = s.app LEFT JOIN launch l ON l.id = s.open_launch \
             WHERE s.id = ?1 AND s.forgotten = 0
             """, id.rawValue
@@ -165,7 +160,7 @@ extension Store {
             let identifier = row.text("identifier")
             return SessionRecord(
                 id: id, app: app, identifier: identifier, incarnation: row.integer("incarnation"),
-                state: try row.value("state"),
+                state: try SessionState(row),
                 configuration: try documents.decode(
                     SessionConfiguration.self, row.blob("configuration_document"),
                     sealedAs: Self.context(app, identifier)),

@@ -22,10 +22,7 @@ extension Store {
         ) { TaskID($0.integer(0)) }
         _ = try emptyLanes(of: id, Self.lanesAtOnce, db)
         transaction.addUnfinished(-entry.counts.unfinished, app: entry.app)
-        entry.state = .invalid
-        entry.isForgotten = true
-        // At once: the identifier may be given to a new session in this transaction.
-        try entry.write(db)
+        try entry.forget(at: transaction.now, db)
         try db.execute(
             "UPDATE incarnation SET forgotten_at = ?3 WHERE app = ?1 AND identifier = ?2", entry.app.rawValue,
             entry.identifier, transaction.now.milliseconds)
@@ -182,7 +179,7 @@ extension Store {
             "SELECT id FROM session WHERE app = ?1 AND forgotten = 0 LIMIT ?2", id.rawValue, max(1, left / 2)
         ) { SessionID($0.integer(0)) }
         for session in sessions where left > 0 {
-            try db.execute("UPDATE session SET forgotten = 1, state = 'invalid' WHERE id = ?1", session.rawValue)
+            try transaction.session(session).forget(at: transaction.now, db)
             left -= 1 + (try emptyLanes(of: session, left, db))
         }
         guard left > 0 else { return }

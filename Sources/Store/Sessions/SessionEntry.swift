@@ -1,0 +1,115 @@
+import Core
+import SQLite
+
+/// The counters of one session while a transaction changes them.
+final class SessionEntry {
+    let id: SessionID
+    let app: AppID
+    let identifier: String
+    let appIdentifier: String
+    let sendsLaunches: Bool
+    let resourceTimeout: Duration
+    let isDiscretionary: Bool
+    var state: SessionState
+    /// Its own doing, or because its app was deleted.
+    var isForgotten: Bool
+    var nextTask: Int64
+    /// What the launch rule goes by.
+    var book = LaunchBook()
+    var attachment: [UInt8]?
+    var counts: TaskCounts
+    var bytesReceived: Int64
+    var bytesSent: Int64
+    var revision: Int64
+    var isChanged = false
+
+    var lastSeq: Int64 { book.lastSeq }
+    var acknowledgedSeq: Int64 { book.acknowledgedSeq }
+
+    static func read(_ id: SessionID, _ db: Connection) throws -> SessionEntry? {
+        try db.first(
+            """
+            SELECT s.app, s.identifier, sends_launches, resource_timeout, state, \
+            forgotten = 1 OR a.id IS NULL AS gone, next_task, last_seq, \
+            acknowledged_seq, last_completion_seq, exhausted_seq, open_launch, idle_completions, launch_not_before, \
+            attachment_document, suspended, running, succeeded, http_error, failed, cancelled, not_modified, \
+            bytes_received, bytes_sent, invalid_at, s.revision, a.identifier AS app_identifier, discretionary \
+            FROM session s LEFT JOIN app a ON a.id = s.app WHERE s.id = ?1
+            """, id.rawValue
+        ) { try SessionEntry(id, $0) }
+    }
+
+    private init(_ id: SessionID, _ row: Row) throws {
+        self.id = id
+        app = AppID(row.integer("app"))
+        identifier = row.text("identifier")
+        appIdentifier = row.text("app_identifier")
+        sendsLaunches = row.bool("sends_launches")
+        resourceTimeout = .milliseconds(row.integer("resource_timeout"))
+        isDiscretionary = row.bool("discretionary")
+        state = try SessionState(row)
+        isForgotten = row.bool("gone")
+        nextTask = row.integer("next_task")
+        book.lastSeq = row.integer("last_seq")
+        book.acknowledgedSeq = row.integer("acknowledged_seq")
+        book.lastCompletionSeq = row.integer("last_completion_seq")
+        book.exhaustedSeq = row.integer("exhausted_seq")
+        book.openLaunch = row.integerOrNil("open_launch")
+        book.idleCompletions = row.int("idle_completions")
+        book.notBefore = row.time("launch_not_before")
+        attachment = row.blobOrNil("attachment_document")
+        counts = TaskCounts(row)
+        bytesReceived = row.integer("bytes_received")
+        bytesSent = row.integer("bytes_sent")
+        revision = row.integer("revision")
+    }
+
+    func write(_ db: Connection) throws {
+        try db.execute(
+            """
+            UPDATE session SET state = ?2, next_task = ?3, last_seq = ?4, acknowledged_seq = ?5, \
+            last_completion_seq = ?6, exhausted_seq = ?7, open_launch = ?8, idle_completions = ?9, \
+            launch_not_before = ?10, attachment_document = ?11, suspended = ?12, running = ?13, succeeded = ?14, \
+            http_error = ?15, failed = ?16, cancelled = ?17, not_modified = ?18, bytes_received = ?19, \
+            bytes_sent = ?20, invalid_at = ?21, revision = ?22, forgotten = ?23 WHERE id = ?1
+            """,
+            id.rawValue, state.phase.rawValue, nextTask, lastSeq, acknowledgedSeq, book.lastCompletionSeq,
+            book.exhaustedSeq, book.openLaunch, book.idleCompletions, book.notBefore.milliseconds, attachment,
+            counts.suspended, counts.running, counts.succeeded, counts.httpError, counts.failed, counts.cancelled,
+            counts.notModified, bytesReceived, bytesSent, state.invalidSince?.milliseconds, revision, isForgotten)
+        isChanged = false
+    }
+
+    /// Lets no new task in.
+    func invalidate(at now: Timestamp) {
+        let before = state
+        state.handle(.invalidate, at: now)
+        guard state != before else { return }
+        revision += 1
+        isChanged = true
+    }
+
+    /// Ends it for everybody but the janitor, at once: in the same transaction its identifier may be given to another.
+    func forget(at now: Timestamp, _ db: Connection) throws {
+        state.handle(.forget, at: now)
+        isForgotten = true
+        try write(db)
+    }
+}
+
+extension SessionState {
+    /// As the session's row has it.
+    init(_ row: Row) throws(UnknownValue) {
+        switch try row.value("state") as Phase {
+        case .active: self = .active
+        case .invalidating: self = .invalidating
+        case .invalid:
+            guard let moment = row.timeOrNil("invalid_at") else {
+                throw UnknownValue(type: "SessionState", word: "invalid without its moment")
+            }
+            self = .invalid(since: moment)
+        }
+    }
+
+    fileprivate var invalidSince: Timestamp? { if case .invalid(let moment) = self { moment } else { nil } }
+}
