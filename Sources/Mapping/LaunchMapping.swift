@@ -12,7 +12,7 @@ extension Wire.Launch {
         reasons = record.reasons.names
         lastSeq = record.kind == .handleEvents ? record.lastSeq : nil
         if case .pending(_, let moment) = record.state { nextAttemptAt = moment.rfc3339 }
-        if case .completed(let moment) = record.state { completedAt = (record.completedAt ?? moment).rfc3339 }
+        if case .completed(let moment) = record.state { completedAt = moment.rfc3339 }
         attempts = record.attempts.map(Wire.LaunchAttempt.init)
     }
 }

@@ -54,7 +54,7 @@ import Testing
         let session = try await stage.finishTask()
         try await stage.running { _ in
             let launch = try await stage.waitForLaunch("completed")
-            #expect(launch.completedAt == stage.now)
+            #expect(launch.state == .completed(at: stage.now))
             #expect(launch.attempts.map(\.statusCode) == [200])
             #expect(launch.attempts[0].excerpt == #"{"completed":true}"#)
             let record = try await stage.store.session(session)

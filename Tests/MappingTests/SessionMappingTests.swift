@@ -98,7 +98,7 @@ import Wire
                 Core.LaunchAttempt(
                     number: 1, startedAt: Records.time, duration: .milliseconds(1500), statusCode: 500, error: nil,
                     excerpt: "no")
-            ], traceparent: nil, createdAt: Records.time, expiresAt: nil, completedAt: nil, result: nil)
+            ], traceparent: nil, createdAt: Records.time, expiresAt: nil, result: nil)
         let launch = Launch(record)
         #expect(launch.state == .pending)
         #expect(launch.reasons == ["tasksFinished", "delayedRequestReady"])

@@ -44,14 +44,13 @@ package struct LaunchRecord: Sendable {
     package var createdAt: Timestamp
     /// When attempts end.
     package var expiresAt: Timestamp?
-    package var completedAt: Timestamp?
     /// How a fetch ended.
     package var result: BackgroundRefresh.Result?
 
     package init(
         launchId: String, app: AppID, session: SessionID?, sessionIdentifier: String?, kind: LaunchKind,
         state: LaunchState, reasons: LaunchRule.Reasons, lastSeq: Int64, attempts: [LaunchAttempt],
-        traceparent: String?, createdAt: Timestamp, expiresAt: Timestamp?, completedAt: Timestamp?,
+        traceparent: String?, createdAt: Timestamp, expiresAt: Timestamp?,
         result: BackgroundRefresh.Result?
     ) {
         self.launchId = launchId
@@ -66,7 +65,6 @@ package struct LaunchRecord: Sendable {
         self.traceparent = traceparent
         self.createdAt = createdAt
         self.expiresAt = expiresAt
-        self.completedAt = completedAt
         self.result = result
     }
 }

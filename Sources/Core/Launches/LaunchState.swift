@@ -13,7 +13,8 @@
 ///      │               └── complete ──────────────────────────────────────────┘ │ │
 ///      └── complete (late, while a retry waits; or early, while delivering) ─────┴─┘
 ///
-/// Open are `pending`, `delivering`, `launched` and `parked`; `delivering` and `launched` can be parked as well.
+/// Open are `pending`, `delivering`, `launched` and `parked`; `delivering` and `launched` can be parked as well, and all
+/// of them are superseded when their session ends.
 /// Who moves it on: `pending` the sender when it is due, `delivering` the receiver's answer, `launched` the app or the
 /// deadline, `parked` whoever enables the webhook. After a crash `delivering` is fed `.interrupted`: the attempt is not
 /// charged and made again with the same id; the others go on from their stored moments.
@@ -52,6 +53,10 @@ package enum LaunchState: Hashable, Sendable, Codable {
         /// A client attached by itself.
         case clientAttached
         case park(ParkReason)
+        /// The incarnation of its session ends.
+        case sessionEnded
+        /// It became due while nobody could send it: like others, it waits for its moment.
+        case putOff(until: Timestamp)
         /// The webhook can be sent to again; the moment is chosen so that parked launches come gently.
         case enabled(nextAttemptAt: Timestamp)
         /// A person wants it sent now.
@@ -88,6 +93,8 @@ package enum LaunchState: Hashable, Sendable, Codable {
         case finishEvents
         /// Attempts have ended without success.
         case giveUp
+        /// Let another launch of its session take its place.
+        case makeRoom
     }
 
     /// Takes the launch to its next state.
@@ -125,9 +132,10 @@ package enum LaunchState: Hashable, Sendable, Codable {
         case (.superseded, .complete), (.exhausted, .complete):
             return [.acknowledge]
 
-        case (.pending, .clientAttached), (.parked, .clientAttached):
+        case (.pending, .clientAttached), (.parked, .clientAttached), (.pending, .sessionEnded),
+            (.delivering, .sessionEnded), (.launched, .sessionEnded), (.parked, .sessionEnded):
             self = .superseded(at: now)
-            return []
+            return [.makeRoom]
         // Taken to be the launched app.
         case (.delivering, .clientAttached), (.launched, .clientAttached):
             return []
@@ -135,6 +143,9 @@ package enum LaunchState: Hashable, Sendable, Codable {
         case (.pending(let attempts, _), .park(let reason)), (.delivering(let attempts, _), .park(let reason)),
             (.launched(let attempts, _), .park(let reason)), (.parked(let attempts, _), .park(let reason)):
             self = .parked(attempts: attempts, reason: reason)
+            return []
+        case (.pending(let attempts, let due), .putOff(let moment)):
+            self = .pending(attempts: attempts, nextAttemptAt: max(due, moment))
             return []
         case (.parked(let attempts, _), .enabled(let nextAttemptAt)):
             self = .pending(attempts: attempts, nextAttemptAt: nextAttemptAt)
@@ -149,7 +160,7 @@ package enum LaunchState: Hashable, Sendable, Codable {
             return []
 
         default:
-            throw Refused(state: name, event: event.name)
+            throw Refused(name, event)
         }
     }
 
@@ -218,24 +229,6 @@ extension LaunchState {
             .parked(let attempts, _), .exhausted(let attempts, _):
             attempts
         case .completed, .superseded: nil
-        }
-    }
-}
-
-extension LaunchState.Event {
-    var name: String {
-        switch self {
-        case .claim: "claim"
-        case .succeeded: "succeeded"
-        case .failed: "failed"
-        case .deadlinePassed: "deadlinePassed"
-        case .interrupted: "interrupted"
-        case .leaseExpired: "leaseExpired"
-        case .complete: "complete"
-        case .clientAttached: "clientAttached"
-        case .park: "park"
-        case .enabled: "enabled"
-        case .redeliver: "redeliver"
         }
     }
 }

@@ -239,25 +239,9 @@ extension Store {
         var refresh = refresh
         let launchId = Identifier.make(prefix: "lnch_")
         try refresh.handle(.begin(launchId: launchId), identifier: app.identifier, at: transaction.now)
-        try insertLaunch(launchId, .performFetch, app, transaction)
+        try transaction.insertLaunch(launchId, .performFetch, of: app.id, app.parkReason)
         try save(refresh, of: app, transaction)
         return launchId
-    }
-
-    private func insertLaunch(
-        _ launchId: String, _ kind: LaunchKind, _ app: AppRecord, _ transaction: Transaction
-    ) throws {
-        let now = transaction.now
-        var state = LaunchState.pending(attempts: 0, nextAttemptAt: now)
-        if let reason = app.parkReason { _ = try state.handle(.park(reason), at: now) }
-        try transaction.db.execute(
-            """
-            INSERT INTO launch (public_id, app, kind, state, state_document, due_at, created_at, expires_at) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-            """,
-            launchId, app.id.rawValue, kind.rawValue, state.name, try documents.encode(state),
-            state.dueAt?.milliseconds, now.milliseconds, (now + LaunchSchedule.lifetime).milliseconds)
-        if let due = state.dueAt { try transaction.launchBecomesDue(of: app.id, at: due) }
     }
 
     /// A fetch is about to be sent: its deadline begins with the first attempt.
@@ -368,7 +352,7 @@ extension Store {
             kind.rawValue
         ) { $0.integer(0) }
         for id in older { try transaction.move(launch: id, .clientAttached) }
-        try insertLaunch(Identifier.make(prefix: "lnch_"), kind, app, transaction)
+        try transaction.insertLaunch(Identifier.make(prefix: "lnch_"), kind, of: app.id, app.parkReason)
     }
 }
 

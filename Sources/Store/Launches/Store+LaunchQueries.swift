@@ -75,43 +75,4 @@ extension Store {
         guard let id else { throw DomainError.notFound }
         return id
     }
-
-    func readLaunch(_ id: Int64, _ db: Connection) throws -> LaunchRecord? {
-        let attempts = try db.all(
-            """
-            SELECT number, started_at, duration, status, error, excerpt FROM launch_attempt WHERE launch = ?1 \
-            ORDER BY number
-            """, id
-        ) { row in
-            LaunchAttempt(
-                number: row.int("number"), startedAt: row.time("started_at"),
-                duration: .milliseconds(row.integer("duration")), statusCode: row.intOrNil("status"),
-                error: row.textOrNil("error"), excerpt: row.textOrNil("excerpt"))
-        }
-        return try db.first(
-            """
-            SELECT public_id, app, session, session_identifier, kind, state_document, reasons, last_seq, traceparent, \
-            created_at, expires_at, result, due_at, \
-            (SELECT open_until FROM webhook_health WHERE webhook_health.app = launch.app) AS open_until \
-            FROM launch WHERE id = ?1
-            """, id
-        ) { row in
-            var state = try documents.decode(LaunchState.self, row.blob("state_document"))
-            // A breaker or a long stop may have put the attempt off.
-            if case .pending(let count, let planned) = state {
-                let due = max(planned, row.timeOrNil("due_at") ?? planned, row.timeOrNil("open_until") ?? planned)
-                state = .pending(attempts: count, nextAttemptAt: due)
-            }
-            var completedAt: Timestamp?
-            if case .completed(let moment) = state { completedAt = moment }
-            return LaunchRecord(
-                launchId: row.text("public_id"), app: AppID(row.integer("app")),
-                session: row.integerOrNil("session").map(SessionID.init),
-                sessionIdentifier: row.textOrNil("session_identifier"),
-                kind: try row.value("kind"), state: state,
-                reasons: LaunchRule.Reasons(rawValue: row.int("reasons")), lastSeq: row.integer("last_seq"),
-                attempts: attempts, traceparent: row.textOrNil("traceparent"), createdAt: row.time("created_at"),
-                expiresAt: row.timeOrNil("expires_at"), completedAt: completedAt, result: try row.valueOrNil("result"))
-        }
-    }
 }

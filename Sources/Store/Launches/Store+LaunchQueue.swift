@@ -55,8 +55,13 @@ enum LaunchUrgency: String, CaseIterable {
     case firstAttempt
     case retry
 
-    init(of state: LaunchState, after event: LaunchState.Event) {
-        self = event == .redeliver ? .redelivered : state.attempts == 0 ? .firstAttempt : .retry
+    /// Nil where it stays what it was.
+    init?(of state: LaunchState, after event: LaunchState.Event) {
+        switch event {
+        case .putOff: return nil
+        case .redeliver: self = .redelivered
+        default: self = state.attempts == 0 ? .firstAttempt : .retry
+        }
     }
 }
 

@@ -47,8 +47,6 @@ extension Transaction {
             try db.first("SELECT force_quit FROM app WHERE id = ?1", session.app.rawValue) { $0.bool(0) } ?? true
         guard !isForceQuit else { return }
         let webhook = try webhook(of: session.app)
-        var state = LaunchState.pending(attempts: 0, nextAttemptAt: now)
-        if let reason = webhook.parkReason { _ = try state.handle(.park(reason), at: now) }
         let traceparent = try db.first(
             """
             SELECT t.specification_document, t.session, t.number FROM event e JOIN task t ON t.id = e.task \
@@ -60,46 +58,16 @@ extension Transaction {
                 sealedAs: Store.context(SessionID(row.integer("session")), row.integer("number"))
             ).traceparent
         }
-        session.book.openLaunch = try db.insert(
-            """
-            INSERT INTO launch (public_id, app, session, kind, state, state_document, reasons, last_seq, due_at, \
-            traceparent, created_at, expires_at, session_identifier) \
-            VALUES (?1, ?2, ?3, 'session.handleEvents', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-            """,
-            Identifier.make(prefix: "lnch_"), session.app.rawValue, session.id.rawValue, state.name,
-            try documents.encode(state), reasons.rawValue, session.lastSeq, state.dueAt?.milliseconds,
-            traceparent ?? nil, now.milliseconds, (now + LaunchSchedule.lifetime).milliseconds, session.identifier)
+        session.book.openLaunch = try insertLaunch(
+            Identifier.make(prefix: "lnch_"), .handleEvents, of: session.app, for: session, webhook.parkReason, reasons,
+            traceparent: traceparent ?? nil)
         session.revision += 1
-        if let due = state.dueAt { try launchBecomesDue(of: session.app, at: due) }
     }
 
     func webhook(of app: AppID) throws -> WebhookSettings {
         try db.first("SELECT webhook_document FROM app WHERE id = ?1", app.rawValue) {
             try documents.decode(WebhookSettings.self, $0.blob(0))
         } ?? WebhookSettings()
-    }
-
-    /// Feeds an event to a launch and stores its new state.
-    @discardableResult
-    func move(launch id: Int64, _ event: LaunchState.Event) throws -> [LaunchState.Effect] {
-        let row = try db.first("SELECT app, state_document FROM launch WHERE id = ?1", id) {
-            (AppID($0.integer("app")), $0.blob("state_document"))
-        }
-        guard let (app, document) = row else { throw DomainError.notFound }
-        var state = try documents.decode(LaunchState.self, document)
-        let effects = try state.handle(event, at: now)
-        try db.execute(
-            """
-            UPDATE launch SET state = ?2, state_document = ?3, due_at = ?4, attempts = coalesce(?5, attempts), \
-            urgency = ?6, ended_at = ?7 WHERE id = ?1
-            """, id, state.name, try documents.encode(state), state.dueAt?.milliseconds, state.attempts,
-            LaunchUrgency(of: state, after: event).rawValue, state.endedAt?.milliseconds)
-        switch state {
-        case .pending(_, let due): try launchBecomesDue(of: app, at: due)
-        case .delivering, .launched: aftermath.hasDueLaunches = true
-        case .parked, .completed, .superseded, .exhausted: break
-        }
-        return effects
     }
 }
 
@@ -119,22 +87,14 @@ extension Store {
     /// Ends the open launch of a session whose incarnation ends.
     func supersedeLaunch(of session: SessionEntry, _ transaction: Transaction) throws {
         guard let launch = session.book.openLaunch else { return }
-        try transaction.db.execute(
-            """
-            UPDATE launch SET state = 'superseded', state_document = ?2, due_at = NULL, ended_at = ?3 WHERE id = ?1
-            """, launch, try documents.encode(LaunchState.superseded(at: transaction.now)), transaction.now.milliseconds
-        )
+        try transaction.move(launch: launch, .sessionEnded)
         session.book.closed(launch)
     }
 
     /// A client came by itself: a launch that has not gone out yet is not needed.
     func welcomeClient(of session: SessionEntry, _ transaction: Transaction) throws {
         guard let launch = session.book.openLaunch else { return }
-        try transaction.move(launch: launch, .clientAttached)
-        let isOver = try transaction.db.first("SELECT ended_at IS NOT NULL FROM launch WHERE id = ?1", launch) {
-            $0.bool(0)
-        }
-        if isOver == true {
+        if try transaction.move(launch: launch, .clientAttached).contains(.makeRoom) {
             session.book.closed(launch)
             session.isChanged = true
         }

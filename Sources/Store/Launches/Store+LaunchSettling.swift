@@ -61,7 +61,7 @@ extension Store {
             } else if launch.phase == .pending, launch.kind == .handleEvents, let due = launch.due,
                 due <= now - Self.longStop
             {
-                try db.execute("UPDATE launch SET due_at = ?2 WHERE id = ?1", launch.id, release.milliseconds)
+                try transaction.move(launch: launch.id, .putOff(until: release))
                 release = release + Self.releaseInterval
             }
         }

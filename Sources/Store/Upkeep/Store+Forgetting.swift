@@ -15,8 +15,8 @@ extension Store {
     func forget(_ id: SessionID, _ transaction: Transaction) throws {
         let db = transaction.db
         let entry = try transaction.session(id)
-        try supersedeLaunch(of: entry, transaction)
         guard !entry.isForgotten else { return }
+        try supersedeLaunch(of: entry, transaction)
         transaction.aftermath.transfersToStop += try db.all(
             "SELECT task FROM live WHERE session = ?1 AND stage = 'active'", id.rawValue
         ) { TaskID($0.integer(0)) }
