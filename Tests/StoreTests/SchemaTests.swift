@@ -84,6 +84,39 @@ import Testing
         #expect(error?.description == "the database has an unknown Phase: dreaming")
     }
 
+    @Test func `a state without what belongs to it is an error`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.claim()
+        try await fixture.settle(fixture.ask(task.id, "q"))
+        func error(_ read: () async throws -> Void) async -> String? {
+            await #expect(throws: UnknownValue.self) { try await read() }?.description
+        }
+        let store = fixture.store
+        try await store.database.write { try $0.execute("UPDATE question SET state = 'answered'") }
+        #expect(
+            await error { _ = try await store.question("q", app: session.app) }
+                == "the database has an unknown QuestionState: answered without its answer")
+        for phase in ["delayed", "retryWait", "waitingForConnectivity", "suspended", "awaitingAnswer"] {
+            try await store.database.write { db in
+                try db.execute("UPDATE live SET stage = ?1, question = NULL", phase)
+            }
+            #expect(
+                await error { _ = try await store.task(task.id) }
+                    == "the database has an unknown TaskLife: \(phase) without its data")
+        }
+        try await store.database.write { db in
+            try db.execute("DELETE FROM live")
+            try db.execute("UPDATE session SET state = 'invalid'")
+        }
+        #expect(
+            await error { _ = try await store.task(task.id) } == "the database has an unknown TaskLife: running")
+        #expect(
+            await error { _ = try await store.session(session.id) }
+                == "the database has an unknown SessionState: invalid without its moment")
+    }
+
     private static func restore(_ version: Int, to path: String) throws {
         let sql = try String(contentsOfFile: "\(repository)/Tests/Databases/version\(version).sql", encoding: .utf8)
         var handle: OpaquePointer?

@@ -110,13 +110,7 @@ extension Store {
                 AND NOT EXISTS (SELECT 1 FROM question WHERE id = live.question) LIMIT ?1
                 """, limit
             ) { TaskID($0.integer(0)) }
-            for id in waiting {
-                guard let live = try transaction.live(id) else {
-                    try transaction.abandon(id)
-                    continue
-                }
-                try self.move(live, .answered, transaction)
-            }
+            try transaction.forEachLive(waiting) { try self.move($0, .answered, transaction) }
             return !waiting.isEmpty
         }.0
     }

@@ -37,9 +37,8 @@ extension Store {
     /// Lets tasks that waited for the disk into the queue.
     package func endWaitForDisk(of tasks: [TaskID], at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
-            for id in tasks {
-                guard let live = try transaction.live(id), live.life.phase == .waitingForDisk else { continue }
-                try self.move(live, .due, transaction)
+            try transaction.forEachLive(tasks) { live in
+                if live.life.phase == .waitingForDisk { try self.move(live, .due, transaction) }
             }
         }.1
     }

@@ -213,13 +213,7 @@ extension Store {
             ORDER BY l.number LIMIT ?2
             """, questionId, limit
         ) { TaskID($0.integer(0)) }
-        for id in waiting {
-            if let live = try transaction.live(id) {
-                try letGoOn(live, after: record, transaction)
-            } else {
-                try transaction.abandon(id)
-            }
-        }
+        try transaction.forEachLive(waiting) { try letGoOn($0, after: record, transaction) }
         if waiting.count < limit {
             try db.execute("UPDATE question SET releasing = 0 WHERE public_id = ?1", questionId)
         } else {
@@ -293,11 +287,9 @@ extension Store {
             for (question, id, count) in due {
                 let effects = try self.move(question: question, .deadlinePassed, waiting: max(1, count), transaction)
                 guard effects.contains(.failTask) else { continue }
-                guard let live = try transaction.live(id) else {
-                    try transaction.abandon(id)
-                    continue
+                try transaction.forEachLive([id]) {
+                    try self.end($0, .failed, TaskError(.userAuthenticationRequired), transaction)
                 }
-                try self.end(live, .failed, TaskError(.userAuthenticationRequired), transaction)
             }
             let over = try db.all("SELECT public_id FROM question WHERE releasing = 1 LIMIT 20") { $0.text(0) }
             // Each gets on, however many wait for another.

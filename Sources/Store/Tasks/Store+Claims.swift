@@ -106,13 +106,7 @@ extension Store {
         let due = try transaction.db.all(
             "SELECT task FROM live WHERE due_at <= ?1 ORDER BY due_at, task LIMIT 500", transaction.now.milliseconds
         ) { TaskID($0.integer(0)) }
-        for id in due {
-            guard let live = try transaction.live(id) else {
-                try transaction.abandon(id)
-                continue
-            }
-            try move(live, .due, transaction)
-        }
+        try transaction.forEachLive(due) { try move($0, .due, transaction) }
     }
 
     private func claim(_ claim: Claim, of queue: Queue, _ transaction: Transaction) throws -> [TakenTask] {
@@ -210,13 +204,7 @@ extension Store {
                 "SELECT task FROM live WHERE resource_deadline <= ?1 ORDER BY resource_deadline LIMIT ?2",
                 now.milliseconds, limit
             ) { TaskID($0.integer(0)) }
-            for id in expired {
-                guard let live = try transaction.live(id) else {
-                    try transaction.abandon(id)
-                    continue
-                }
-                try self.end(live, .failed, TaskError(.timedOut), transaction)
-            }
+            try transaction.forEachLive(expired) { try self.end($0, .failed, TaskError(.timedOut), transaction) }
         }.1
     }
 }

@@ -34,10 +34,7 @@ extension Store {
         try await transact(at: now) { transaction in
             let session = try transaction.session(id)
             guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
-            let (before, stored) =
-                try transaction.db.first(
-                    "SELECT unfinished_tasks, stored_bytes FROM app WHERE id = ?1", session.app.rawValue
-                ) { ($0.integer("unfinished_tasks"), $0.integer("stored_bytes")) } ?? (0, 0)
+            let (before, stored) = try self.usage(of: session.app, transaction.db)
             var unfinished = before
             var lanes: [String: Int64] = [:]
             var results: [RetryResult] = []

@@ -173,9 +173,7 @@ extension Store {
             var progress = try progress(of: live)
             progress.currentURL = nil
             progress.redirects = []
-            try db.execute(
-                "UPDATE live SET progress_document = ?2 WHERE task = ?1", live.id.rawValue,
-                try documents.encode(progress))
+            try saveProgress(progress, live, transaction)
             if live.life.phase == .active {
                 transaction.aftermath.transfersToStop.append(live.id)
                 try move(live, .interrupted, transaction)

@@ -18,10 +18,7 @@ extension Store {
         try await transact(at: now) { [documents] transaction in
             let session = try transaction.session(id)
             guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
-            var (unfinished, stored) =
-                try transaction.db.first(
-                    "SELECT unfinished_tasks, stored_bytes FROM app WHERE id = ?1", session.app.rawValue
-                ) { ($0.integer("unfinished_tasks"), $0.integer("stored_bytes")) } ?? (0, 0)
+            var (unfinished, stored) = try self.usage(of: session.app, transaction.db)
             var lanes: [String: Int64] = [:]
             var created: [CreatedTask] = []
             created.reserveCapacity(tasks.count)
@@ -42,6 +39,13 @@ extension Store {
             try recording?.record(created, documents, now, transaction.db)
             return created
         }
+    }
+
+    /// What an app has of what is limited: tasks that are not completed, and bytes.
+    func usage(of app: AppID, _ db: Connection) throws -> (unfinished: Int64, stored: Int64) {
+        try db.first("SELECT unfinished_tasks, stored_bytes FROM app WHERE id = ?1", app.rawValue) {
+            ($0.integer("unfinished_tasks"), $0.integer("stored_bytes"))
+        } ?? (0, 0)
     }
 
     /// The new tasks, those cancelled that nobody may ever run.
