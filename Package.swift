@@ -46,15 +46,17 @@ let package = Package(
         library("Wire", ["Notation"]),
 
         library("SQLite", ["Base", "CSQLite"]),
-        library("Files", ["Base", "CLinux"]),
-        library("TransferEngine", ["Base", "Core", "Files", "CCurl", "CLinux"]),
+        library("Files", ["Base", "Notation", "CLinux"]),
+        library("TransferEngine", ["Base", "Core", "Files", "Notation", "CCurl", "CLinux"]),
         library("HTTPServer", ["Base", "Notation", "CMicroHTTPD", "CLinux"]),
 
         library("Store", ["Base", "Core", "Notation", "SQLite"]),
-        library("Service", ["Base", "Core", "Files", "Store", "TransferEngine"]),
-        library("Mapping", ["Core", "Wire", "Store"]),
+        library("Service", ["Base", "Core", "Files", "Notation", "Store", "TransferEngine"]),
+        library("Mapping", ["Core", "Notation", "Wire", "Store"]),
         library("Launches", ["Base", "Core", "Wire", "Store", "Mapping", "TransferEngine"]),
-        library("API", ["Base", "Core", "Wire", "Mapping", "Files", "HTTPServer", "Service", "Launches", "COpenAPI"]),
+        library(
+            "API",
+            ["Base", "Core", "Notation", "Wire", "Mapping", "Files", "HTTPServer", "Service", "Launches", "COpenAPI"]),
 
         .executableTarget(
             name: "urlsessiond",
@@ -72,25 +74,27 @@ let package = Package(
             name: "swift-receiver", dependencies: ["URLSessionClient", "Wire"],
             path: "examples/swift-receiver/Sources/receiver"),
 
-        library("TestSupport", ["Base", "Core"]),
+        library("TestSupport", ["Base", "Core", "Notation"]),
         tests("CoreTests", ["Core", "Notation", "TestSupport"]),
-        tests("BaseTests", ["Base"]),
+        tests("BaseTests", ["Base", "Notation"]),
         tests("WireTests", ["Wire"]),
         tests("URLSessionClientTests", ["URLSessionClient", "Wire", "TestSupport", "urlsessiond", "urlsession"]),
         tests("SQLiteTests", ["SQLite", "Base", "TestSupport"]),
-        tests("FilesTests", ["Files", "Base", "TestSupport"]),
-        tests("TransferEngineTests", ["TransferEngine", "Files", "Base", "Core", "TestSupport"]),
+        tests("FilesTests", ["Files", "Base", "Notation", "TestSupport"]),
+        tests("TransferEngineTests", ["TransferEngine", "Files", "Base", "Core", "Notation", "TestSupport"]),
         tests("HTTPServerTests", ["HTTPServer", "Base", "TestSupport"]),
-        tests("StoreTests", ["Store", "SQLite", "CSQLite", "Base", "Core", "TestSupport"]),
+        tests("StoreTests", ["Store", "SQLite", "CSQLite", "Base", "Core", "Notation", "TestSupport"]),
         tests(
-            "ServiceTests", ["Service", "Store", "SQLite", "Files", "TransferEngine", "Base", "Core", "TestSupport"]),
-        tests("MappingTests", ["Mapping", "Core", "Wire"]),
+            "ServiceTests",
+            ["Service", "Store", "SQLite", "Files", "TransferEngine", "Base", "Core", "Notation", "TestSupport"]),
+        tests("MappingTests", ["Mapping", "Core", "Notation", "Wire"]),
         tests(
             "LaunchesTests", ["Launches", "Store", "SQLite", "TransferEngine", "Base", "Core", "Wire", "TestSupport"]),
-        tests("APITests", ["API", "Wire", "HTTPServer", "Service", "Launches", "Base", "Core", "TestSupport"]),
+        tests(
+            "APITests", ["API", "Wire", "HTTPServer", "Service", "Launches", "Base", "Core", "Notation", "TestSupport"]),
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
         tests(
             "SystemTests",
-            ["TestSupport", "Store", "Base", "Core", "Wire", "urlsessiond", "swift-receiver", "CCrypto"]),
+            ["TestSupport", "Store", "Base", "Core", "Notation", "Wire", "urlsessiond", "swift-receiver", "CCrypto"]),
     ]
 )

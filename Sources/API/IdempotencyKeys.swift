@@ -79,7 +79,7 @@ final class IdempotencyKeys: Sendable {
     }
 
     static func fingerprint(of request: HTTPRequest, body: [UInt8]) -> [UInt8] {
-        let digest = Digest(.sha256)
+        let digest = Digest()
         digest.update(Array("\(request.method) \(request.rawTarget)\n".utf8))
         digest.update(body)
         return digest.finish()

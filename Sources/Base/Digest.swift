@@ -1,33 +1,19 @@
 import CCrypto
+package import Notation
 
 /// A digest computed while bytes arrive.
 ///
 /// The corresponding C functions are `gnutls_hash_init`, `gnutls_hash` and `gnutls_hash_deinit`.
 package final class Digest {
-    package enum Algorithm: Sendable {
-        case sha256, sha512, md5
-
-        /// Length of the digest in bytes.
-        package var length: Int { Int(gnutls_hash_get_len(identifier)) }
-
-        fileprivate var identifier: gnutls_digest_algorithm_t {
-            switch self {
-            case .sha256: GNUTLS_DIG_SHA256
-            case .sha512: GNUTLS_DIG_SHA512
-            case .md5: GNUTLS_DIG_MD5
-            }
-        }
-    }
-
-    package let algorithm: Algorithm
+    package let algorithm: DigestAlgorithm
     private let handle: gnutls_hash_hd_t
 
-    private init(_ algorithm: Algorithm, adopting handle: gnutls_hash_hd_t) {
+    private init(_ algorithm: DigestAlgorithm, adopting handle: gnutls_hash_hd_t) {
         self.algorithm = algorithm
         self.handle = handle
     }
 
-    package init(_ algorithm: Algorithm) {
+    package init(_ algorithm: DigestAlgorithm = .sha256) {
         self.algorithm = algorithm
         var handle: gnutls_hash_hd_t?
         let code = gnutls_hash_init(&handle, algorithm.identifier)
@@ -62,7 +48,7 @@ package final class Digest {
     }
 
     /// The digest of `bytes` in one step.
-    package static func of(_ bytes: [UInt8], _ algorithm: Algorithm = .sha256) -> [UInt8] {
+    package static func of(_ bytes: [UInt8], _ algorithm: DigestAlgorithm = .sha256) -> [UInt8] {
         let digest = Digest(algorithm)
         digest.update(bytes)
         return digest.finish()
@@ -71,3 +57,13 @@ package final class Digest {
 
 @available(*, unavailable)
 extension Digest: Sendable {}
+
+extension DigestAlgorithm {
+    fileprivate var identifier: gnutls_digest_algorithm_t {
+        switch self {
+        case .sha256: GNUTLS_DIG_SHA256
+        case .sha512: GNUTLS_DIG_SHA512
+        case .md5: GNUTLS_DIG_MD5
+        }
+    }
+}

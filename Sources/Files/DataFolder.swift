@@ -1,5 +1,6 @@
 package import Base
 import Glibc
+package import Notation
 
 /// The data folder: where its files are, by what they are for, and who places, moves and removes them.
 ///
@@ -99,8 +100,8 @@ extension DataFolder {
 
     /// Digests of a file, read from its start to its end.
     package func digest(
-        _ file: String, _ algorithms: [Digest.Algorithm]
-    ) async throws(SystemError) -> [Digest.Algorithm: [UInt8]] {
+        _ file: String, _ algorithms: [DigestAlgorithm]
+    ) async throws(SystemError) -> [DigestAlgorithm: [UInt8]] {
         try await disk.digest(open(file), algorithms).digests
     }
 

@@ -1,6 +1,7 @@
 package import Base
 import CLinux
 import Glibc
+package import Notation
 
 /// Whole files.
 extension DiskQueue {
@@ -129,8 +130,8 @@ extension DiskQueue {
 
     /// Digests of a file, read from its start to its end.
     package func digest(
-        _ file: OpenFile, _ algorithms: [Digest.Algorithm] = [.sha256]
-    ) async throws(SystemError) -> (length: Int64, digests: [Digest.Algorithm: [UInt8]]) {
+        _ file: OpenFile, _ algorithms: [DigestAlgorithm] = [.sha256]
+    ) async throws(SystemError) -> (length: Int64, digests: [DigestAlgorithm: [UInt8]]) {
         let reading = RunningDigest(file, algorithms)
         while try await run(.long, reading.step) {}
         return reading.finish()

@@ -1,5 +1,6 @@
 package import Base
 import Glibc
+package import Notation
 
 /// A partial file as disk threads opened it, on its way to the loop.
 package struct PartialFile: Sendable {
@@ -24,13 +25,13 @@ package final class PartialFileOpening: Sendable {
     private let path: String
     private let prefix: Int64
     private let sha256: [UInt8]?
-    private let algorithms: [Digest.Algorithm]
+    private let algorithms: [DigestAlgorithm]
     private let isWanted: @Sendable () -> Bool
     private let reading = Locked<RunningDigest?>(nil)
 
     /// - Parameter sha256: What the bytes must have; else they are not those that were received.
     package init(
-        _ path: String, prefix: Int64, sha256: [UInt8]?, _ algorithms: [Digest.Algorithm],
+        _ path: String, prefix: Int64, sha256: [UInt8]?, _ algorithms: [DigestAlgorithm],
         while isWanted: @escaping @Sendable () -> Bool
     ) {
         self.path = path

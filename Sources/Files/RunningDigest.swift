@@ -1,4 +1,5 @@
 import Base
+import Notation
 
 /// Digests of a file's start that are computed step by step, each on whatever disk thread has the turn.
 final class RunningDigest: Sendable {
@@ -13,7 +14,7 @@ final class RunningDigest: Sendable {
     /// Held for the whole of a step: one follows the other, so nobody waits for it.
     private let state: Locked<State>
 
-    init(_ file: OpenFile, _ algorithms: [Digest.Algorithm], first end: Int64 = .max) {
+    init(_ file: OpenFile, _ algorithms: [DigestAlgorithm], first end: Int64 = .max) {
         self.file = file
         self.end = end
         state = Locked(State(digests: algorithms.map { Digest($0) }))
@@ -45,7 +46,7 @@ final class RunningDigest: Sendable {
         }
     }
 
-    func finish() -> (length: Int64, digests: [Digest.Algorithm: [UInt8]]) {
+    func finish() -> (length: Int64, digests: [DigestAlgorithm: [UInt8]]) {
         (length, Dictionary(take().map { ($0.algorithm, $0.finish()) }) { first, _ in first })
     }
 }

@@ -1,5 +1,6 @@
 package import Base
 import Glibc
+import Notation
 
 /// A file in the data folder that no commit tells of yet. Who placed it removes it by letting go of it, unless a commit
 /// adopted it.

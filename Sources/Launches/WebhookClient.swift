@@ -32,11 +32,14 @@ struct WebhookClient: Sendable {
     }
 
     /// Signs with the secrets that are valid now, sends, and reads the answer.
+    ///
+    /// - Throws: `BadURL`, and what the store throws.
     func post(_ message: Message) async throws -> Outcome {
+        let url = try ParsedURL(message.url)
         let secrets = try await store.webhookSecrets(of: message.app, at: clock.time)
         let startedAt = clock.time
         let began = clock.monotonic()
-        let result = await exchanges.perform(request(message, secrets: secrets, at: startedAt))
+        let result = await exchanges.perform(request(message, to: url, secrets: secrets, at: startedAt))
         if case .failed(.egressDenied) = result.outcome {
             log.warning("webhook refused by the egress policy", ("launch", message.id))
         }
@@ -45,7 +48,9 @@ struct WebhookClient: Sendable {
             duration: .milliseconds(max(0, clock.monotonic() - began)))
     }
 
-    private func request(_ message: Message, secrets: [[UInt8]], at now: Timestamp) -> ExchangeRequest {
+    private func request(
+        _ message: Message, to url: ParsedURL, secrets: [[UInt8]], at now: Timestamp
+    ) -> ExchangeRequest {
         let seconds = now.milliseconds / 1000
         var headers = HTTPFields()
         headers.append("content-type", "application/json")
@@ -58,21 +63,19 @@ struct WebhookClient: Sendable {
             Signature.header(secrets: secrets, id: message.id, timestamp: seconds, body: message.body))
         if let traceparent = message.traceparent { headers.append("traceparent", traceparent) }
         return ExchangeRequest(
-            id: exchanges.nextID(), pool: message.app.rawValue, method: "POST", url: message.url, headers: headers,
+            id: exchanges.nextID(), pool: message.app.rawValue, method: "POST", url: url, headers: headers,
             body: .bytes(message.body), sink: .memory(limit: Self.answerLimit),
             judge: { _ in HeadJudgement(.keep(at: 0)) }, idleTimeout: message.timeout,
             connectTimeout: min(message.timeout, .seconds(10)), totalTimeout: message.timeout,
-            egress: egress(for: message.url))
+            egress: egress(for: url))
     }
 
     /// Plain http reaches what the operator named, if anything.
-    private func egress(for url: String) -> EgressPolicy {
+    private func egress(for url: ParsedURL) -> EgressPolicy {
         var egress = settings.egress
-        guard let parsed = try? URLParts.parse(url), parsed.isSecure else {
-            egress.allowsPublic = false
-            if !settings.allowsHTTP { egress.allowed = [] }
-            return egress
-        }
+        guard !url.isSecure else { return egress }
+        egress.allowsPublic = false
+        if !settings.allowsHTTP { egress.allowed = [] }
         return egress
     }
 }

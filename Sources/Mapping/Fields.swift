@@ -1,4 +1,5 @@
 package import Core
+import Notation
 package import Wire
 
 extension HTTPFields {

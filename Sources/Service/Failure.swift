@@ -39,7 +39,7 @@ extension BadURL {
         case .credentials: "A URL must not contain a user or password: use a header or a credential."
         case .forbiddenCharacter: "A URL has a character here that must be percent-encoded, or may not stand here."
         case .badHost: "The host is not valid."
-        case .tooLong: "A URL has at most \(URLParts.maximumLength) bytes."
+        case .tooLong: "A URL has at most \(ParsedURL.maximumLength) bytes."
         }
     }
 }

@@ -31,7 +31,7 @@ package enum Content {
 
     /// The SHA-256 of the first `length` bytes, in lower-case hex.
     package static func sha256(seed: UInt64, length: Int) -> String {
-        let digest = Digest(.sha256)
+        let digest = Digest()
         var offset = 0
         while offset < length {
             let end = min(length, offset + 1 << 16)
@@ -101,7 +101,7 @@ package struct LargeContent: Sendable {
 
     /// In lower-case hex.
     package var sha256: String {
-        let digest = Digest(.sha256)
+        let digest = Digest()
         for piece in pieces { digest.update(piece) }
         return Content.hex(digest.finish())
     }

@@ -167,7 +167,7 @@ struct DraftState: Sendable {
     mutating func complete(_ resource: String) {
         guard let upload = uploads[resource] else { return }
         uploads[resource]?.isWhole = true
-        let digest = Digest(.sha256)
+        let digest = Digest()
         for piece in upload.pieces { digest.update(piece) }
         finished.append(
             DraftServer.Finished(

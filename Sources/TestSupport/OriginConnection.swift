@@ -67,7 +67,7 @@ final class OriginConnection {
             return false
         }
         if fields["Expect"]?.asciiLowercased == "100-continue" { try socket.send("HTTP/1.1 100 Continue\r\n\r\n") }
-        let digest = Digest(.sha256)
+        let digest = Digest()
         let framing: HTTPReader.Framing =
             fields.isChunked ? .chunked : .length(fields["Content-Length"].flatMap { Int($0) } ?? 0)
         var received = 0

@@ -66,7 +66,7 @@ package func fileSHA256(_ path: String) -> String? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
-    let digest = Digest(.sha256)
+    let digest = Digest()
     while true {
         let piece = [UInt8](unsafeUninitializedCapacity: 1 << 20) { buffer, count in
             count = max(0, read(descriptor, buffer.baseAddress, buffer.count))

@@ -1,4 +1,5 @@
 import Base
+import Core
 
 /// Origins that asked for calm by HTTP/2 (ENHANCE_YOUR_CALM, RFC 9113 section 7): for ten minutes they are spoken to in
 /// HTTP/1.1, where so many streams at once cannot be.
@@ -12,13 +13,11 @@ final class CalmOrigins: Sendable {
         ends.withLock { ends in
             if ends.count >= Self.maximum { ends = ends.filter { $0.value > now } }
             guard ends.count < Self.maximum else { return }
-            ends[Self.key(url)] = now + Self.time
+            ends[url.origin] = now + Self.time
         }
     }
 
     func contains(_ url: ParsedURL, at now: Int64) -> Bool {
-        ends.withLock { ends in (ends[Self.key(url)] ?? .min) > now }
+        ends.withLock { ends in (ends[url.origin] ?? .min) > now }
     }
-
-    private static func key(_ url: ParsedURL) -> String { "\(url.host):\(url.port)" }
 }

@@ -1,6 +1,7 @@
 import Base
 import Files
 import Glibc
+import Notation
 
 /// Where kept bytes of one exchange go: memory first, a file when they outgrow it.
 ///
@@ -18,7 +19,7 @@ final class ContentSink {
     /// The file for the content, nil where it stays in memory.
     let path: String?
     private let limit: Int
-    private let algorithms: [Digest.Algorithm]
+    private let algorithms: [DigestAlgorithm]
     private var digests: [Digest]
     private var memory: [UInt8] = []
     private(set) var file: OpenFile?
@@ -110,7 +111,7 @@ final class ContentSink {
     }
 
     /// The digests of all content. Once.
-    func finishDigests() -> [Digest.Algorithm: [UInt8]] {
+    func finishDigests() -> [DigestAlgorithm: [UInt8]] {
         Dictionary(digests.map { ($0.algorithm, $0.finish()) }) { first, _ in first }
     }
 }

@@ -37,7 +37,6 @@ final class Exchange {
     }
 
     let request: ExchangeRequest
-    let url: ParsedURL
     let meter: ExchangeMeter
     let sink: ContentSink
     let state: LoopState
@@ -56,11 +55,10 @@ final class Exchange {
     var metrics = ExchangeMetrics()
 
     init(
-        _ request: ExchangeRequest, _ url: ParsedURL, _ meter: ExchangeMeter, _ state: LoopState,
-        _ room: DiskRoom, report: @escaping @Sendable (ExchangeReport) -> Void
+        _ request: ExchangeRequest, _ meter: ExchangeMeter, _ state: LoopState, _ room: DiskRoom,
+        report: @escaping @Sendable (ExchangeReport) -> Void
     ) {
         self.request = request
-        self.url = url
         self.meter = meter
         self.state = state
         self.room = room
@@ -72,6 +70,7 @@ final class Exchange {
     }
 
     var id: ExchangeID { request.id }
+    var url: ParsedURL { request.url }
 
     var resumeOffset: Int64 {
         if case .content(_, let offset, _, _, _) = request.sink { offset } else { 0 }

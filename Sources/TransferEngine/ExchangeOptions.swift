@@ -44,7 +44,7 @@ extension Exchange {
     }
 
     private func setCommon(_ easy: Easy) throws(CurlError) {
-        try easy.set(CURLOPT_URL, url.url)
+        try easy.set(CURLOPT_URL, url.text)
         easy.set(CURLOPT_NOSIGNAL, 1)
         try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_FOLLOWLOCATION, 0)

@@ -1,5 +1,5 @@
-package import Base
 package import Core
+package import Notation
 
 /// What the engine tells, in order for each exchange; `ended` is the last word.
 package enum ExchangeReport: Sendable {
@@ -45,7 +45,7 @@ package struct ExchangeResult: Sendable {
     /// Whether the framing said where the body ends. False for one that ends with its connection.
     package var lengthVerified = false
     /// Digests of the whole content, for complete exchanges with ``SinkPlan/content``.
-    package var digests: [Digest.Algorithm: [UInt8]] = [:]
+    package var digests: [DigestAlgorithm: [UInt8]] = [:]
     /// Of the bytes in the file, where the exchange is not complete and opened it.
     package var partialSHA256: [UInt8]?
     /// Body bytes handed to the connection by this exchange.

@@ -1,5 +1,5 @@
-package import Base
 package import Core
+package import Notation
 
 /// Names one exchange for its whole life. The caller chooses it and never uses it twice.
 package struct ExchangeID: Hashable, Sendable {
@@ -16,7 +16,7 @@ package struct ExchangeRequest: Sendable {
     /// Connections are shared among exchanges of one pool and never between pools: an app's id.
     package var pool: Int64
     package var method: String
-    package var url: String
+    package var url: ParsedURL
     /// Sent as they are. Only `Host`, `Content-Length`, `Connection` where HTTP asks for it, and the lines of
     /// `httpAuthentication` are added; a `Content-Length` given here is left out in favour of the body's.
     package var headers: HTTPFields
@@ -51,7 +51,7 @@ package struct ExchangeRequest: Sendable {
     package var maximumUnrecorded: Int64?
 
     package init(
-        id: ExchangeID, pool: Int64, method: String = "GET", url: String, headers: HTTPFields = HTTPFields(),
+        id: ExchangeID, pool: Int64, method: String = "GET", url: ParsedURL, headers: HTTPFields = HTTPFields(),
         body: ExchangeBody = .none, sink: SinkPlan, judge: @escaping @Sendable (ResponseHead) -> HeadJudgement,
         maximumBytes: Int64? = nil, idleTimeout: Duration = .seconds(60), connectTimeout: Duration = .seconds(30),
         totalTimeout: Duration? = nil, tls: TLSSettings = TLSSettings(), proxy: ProxySettings? = nil,
@@ -95,7 +95,7 @@ package enum SinkPlan: Sendable {
     /// was received, and the exchange fails with ``TransferFault/prefixMissing``.
     case content(
         path: String, resumeOffset: Int64 = 0, resumeDigest: [UInt8]? = nil, threshold: Int = 64 * 1024,
-        digests: [Digest.Algorithm] = [.sha256])
+        digests: [DigestAlgorithm] = [.sha256])
 }
 
 /// What the judge made of a final head. It comes back with the report.

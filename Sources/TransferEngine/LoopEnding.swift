@@ -1,5 +1,6 @@
 import Base
 import CCurl
+import Core
 import Files
 import Glibc
 import Synchronization

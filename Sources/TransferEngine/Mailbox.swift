@@ -5,7 +5,7 @@ import Glibc
 
 /// What a loop can be told.
 enum LoopCommand: Sendable {
-    case start(ExchangeRequest, Result<ParsedURL, BadURL>, ExchangeMeter)
+    case start(ExchangeRequest, ExchangeMeter)
     case stop(ExchangeID)
     case limit(ExchangeID, Int64?)
     case recorded(ExchangeID, Int64)

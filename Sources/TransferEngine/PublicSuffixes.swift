@@ -1,3 +1,4 @@
+package import Core
 import Glibc
 
 /// The public suffix list, asked of the libpsl that libcurl brought into the process for its cookies.

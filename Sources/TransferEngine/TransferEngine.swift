@@ -68,16 +68,15 @@ package final class TransferEngine: Sendable {
 
     /// Starts an exchange. Whatever happens, it is reported, and ended exactly once.
     package func start(_ request: ExchangeRequest) {
-        let parsed = Result { () throws(BadURL) in try URLParts.parse(request.url) }
         var hasher = Hasher()
         hasher.combine(request.pool)
-        if case .success(let url) = parsed { hasher.combine(url.host) }
+        hasher.combine(request.url.host)
         let preferred = Int(UInt(bitPattern: hasher.finalize()) >> 1)
         let meter = ExchangeMeter()
         guard let loop = directory.enter(request.id, preferred: preferred, meter) else {
             return report(.ended(request.id, ExchangeResult(stopped: request, at: clock.wall())))
         }
-        mailboxes[loop].post(.start(request, parsed, meter))
+        mailboxes[loop].post(.start(request, meter))
     }
 
     /// Ends an exchange as ``ExchangeOutcome/stopped``, its partial file synced. Without effect after its end.

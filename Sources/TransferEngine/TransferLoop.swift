@@ -126,7 +126,7 @@ final class TransferLoop {
 
     func carryOut(_ command: LoopCommand) {
         switch command {
-        case .start(let request, let url, let meter): start(request, url, meter)
+        case .start(let request, let meter): start(request, meter)
         case .stop(let id):
             if let exchange = exchanges[id] { end(exchange, .stopped) }
         case .limit(let id, let limit):
@@ -158,18 +158,12 @@ final class TransferLoop {
         }
     }
 
-    func start(_ request: ExchangeRequest, _ parsed: Result<ParsedURL, BadURL>, _ meter: ExchangeMeter) {
+    func start(_ request: ExchangeRequest, _ meter: ExchangeMeter) {
         let wall = surroundings.clock.wall()
-        let url: ParsedURL
-        switch parsed {
-        case .success(let parsed): url = parsed
-        case .failure:
-            url = ParsedURL(url: request.url, scheme: "", host: "", address: nil, port: 0, path: "", query: nil)
-        }
-        let exchange = Exchange(request, url, meter, state, surroundings.room, report: surroundings.report)
+        let exchange = Exchange(request, meter, state, surroundings.room, report: surroundings.report)
         exchange.metrics.fetchStart = wall
         exchanges[request.id] = exchange
-        guard case .success = parsed, Exchange.isSendable(request) else { return fail(exchange, .badRequest) }
+        guard Exchange.isSendable(request) else { return fail(exchange, .badRequest) }
         guard endAt == nil else { return end(exchange, .stopped) }
         if case .preparing(let preparation) = exchange.stage { prepare(exchange, preparation) }
     }

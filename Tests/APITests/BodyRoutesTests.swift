@@ -1,6 +1,7 @@
 import Base
 import Core
 import HTTPServer
+import Notation
 import Service
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+import Notation
 import Testing
 
 @testable import Base
@@ -6,7 +7,7 @@ private func bytes(_ hexadecimal: String) -> [UInt8] { [UInt8](hexadecimal: hexa
 
 @Suite struct CryptoTests {
     @Test(arguments: [
-        (Digest.Algorithm.sha256, "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        (DigestAlgorithm.sha256, "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
         (.sha256, "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
         (
             .sha512, "abc",
@@ -15,7 +16,7 @@ private func bytes(_ hexadecimal: String) -> [UInt8] { [UInt8](hexadecimal: hexa
         ),
         (.md5, "abc", "900150983cd24fb0d6963f7d28e17f72"),
     ])
-    func `digests follow the published vectors`(_ algorithm: Digest.Algorithm, _ text: String, _ expected: String) {
+    func `digests follow the published vectors`(_ algorithm: DigestAlgorithm, _ text: String, _ expected: String) {
         #expect(Digest.of(Array(text.utf8), algorithm).hexadecimal == expected)
     }
 

@@ -53,7 +53,6 @@ import Testing
             ResumePoint(
                 url: "u", entityTag: "\"a\"", lastModified: "d", totalLength: 9, offset: 5, digest: "0a"))
         _ = try roundTrip(WaitingReason(kind: .window, detail: "d", until: now))
-        _ = try roundTrip(Origin(scheme: "https", host: "a"))
         _ = try roundTrip(head(200, [("A", "b")]))
     }
 }

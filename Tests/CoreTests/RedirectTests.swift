@@ -3,14 +3,18 @@ import Testing
 @testable import Core
 
 @Suite struct RedirectTests {
-    static let here = Origin(scheme: "HTTPS", host: "Example.com")
+    static let here = url()
+
+    static func url(isSecure: Bool = true, host: String = "example.com", port: UInt16 = 443) -> ParsedURL {
+        ParsedURL(text: "told by nobody", isSecure: isSecure, host: host, port: port)
+    }
 
     func decide(
-        _ status: Int, to target: Origin? = here, method: String = "GET", hops: Int = 0, taskScheme: String = "https",
-        from current: Origin = here, location: [String] = ["/next"]
+        _ status: Int, to target: ParsedURL? = here, method: String = "GET", hops: Int = 0, task: ParsedURL = here,
+        from current: ParsedURL = here, location: [String] = ["/next"]
     ) -> Redirect.Decision {
         Redirect.decide(
-            head: head(status, location.map { ("Location", $0) }), method: method, hops: hops, taskScheme: taskScheme,
+            head: head(status, location.map { ("Location", $0) }), method: method, hops: hops, task: task,
             current: current, target: target)
     }
 
@@ -47,30 +51,32 @@ import Testing
         #expect(decide(302, location: [location]) == .follow(method: "GET", dropBody: false, dropHeaders: false))
     }
 
-    @Test func `targets must be http with a host and a port`() {
-        #expect(decide(302, to: nil) == .fail(.unusableLocation))
-        #expect(decide(302, to: Origin(scheme: "ftp", host: "a", port: 21)) == .fail(.unsupportedScheme))
-        #expect(decide(302, to: Origin(scheme: "file", host: "")) == .fail(.unsupportedScheme))
-        #expect(decide(302, to: Origin(scheme: "https", host: "")) == .fail(.unusableLocation))
-        #expect(decide(302, to: Origin(scheme: "https", host: "a", port: 0)) == .fail(.unusableLocation))
+    @Test(arguments: [
+        ("/a", Redirect.Refusal.unusableLocation), ("ftp://a:21/", .unsupportedScheme),
+        ("FILE:///a", .unsupportedScheme),
+        ("https://", .unusableLocation), ("https://a:0/", .unusableLocation), (":a", .unusableLocation),
+        ("a b:c", .unusableLocation),
+    ])
+    func `a location that leads to no URL of http is told apart by its scheme`(
+        _ location: String, _ refusal: Redirect.Refusal
+    ) {
+        #expect(decide(302, to: nil, location: [location]) == .fail(refusal))
     }
 
     @Test func `https falls to http only for a task that began there`() {
-        let plain = Origin(scheme: "http", host: "example.com")
+        let plain = Self.url(isSecure: false, port: 80)
         #expect(decide(302, to: plain) == .fail(.insecure))
         #expect(
-            decide(302, to: plain, taskScheme: "HTTP") == .follow(method: "GET", dropBody: false, dropHeaders: true))
+            decide(302, to: plain, task: plain) == .follow(method: "GET", dropBody: false, dropHeaders: true))
         #expect(
-            decide(302, to: Self.here, taskScheme: "http", from: plain)
+            decide(302, to: Self.here, task: plain, from: plain)
                 == .follow(method: "GET", dropBody: false, dropHeaders: true))
     }
 
     @Test(arguments: [
-        (Origin(scheme: "https", host: "EXAMPLE.COM", port: 443), false),
-        (Origin(scheme: "https", host: "example.com", port: 8443), true),
-        (Origin(scheme: "https", host: "www.example.com"), true),
+        (here, false), (url(port: 8443), true), (url(host: "www.example.com"), true),
     ])
-    func `secrets stay with scheme, host and port`(_ target: Origin, _ drops: Bool) {
+    func `secrets stay with scheme, host and port`(_ target: ParsedURL, _ drops: Bool) {
         #expect(decide(302, to: target) == .follow(method: "GET", dropBody: false, dropHeaders: drops))
     }
 
@@ -92,7 +98,9 @@ import Testing
 
     @Test func `every refusal has Apple's code`() {
         #expect(Redirect.Refusal.allCases.map(\.code) == [-1007, -1010, -1002, -1022])
-        #expect(Origin(scheme: "http", host: "[::1]").host == "::1")
-        #expect(Origin(scheme: "http", host: "a").port == 80)
+    }
+
+    @Test func `an origin names its port, and an IPv6 address in brackets`() {
+        #expect(Self.url(isSecure: false, host: "::1", port: 80).origin == "http://[::1]:80")
     }
 }

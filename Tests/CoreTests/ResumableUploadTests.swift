@@ -4,7 +4,8 @@ import Testing
 struct ResumableUploadTests {
     typealias Upload = ResumableUpload
 
-    private static let resource = "http://a.example/up/1"
+    private static let resource = ParsedURL(
+        text: "http://a.example/up/1", isSecure: false, host: "a.example", port: 80)
 
     private func head(_ status: Int, _ fields: [String: String] = [:]) -> ResponseHead {
         ResponseHead(
@@ -195,16 +196,17 @@ struct ResumableUploadTests {
 
     @Test func `A resource that moved is asked at its new place`() {
         var upload = upload(.append(from: 40))
-        upload.move(to: "http://b.example/2")
+        let place = ParsedURL(text: "http://b.example/2", isSecure: false, host: "b.example", port: 80)
+        upload.move(to: place)
         #expect(upload.step == .ask)
-        #expect(upload.resource == "http://b.example/2")
+        #expect(upload.resource == place)
     }
 
     // MARK: Versions
 
     @Test func `An origin is spoken to in the version that it answered`() {
         var versions = UploadVersions()
-        let (one, other) = (Origin(scheme: "http", host: "a"), Origin(scheme: "http", host: "b"))
+        let (one, other) = ("http://a:80", "http://b:80")
         #expect(versions.version(for: one) == .eight)
         versions.noteSilence(to: .eight, of: one)
         #expect(versions.version(for: one) == .six)
@@ -218,7 +220,7 @@ struct ResumableUploadTests {
 
     @Test func `One that answers none gets the newest again`() {
         var versions = UploadVersions()
-        let origin = Origin(scheme: "http", host: "a")
+        let origin = "http://a:80"
         for version in [.eight, .six, .three, .eight, .eight] as [Upload.Version] {
             #expect(versions.version(for: origin) == version)
             versions.noteSilence(to: version, of: origin)

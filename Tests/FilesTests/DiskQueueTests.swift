@@ -1,6 +1,7 @@
 import Base
 import Files
 import Glibc
+import Notation
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Base
 import Glibc
+import Notation
 import TestSupport
 import Testing
 

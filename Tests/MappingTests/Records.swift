@@ -1,4 +1,5 @@
 import Core
+import Notation
 
 /// Records with every member set, for tests of what is shown of them.
 enum Records {

@@ -210,8 +210,7 @@ final class AgendaTests {
 
     @Test
     func `an origin that asked for calm is left alone, by others for a minute`() throws {
-        let origin = Origin(scheme: "https", host: "a.example", port: 443)
-        agenda.pause(origin, for: .seconds(90), app: AppID(1), at: now)
+        agenda.pause("https://a.example:443", for: .seconds(90), app: AppID(1), at: now)
         let lanes = [lane(1), lane(2, app: 2), lane(3, app: 1, origin: "https://b.example:443")]
         #expect(try round(over: lanes) == [3])
         #expect(agenda.next == now + .seconds(60))

@@ -1,6 +1,7 @@
 import Base
 import Core
 import Files
+import Notation
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Notation
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Notation
 import TestSupport
 import Testing
 
@@ -115,7 +116,7 @@ struct JudgeTests {
         let upload = try transfer(kind: status == 301 ? .download : .upload)
         let (judgement, progress) = judge(upload, result(.complete, status, [("Location", "//b.example/y")]))
         guard case .follow(let hop) = judgement else { throw Unexpected() }
-        #expect(hop.url.url == "https://b.example/y")
+        #expect(hop.url.text == "https://b.example/y")
         #expect(hop.method == method)
         #expect(hop.dropsBody == drops)
         #expect(hop.dropsSecrets)

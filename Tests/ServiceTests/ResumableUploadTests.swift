@@ -10,7 +10,7 @@ struct ResumableUploadTests {
     /// Content of many bytes that are cheap to make, each mebibyte another.
     private func write(_ mebibytes: Int, in fixture: TransferFixture) -> (name: String, sha256: String) {
         var block = Content.bytes(seed: 5, length: 1 << 20)
-        let digest = Digest(.sha256)
+        let digest = Digest()
         var bytes: [UInt8] = []
         bytes.reserveCapacity(mebibytes << 20)
         for number in 0..<mebibytes {

@@ -1,6 +1,7 @@
 import Base
 import Core
 import Foundation
+import Notation
 import Testing
 
 @testable import Store

@@ -1,6 +1,7 @@
 import CSQLite
 import Core
 import Foundation
+import Notation
 import SQLite
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import Core
+import Notation
 import TestSupport
 import Testing
 

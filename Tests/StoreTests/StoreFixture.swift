@@ -1,5 +1,6 @@
 import Base
 import Core
+import Notation
 import TestSupport
 
 @testable import Store

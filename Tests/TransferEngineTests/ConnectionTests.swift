@@ -36,8 +36,7 @@ import TransferEngine
         let port = harness.origin.port
         for host in ["127.0.0.1", "127.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "localhost"] {
             let result = try await harness.run(
-                harness.request("/") {
-                    $0.url = "http://\(host):\(port)/"
+                harness.request("http://\(host):\(port)/") {
                     $0.egress = EgressPolicy()
                 })
             #expect(result.outcome == .failed(.egressDenied), "\(host)")
@@ -50,7 +49,7 @@ import TransferEngine
         let harness = try EngineHarness { _ in .addresses([.v4(0x7F00_0001), .v4(0x0A00_0001)]) }
         harness.origin.serve("/", .text("x"))
         let result = try await harness.run(
-            harness.request("/") { $0.url = "http://example.test:\(harness.origin.port)/" })
+            harness.request("http://example.test:\(harness.origin.port)/"))
         #expect(result.outcome == .failed(.egressDenied))
         #expect(harness.origin.requests.isEmpty)
     }
@@ -62,14 +61,14 @@ import TransferEngine
         let open = EgressPolicy(allowed: EngineHarness.loopback.allowed + [CIDR(.v6(1), 128)])
         #expect(
             try await harness.run(
-                harness.request("/") {
-                    $0.url = url; $0.egress = open
+                harness.request(url) {
+                    $0.egress = open
                 }
             ).outcome == .complete)
         // The same pool, by address: only the socket's own address is known to be 127.0.0.1.
         let result = try await harness.run(
-            harness.request("/") {
-                $0.url = url; $0.egress = EgressPolicy()
+            harness.request(url) {
+                $0.egress = EgressPolicy()
             })
         #expect(result.outcome == .failed(.egressDenied))
         #expect(harness.origin.requests.count == 1)
@@ -84,7 +83,7 @@ import TransferEngine
         harness.origin.serve("/", .text("x"))
         for _ in 0..<3 {
             let result = try await harness.run(
-                harness.request("/") { $0.url = "http://Example.TEST:\(harness.origin.port)/" })
+                harness.request("http://Example.TEST:\(harness.origin.port)/"))
             #expect(result.outcome == .complete)
             #expect(result.metrics.remoteAddress == "127.0.0.1")
         }
@@ -95,7 +94,7 @@ import TransferEngine
     @Test func `What the resolver says is told apart`() async throws {
         let harness = try EngineHarness { $0 == "missing.test" ? .doesNotExist : .failed }
         for (host, fault) in [("missing.test", TransferFault.nameDoesNotExist), ("broken.test", .couldNotResolve)] {
-            let result = try await harness.run(harness.request("/") { $0.url = "http://\(host)/" })
+            let result = try await harness.run(harness.request("http://\(host)/"))
             #expect(result.outcome == .failed(fault))
         }
     }
@@ -108,8 +107,7 @@ import TransferEngine
         }
         defer { gate.open() }
         let result = try await harness.run(
-            harness.request("/") {
-                $0.url = "http://slow.test/"
+            harness.request("http://slow.test/") {
                 $0.connectTimeout = .milliseconds(200)
             })
         #expect(result.outcome == .failed(.couldNotResolve))
@@ -138,23 +136,20 @@ import TransferEngine
         harness.origin.serve("/x", .text("by proxy"))
         let proxy = ProxySettings(kind: .http, host: "127.0.0.1", port: harness.origin.port)
         let denied = try await harness.run(
-            harness.request("/") {
-                $0.url = "http://93.184.216.34/x"
+            harness.request("http://93.184.216.34/x") {
                 $0.proxy = proxy
                 $0.egress = EgressPolicy()
             })
         #expect(denied.outcome == .failed(.egressDenied))
         #expect(harness.origin.requests.isEmpty)
         let result = try await harness.run(
-            harness.request("/") {
-                $0.url = "http://93.184.216.34/x"
+            harness.request("http://93.184.216.34/x") {
                 $0.proxy = proxy
             })
         #expect(result.metrics.isProxyConnection)
         #expect(harness.origin.requests.map(\.target) == ["http://93.184.216.34/x"])
         let inner = try await harness.run(
-            harness.request("/") {
-                $0.url = "http://10.0.0.1/x"
+            harness.request("http://10.0.0.1/x") {
                 $0.proxy = proxy
             })
         #expect(inner.outcome == .failed(.egressDenied))

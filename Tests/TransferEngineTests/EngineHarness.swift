@@ -30,14 +30,19 @@ final class EngineHarness: Sendable {
 
     var partial: String { folder.file("partial") }
 
-    /// A request of the origin that keeps content, with some members changed.
-    func request(_ path: String, _ change: (inout ExchangeRequest) -> Void = { _ in }) -> ExchangeRequest {
+    /// A request that keeps content, with some members changed.
+    ///
+    /// - Parameter place: A path of the origin, or a URL.
+    func request(_ place: String, _ change: (inout ExchangeRequest) -> Void = { _ in }) -> ExchangeRequest {
+        guard let url = try? ParsedURL(place.hasPrefix("/") ? origin.url(place) : place) else {
+            preconditionFailure("\(place) is no URL")
+        }
         let id = nextID.withLock { id in
             id += 1
             return id
         }
         var request = ExchangeRequest(
-            id: ExchangeID(rawValue: id), pool: 1, url: origin.url(path), sink: .content(path: "\(partial)-\(id)"),
+            id: ExchangeID(rawValue: id), pool: 1, url: url, sink: .content(path: "\(partial)-\(id)"),
             judge: { $0.status == 206 || $0.status == 200 || $0.status == 201 ? .keep(at: 0) : .discard(limit: 4096) },
             idleTimeout: .seconds(20), egress: Self.loopback)
         change(&request)
@@ -52,7 +57,7 @@ final class EngineHarness: Sendable {
     }
 
     func result(of request: ExchangeRequest) async throws -> ExchangeResult {
-        try await eventually("the end of \(request.url)") {
+        try await eventually("the end of \(request.url.text)") {
             for case .ended(request.id, let result) in reports(of: request) { return result }
             return nil
         }

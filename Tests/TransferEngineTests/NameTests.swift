@@ -54,11 +54,10 @@ import Testing
         defer { gate.open() }
         harness.origin.serve("/", .text("x"))
         for index in 0..<60 {
-            harness.engine.start(harness.request("/") { $0.url = "http://silent\(index).test/" })
+            harness.engine.start(harness.request("http://silent\(index).test/"))
         }
         let result = try await harness.run(
-            harness.request("/") {
-                $0.url = "http://good.test:\(harness.origin.port)/"
+            harness.request("http://good.test:\(harness.origin.port)/") {
                 $0.pool = 2
             })
         #expect(result.outcome == .complete)
@@ -75,8 +74,7 @@ import Testing
         defer { gate.open() }
         harness.origin.serve("/", .text("x"))
         func request(_ name: String, _ timeout: Duration) -> ExchangeRequest {
-            harness.request("/") {
-                $0.url = "http://\(name).test:\(harness.origin.port)/"
+            harness.request("http://\(name).test:\(harness.origin.port)/") {
                 $0.connectTimeout = timeout
             }
         }
@@ -104,8 +102,7 @@ import Testing
         defer { gate.open() }
         harness.origin.serve("/", .text("x"))
         let requests = (0..<20).map { index in
-            harness.request("/") {
-                $0.url = "http://one.test:\(harness.origin.port)/"
+            harness.request("http://one.test:\(harness.origin.port)/") {
                 $0.pool = Int64(index % 4)
             }
         }

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Notation
 import TestSupport
 import Testing
 import TransferEngine
@@ -13,8 +14,7 @@ import TransferEngine
             origin.folder.write(Content.bytes(seed: UInt64(number), length: number * 2000), to: "www/\(number)")
         }
         let requests = (0..<200).map { number in
-            harness.request("/") {
-                $0.url = origin.url("/\(number)")
+            harness.request(origin.url("/\(number)")) {
                 $0.tls.caFile = origin.caFile
             }
         }
@@ -41,18 +41,17 @@ import TransferEngine
         let harness = try EngineHarness()
         let origin = try await TLSOrigin(name: "DNS:elsewhere.test")
         let pin = try await origin.pin()
-        let untrusted = try await harness.run(harness.request("/") { $0.url = origin.url("/client") })
+        let untrusted = try await harness.run(harness.request(origin.url("/client")))
         #expect(untrusted.outcome == .failed(.certificateUntrusted))
         #expect(untrusted.serverPublicKey == pin)
         #expect(untrusted.head == nil)
         let trusted = try await harness.run(
-            harness.request("/") {
-                $0.url = origin.url("/client")
+            harness.request(origin.url("/client")) {
                 $0.tls.trustedServerKey = pin
             })
         #expect(trusted.outcome == .complete)
         // Without that trust its connection is of no use to the same pool.
-        let again = try await harness.run(harness.request("/") { $0.url = origin.url("/client") })
+        let again = try await harness.run(harness.request(origin.url("/client")))
         #expect(again.outcome == .failed(.certificateUntrusted))
     }
 
@@ -63,8 +62,7 @@ import TransferEngine
         let other = "sha256/" + String(repeating: "A", count: 43) + "="
         func outcome(pins: [String], trusting key: String? = nil) async throws -> ExchangeOutcome {
             try await harness.run(
-                harness.request("/") {
-                    $0.url = origin.url("/client")
+                harness.request(origin.url("/client")) {
                     $0.tls = TLSSettings(pinnedPublicKeys: pins, trustedServerKey: key, caFile: origin.caFile)
                 }
             ).outcome
@@ -86,8 +84,7 @@ import TransferEngine
             (early, .certificateNotYetValid),
         ] {
             let result = try await harness.run(
-                harness.request("/") {
-                    $0.url = origin.url("/client")
+                harness.request(origin.url("/client")) {
                     $0.tls.caFile = origin.caFile
                 })
             #expect(result.outcome == .failed(fault), "\(result.curlMessage)")
@@ -102,9 +99,8 @@ import TransferEngine
         func run(pool: Int64) async throws -> ExchangeResult {
             let certificate = certificate
             return try await harness.run(
-                harness.request("/") {
+                harness.request(origin.url("/client")) {
                     $0.pool = pool
-                    $0.url = origin.url("/client")
                     $0.tls.caFile = origin.caFile
                     $0.tls.clientCertificate = certificate
                 })
@@ -118,8 +114,7 @@ import TransferEngine
         let harness = try EngineHarness()
         let origin = try await TLSOrigin(protocols: "TLSv1.2")
         let result = try await harness.run(
-            harness.request("/") {
-                $0.url = origin.url("/client")
+            harness.request(origin.url("/client")) {
                 $0.tls.caFile = origin.caFile
                 $0.tls.minimumVersion = .v13
             })
@@ -130,7 +125,7 @@ import TransferEngine
         let harness = try EngineHarness()
         // An origin that hangs up on what it does not understand.
         let result = try await harness.run(
-            harness.request("/") { $0.url = "https://127.0.0.1:\(harness.origin.port)/" })
+            harness.request("https://127.0.0.1:\(harness.origin.port)/"))
         #expect(result.outcome == .failed(.tlsHandshake(interrupted: true)), "\(result.curlMessage)")
     }
 }

@@ -2,6 +2,7 @@ import Base
 import Core
 import HTTPServer
 import Mapping
+import Notation
 import Service
 import Wire
 
@@ -67,7 +68,7 @@ extension Call {
     /// The answer kept for a repeated request, whose bytes must be those of the first.
     fileprivate func repeatedBody(_ kept: StoredAnswer) async throws -> HTTPResponse {
         var reading = try BodyReading(self, at: 0, BodyOrder(self))
-        let digest = Digest(.sha256)
+        let digest = Digest()
         while let bytes = try await reading.next() { digest.update(bytes) }
         let first = try StoredBody(parsing: kept.body, .tolerant).digest?.value
         guard first == nil || first == digest.finish().hexadecimal else {
@@ -176,7 +177,7 @@ extension BodyOrder {
 struct BodyReading {
     private let stream: RequestStream?
     private let expected: [DigestAlgorithm: [UInt8]]
-    private let running: [(DigestAlgorithm, Digest)]
+    private let running: [Digest]
     /// What has to be there at the end, where that is known and these bytes are the last.
     private let wholeLength: Int64?
     private var length: Int64
@@ -186,7 +187,7 @@ struct BodyReading {
     init(_ call: Call, at offset: Int64, _ order: BodyOrder) throws {
         if case .stream(let stream) = call.request.body { self.stream = stream } else { stream = nil }
         expected = try Self.digests(call.request, "Content-Digest")
-        running = expected.keys.map { ($0, Digest($0 == .sha512 ? .sha512 : .sha256)) }
+        running = expected.keys.map { Digest($0) }
         wholeLength = order.isComplete ? order.expectedLength : nil
         length = offset
         guard case .length(let count) = call.request.framing, let expected = order.expectedLength else { return }
@@ -198,12 +199,12 @@ struct BodyReading {
     mutating func next() async throws -> [UInt8]? {
         guard let bytes = try await stream?.next() else {
             if let wholeLength, length != wholeLength { throw Self.inconsistentLength(wholeLength) }
-            for (algorithm, digest) in running where digest.finish() != expected[algorithm] {
+            for digest in running where digest.finish() != expected[digest.algorithm] {
                 throw ServiceError.digestMismatch
             }
             return nil
         }
-        for (_, digest) in running { digest.update(bytes) }
+        for digest in running { digest.update(bytes) }
         length += Int64(bytes.count)
         return bytes
     }

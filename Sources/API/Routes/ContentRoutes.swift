@@ -3,6 +3,7 @@ import Core
 import Files
 import HTTPServer
 import Mapping
+import Notation
 import Service
 import Wire
 

@@ -45,24 +45,19 @@ package enum Redirect {
     /// - Parameters:
     ///   - method: That of the request which was answered.
     ///   - hops: Redirects followed before this one.
-    ///   - taskScheme: The scheme of the task's own URL.
+    ///   - task: The task's own URL.
     ///   - current: Who answered.
     ///   - target: Where `Location`, resolved, leads; nil when it cannot be resolved.
     package static func decide(
-        head: ResponseHead, method: String, hops: Int, taskScheme: String, current: Origin, target: Origin?
+        head: ResponseHead, method: String, hops: Int, task: ParsedURL, current: ParsedURL, target: ParsedURL?
     ) -> Decision {
         guard isRedirect(head.status) else { return .notARedirect }
         guard hops < limit else { return .fail(.tooManyRedirects) }
-        guard let location = head.fields.single("Location"), isUsable(location), let target else {
-            return .fail(.unusableLocation)
-        }
-        guard target.isHTTP else { return .fail(.unsupportedScheme) }
-        guard !target.host.isEmpty, (1...65_535).contains(target.port) else { return .fail(.unusableLocation) }
-        if target.scheme == "http", current.scheme == "https", !taskScheme.equalsIgnoringASCIICase("http") {
-            return .fail(.insecure)
-        }
+        guard let location = head.fields.single("Location"), isUsable(location) else { return .fail(.unusableLocation) }
+        guard let target else { return .fail(hasOtherScheme(location) ? .unsupportedScheme : .unusableLocation) }
+        if !target.isSecure, current.isSecure, task.isSecure { return .fail(.insecure) }
         let next = nextMethod(status: head.status, method: method)
-        return .follow(method: next, dropBody: next != method, dropHeaders: current != target)
+        return .follow(method: next, dropBody: next != method, dropHeaders: current.origin != target.origin)
     }
 
     /// 301 and 302 turn POST into GET, 303 turns all but HEAD, 307 and 308 change nothing.
@@ -100,6 +95,14 @@ package enum Redirect {
         let bytes = Array(location.utf8)
         guard !bytes.isEmpty, bytes.count <= longestLocation, !bytes.contains(where: \.isControl) else { return false }
         return !hasUserInformation(bytes)
+    }
+
+    /// Whether a location begins with a scheme that nobody here speaks.
+    private static func hasOtherScheme(_ location: String) -> Bool {
+        guard let colon = location.utf8.firstIndex(of: UInt8(ascii: ":")) else { return false }
+        let scheme = location[..<colon].utf8.map(\.asciiLowercased)
+        guard !scheme.isEmpty, scheme.allSatisfy({ $0.isLetter || $0 == UInt8(ascii: "+") }) else { return false }
+        return !scheme.elementsEqual("http".utf8) && !scheme.elementsEqual("https".utf8)
     }
 
     /// Whether an `@` stands between `//` and the end of the authority.

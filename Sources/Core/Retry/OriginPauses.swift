@@ -12,14 +12,14 @@ package struct OriginPauses: Hashable, Sendable {
         var others: Timestamp
     }
 
-    private var pauses: [Origin: Pause] = [:]
+    private var pauses: [String: Pause] = [:]
 
     package init() {}
 
     package static func slowsDown(status: Int) -> Bool { status == 429 || status == 503 }
 
     /// Notes an answer's `Retry-After`. A longer pause that is running already stays.
-    package mutating func note(_ origin: Origin, app: Int64, retryAfter wait: Duration, at now: Timestamp) {
+    package mutating func note(_ origin: String, app: Int64, retryAfter wait: Duration, at now: Timestamp) {
         let forOthers = now + min(wait, Self.longestForOthers)
         var pause = pauses[origin] ?? Pause(others: forOthers)
         pause.others = max(pause.others, forOthers)
@@ -28,7 +28,7 @@ package struct OriginPauses: Hashable, Sendable {
     }
 
     /// When the app may go to the origin again; nil for at once.
-    package func until(_ origin: Origin, app: Int64, at now: Timestamp) -> Timestamp? {
+    package func until(_ origin: String, app: Int64, at now: Timestamp) -> Timestamp? {
         guard let pause = pauses[origin] else { return nil }
         let until = max(pause.apps[app] ?? pause.others, pause.others)
         return until > now ? until : nil

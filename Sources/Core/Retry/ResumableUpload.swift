@@ -50,8 +50,8 @@ package struct ResumableUpload: Hashable, Sendable {
     /// Bytes of the whole body.
     package let length: Int64
     package private(set) var step: Step
-    /// The upload resource, absolute; nil until the server named one.
-    package private(set) var resource: String?
+    /// The upload resource; nil until the server named one.
+    package private(set) var resource: ParsedURL?
     /// Bytes that the server is known to have.
     package private(set) var offset: Int64 = 0
     /// 409s since bytes were last taken.
@@ -65,7 +65,7 @@ package struct ResumableUpload: Hashable, Sendable {
     }
 
     /// An upload that was interrupted.
-    package init(version: Version, length: Int64, resource: String, offset: Int64) {
+    package init(version: Version, length: Int64, resource: ParsedURL, offset: Int64) {
         self.init(version: version, length: length)
         self.resource = resource
         self.offset = offset
@@ -119,7 +119,7 @@ package struct ResumableUpload: Hashable, Sendable {
     ///
     /// - Parameter resource: Where its `Location` leads, resolved; nil where it has none that may be used.
     /// - Returns: Whether the upload resource is another now, to be stored.
-    package mutating func handle(informational head: ResponseHead, resource: String?) -> Bool {
+    package mutating func handle(informational head: ResponseHead, resource: ParsedURL?) -> Bool {
         guard head.status == 104, Self.version(of: head.fields) == version.rawValue, step != .ask else { return false }
         if let offset = Self.offset(in: head.fields), offset <= length { self.offset = max(self.offset, offset) }
         guard let resource, step == .create, resource != self.resource else { return false }
@@ -145,7 +145,7 @@ package struct ResumableUpload: Hashable, Sendable {
     }
 
     /// The upload resource is found somewhere else.
-    package mutating func move(to resource: String) {
+    package mutating func move(to resource: ParsedURL) {
         self.resource = resource
         step = .ask
     }
@@ -262,19 +262,19 @@ package struct UploadVersions: Sendable {
     /// Origins that are remembered.
     package static let capacity = 4096
 
-    private var entries: [Origin: Entry] = [:]
+    private var entries: [String: Entry] = [:]
 
     package init() {}
 
-    package func version(for origin: Origin) -> ResumableUpload.Version { entries[origin]?.version ?? .eight }
+    package func version(for origin: String) -> ResumableUpload.Version { entries[origin]?.version ?? .eight }
 
     /// A 104 of this version came.
-    package mutating func note(_ version: ResumableUpload.Version, of origin: Origin) {
+    package mutating func note(_ version: ResumableUpload.Version, of origin: String) {
         set(origin, Entry(version: version, isKnown: true))
     }
 
     /// An upload ended without a 104.
-    package mutating func noteSilence(to version: ResumableUpload.Version, of origin: Origin) {
+    package mutating func noteSilence(to version: ResumableUpload.Version, of origin: String) {
         guard entries[origin]?.isKnown != true, self.version(for: origin) == version else { return }
         switch version {
         case .eight: set(origin, Entry(version: .six, isKnown: false))
@@ -283,7 +283,7 @@ package struct UploadVersions: Sendable {
         }
     }
 
-    private mutating func set(_ origin: Origin, _ entry: Entry) {
+    private mutating func set(_ origin: String, _ entry: Entry) {
         if entries.count >= Self.capacity, entries[origin] == nil { entries.removeAll() }
         entries[origin] = entry
     }

@@ -1,4 +1,4 @@
-import Notation
+package import Notation
 
 package enum TaskKind: String, Sendable, Codable, CaseIterable {
     case download, upload
@@ -35,21 +35,6 @@ package struct Destination: Hashable, Sendable, Codable {
         self.root = root
         self.path = path
         self.replace = replace
-    }
-}
-
-package enum DigestAlgorithm: String, Sendable, Codable, CaseIterable {
-    case sha256 = "sha-256"
-    case sha512 = "sha-512"
-    case md5
-
-    /// Length of a digest in bytes.
-    package var length: Int {
-        switch self {
-        case .sha256: 32
-        case .sha512: 64
-        case .md5: 16
-        }
     }
 }
 

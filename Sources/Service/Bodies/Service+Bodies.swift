@@ -2,6 +2,7 @@ import Base
 package import Core
 import Files
 import Glibc
+package import Notation
 import Store
 import TransferEngine
 
@@ -24,6 +25,8 @@ package struct BodyOrder: Sendable {
         self.digests = digests
         self.isComplete = isComplete
     }
+
+    fileprivate var algorithms: Set<DigestAlgorithm> { Set(digests.keys).union([.sha256]) }
 }
 
 extension Service {
@@ -106,8 +109,7 @@ extension Service {
         try await folder.disk.run { () throws(SystemError) in try file.sync() }
         var digest: String?
         if failure == nil, order.isComplete {
-            let wanted = Array(Set([Digest.Algorithm.sha256] + order.digests.keys.map(\.engine)))
-            let found = try await folder.of(app.rawValue).digest(relative, wanted)
+            let found = try await folder.of(app.rawValue).digest(relative, Array(order.algorithms))
             do {
                 try check(order, found)
             } catch {
@@ -156,11 +158,11 @@ extension Service {
 
     private static func digests(for order: BodyOrder) -> [Digest] {
         guard order.isComplete else { return [] }
-        return Set([Digest.Algorithm.sha256] + order.digests.keys.map(\.engine)).map { Digest($0) }
+        return order.algorithms.map { Digest($0) }
     }
 
-    private func check(_ order: BodyOrder, _ found: [Digest.Algorithm: [UInt8]]) throws {
-        for (algorithm, expected) in order.digests where found[algorithm.engine] != expected {
+    private func check(_ order: BodyOrder, _ found: [DigestAlgorithm: [UInt8]]) throws {
+        for (algorithm, expected) in order.digests where found[algorithm] != expected {
             throw ServiceError.digestMismatch
         }
     }

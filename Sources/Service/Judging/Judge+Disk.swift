@@ -18,7 +18,7 @@ extension Judge {
             return .waitForDisk(needed: needed, notBefore: now + DiskPlan.delay(afterPauses: pauses), progress)
         case .neverFits, .lostTooOften:
             progress.attempts.record(.terminal, keptOffset: kept)
-            let failure = TaskError.fullDisk(verdict, failingURL: transfer.url.url)
+            let failure = TaskError.fullDisk(verdict, failingURL: transfer.url.text)
             note(failure)
             return finish(.failed, error: failure)
         }

@@ -7,7 +7,7 @@ extension Judge {
         let facts = result.metrics
         func time(_ milliseconds: Int64?) -> Timestamp? { milliseconds.map(Timestamp.init(milliseconds:)) }
         var metrics = TransactionMetrics(
-            url: transfer.requestURL.url, fetchStartDate: Timestamp(milliseconds: facts.fetchStart))
+            url: transfer.requestURL.text, fetchStartDate: Timestamp(milliseconds: facts.fetchStart))
         metrics.statusCode = result.head?.status
         if case .failed(let fault) = result.outcome {
             metrics.error =
@@ -41,10 +41,6 @@ extension Judge {
     }
 }
 
-extension ParsedURL {
-    func origin() -> Origin { Origin(scheme: scheme, host: host, port: Int(port)) }
-}
-
 extension TaskResponse {
     init(_ head: ResponseHead, url: ParsedURL) {
         // Cookies are secrets, and kept in the session's store alone.
@@ -57,6 +53,6 @@ extension TaskResponse {
             statusCode: head.status, headers: kept.fields,
             droppedHeaders: kept.droppedNames.isEmpty ? nil : kept.droppedNames, mimeType: mediaType,
             expectedContentLength: ContentLength.parse(head.fields).value,
-            suggestedFilename: FileName.suggested(url: url.url, fields: head.fields), url: url.url)
+            suggestedFilename: FileName.suggested(url: url.text, fields: head.fields), url: url.text)
     }
 }

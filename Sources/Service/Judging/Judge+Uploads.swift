@@ -23,7 +23,7 @@ extension Judge {
         case .fail:
             let error = TaskError(
                 .cannotParseResponse, "The server claims to have more bytes than the upload.",
-                failingURL: transfer.requestURL.url)
+                failingURL: transfer.requestURL.text)
             progress.attempts.record(.terminal, keptOffset: 0)
             note(error)
             return finish(.failed, error: error)
@@ -44,7 +44,7 @@ extension Judge {
         guard transfer.uploadMoves < Redirect.limit, let target = transfer.uploadResource(at: location) else {
             return startAgain()
         }
-        upload.move(to: target.url)
+        upload.move(to: target)
         progress.note(upload, for: specification.request)
         return .goOn(upload, progress)
     }
@@ -57,7 +57,7 @@ extension Judge {
         progress.attempts.record(fault, keptOffset: progress.keptOffset)
         // Nothing is done twice by asking how much is there.
         if case .retry(let at) = decide(after: fault, isRepeatable: true) {
-            note(TaskError(.badServerResponse, failingURL: transfer.requestURL.url))
+            note(TaskError(.badServerResponse, failingURL: transfer.requestURL.text))
             return .retry(
                 at: at, waitsForConnectivity: false, progress,
                 pause: OriginPauses.slowsDown(status: head.status) ? retryAfter : nil)
@@ -68,7 +68,7 @@ extension Judge {
 
     private mutating func startAgain() -> Judgement {
         guard var upload = transfer.upload else { return .interrupted(progress) }
-        let error = TaskError(.badServerResponse, failingURL: transfer.requestURL.url)
+        let error = TaskError(.badServerResponse, failingURL: transfer.requestURL.text)
         upload.startAgain()
         progress.note(upload, for: specification.request)
         progress.attempts.record(.restart, keptOffset: 0)

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Notation
 import Store
 import TransferEngine
 
@@ -67,7 +68,7 @@ struct Judge {
         self.canAsk = canAsk
         self.largestContent = largestContent
         progress = transfer.progress
-        progress.currentURL = transfer.url.url
+        progress.currentURL = transfer.url.text
         if transfer.upload == nil {
             progress.countOfBytesSent += result.bytesSent
         } else if result.bytesSent > 0 {
@@ -101,7 +102,7 @@ struct Judge {
 
     private mutating func judgeFailure(_ fault: TransferFault) -> Judgement {
         let meaning = FaultMeaning.of(
-            fault, curlCode: result.curlCode, message: result.curlMessage, url: transfer.url.url)
+            fault, curlCode: result.curlCode, message: result.curlMessage, url: transfer.url.text)
         if transfer.stopReason != nil {
             keepBytes()
             return .interrupted(progress)
@@ -187,7 +188,7 @@ struct Judge {
         switch verdict {
         case .append(let offset) where offset > 0 || head.status == 206: return transfer.resuming
         case .append, .restartWithThisBody:
-            return ResumePoint.make(from: head, method: transfer.method, url: transfer.url.url, receivedAt: now)
+            return ResumePoint.make(from: head, method: transfer.method, url: transfer.url.text, receivedAt: now)
         case .notADownload: return transfer.resuming
         case .askAgainFromZero, .alreadyComplete, nil: return nil
         }
@@ -241,38 +242,26 @@ struct Judge {
         guard Redirect.isRedirect(head.status),
             !specification.acceptableStatusCodes.contains(where: { $0.contains(head.status) })
         else { return nil }
-        let target = head.fields["Location"].flatMap { try? URLParts.resolve(location: $0, relativeTo: transfer.url) }
+        let target = head.fields["Location"].flatMap { try? ParsedURL(location: $0, from: transfer.url) }
         let decision = Redirect.decide(
-            head: head, method: transfer.method, hops: transfer.hops,
-            taskScheme: specification.request.url.hasPrefix("http:") ? "http" : "https",
-            current: transfer.url.origin(), target: target?.origin() ?? Self.unsupportedTarget(head))
+            head: head, method: transfer.method, hops: transfer.hops, task: transfer.taskURL, current: transfer.url,
+            target: target)
         switch decision {
         case .notARedirect: return nil
         case .fail(let refusal):
             let code = URLErrorCode(rawValue: refusal.code) ?? .badServerResponse
-            let error = TaskError(code, failingURL: transfer.url.url)
+            let error = TaskError(code, failingURL: transfer.url.text)
             progress.attempts.record(.terminal, keptOffset: 0)
             note(error)
             return finish(.failed, error: error)
         case .follow(let method, let dropsBody, let dropsSecrets):
             guard let target else { return nil }
-            progress.redirects.append(RedirectRecord(statusCode: head.status, url: target.url))
+            progress.redirects.append(RedirectRecord(statusCode: head.status, url: target.text))
             return .follow(
                 Judgement.Hop(
                     url: target, method: method, dropsBody: dropsBody, dropsSecrets: dropsSecrets,
                     statusCode: head.status))
         }
-    }
-
-    /// The origin of a `Location` with a scheme that nobody here speaks, so that it fails with the right code.
-    private static func unsupportedTarget(_ head: ResponseHead) -> Origin? {
-        guard let location = head.fields["Location"], let colon = location.utf8.firstIndex(of: UInt8(ascii: ":")) else {
-            return nil
-        }
-        let scheme = String(location[..<colon]).asciiLowercased
-        let isScheme = !scheme.isEmpty && scheme.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == 0x2B }
-        guard isScheme, scheme != "http", scheme != "https" else { return nil }
-        return Origin(scheme: scheme, host: "unsupported", port: 1)
     }
 
     mutating func judgeContent(_ head: ResponseHead) -> Judgement {
@@ -281,7 +270,7 @@ struct Judge {
     }
 
     private mutating func restart(after mismatch: DigestMismatch) -> Judgement {
-        restart(cause: "digestMismatch", fault: .digestMismatch, error: mismatch.error(at: transfer.url.url))
+        restart(cause: "digestMismatch", fault: .digestMismatch, error: mismatch.error(at: transfer.url.text))
     }
 
     /// Judges content that was there already, and was found to be another than the app expects when it was read.
@@ -297,7 +286,7 @@ struct Judge {
 
     private func digestMismatch(_ head: ResponseHead) -> DigestMismatch? {
         if let expected = specification.expectedDigest {
-            let found = result.digests[expected.algorithm.engine]?.hexadecimal
+            let found = result.digests[expected.algorithm]?.hexadecimal
             if let found, found != expected.value {
                 return DigestMismatch(message: "expected \(expected.value), found \(found)")
             }
@@ -326,7 +315,7 @@ struct Judge {
         let fault = AttemptFault.status(head.status, retryAfter: retryAfter)
         progress.attempts.record(fault, keptOffset: transfer.resuming?.offset ?? 0)
         if case .retry(let at) = decide(after: fault) {
-            let error = TaskError(.badServerResponse, failingURL: transfer.url.url)
+            let error = TaskError(.badServerResponse, failingURL: transfer.url.text)
             note(error)
             if transfer.resuming == nil { progress.resume = nil }
             return .retry(
@@ -346,7 +335,7 @@ struct Judge {
             }
         guard specification.failOnHTTPError else { return finish(.httpError, content: page, isCounted: true) }
         return finish(
-            .failed, error: TaskError(.badServerResponse, failingURL: transfer.url.url), isCounted: true)
+            .failed, error: TaskError(.badServerResponse, failingURL: transfer.url.text), isCounted: true)
     }
 
     // MARK: Ends

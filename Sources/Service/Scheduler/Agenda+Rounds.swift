@@ -80,19 +80,6 @@ extension Agenda {
     }
 }
 
-extension Origin {
-    /// The origin that a lane's text names: `scheme://host:port`.
-    init(lane text: String) {
-        let parts = text.split(separator: "/", omittingEmptySubsequences: true)
-        let scheme = parts.first.map { String($0.dropLast()) } ?? ""
-        let authority = parts.last.map(String.init) ?? ""
-        let colon = authority.lastIndex(of: ":") ?? authority.endIndex
-        // Brackets belong to the text, not to the address.
-        let host = authority[..<colon].filter { $0 != "[" && $0 != "]" }
-        self.init(scheme: scheme, host: String(host), port: Int(authority[colon...].dropFirst()))
-    }
-}
-
 extension FairShare.Lane {
     init(_ lane: QueuedLane, running: Int) {
         self.init(

@@ -106,7 +106,7 @@ struct Agenda: Sendable {
     // MARK: What holds back
 
     /// Leaves an origin alone for as long as it asked.
-    mutating func pause(_ origin: Origin, for wait: Duration, app: AppID, at now: Timestamp) {
+    mutating func pause(_ origin: String, for wait: Duration, app: AppID, at now: Timestamp) {
         pauses.note(origin, app: app.rawValue, retryAfter: wait, at: now)
         pauseEnds.insert(now + wait)
         pauseEnds.insert(now + min(wait, OriginPauses.longestForOthers))
@@ -114,7 +114,7 @@ struct Agenda: Sendable {
 
     /// When an app may go to an origin (`scheme://host:port`) again; nil for at once.
     func pauseEnd(of origin: String, app: AppID, at now: Timestamp) -> Timestamp? {
-        pauses.isEmpty ? nil : pauses.until(Origin(lane: origin), app: app.rawValue, at: now)
+        pauses.until(origin, app: app.rawValue, at: now)
     }
 
     mutating func hold(until time: Timestamp) { heldUntil = min(heldUntil ?? time, time) }

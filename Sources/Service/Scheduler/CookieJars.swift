@@ -108,9 +108,7 @@ extension Scheduler {
             case .always: true
             case .never: false
             case .onlyFromMainDocumentDomain:
-                (try? URLParts.parse(transfer.specification.request.url)).map {
-                    PublicSuffixes.areRelated($0, transfer.requestURL)
-                } ?? false
+                PublicSuffixes.areRelated(transfer.taskURL, transfer.requestURL)
             }
         cookies.merge(
             transfer.task.session, given: given, returned: result.cookies, accepts: accepts, at: clock.now)

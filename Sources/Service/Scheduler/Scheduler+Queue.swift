@@ -166,14 +166,14 @@ extension Scheduler {
             }
             if configuration.requiresSecureTransport, !transfer.url.isSecure {
                 return refuse(
-                    transfer, TaskError(.appTransportSecurityRequiresSecureConnection, failingURL: transfer.url.url))
+                    transfer, TaskError(.appTransportSecurityRequiresSecureConnection, failingURL: transfer.url.text))
             }
             if let file = transfer.progress.adoptedFile {
                 // Missing where an attempt before a crash has taken it over already.
                 try? await folder.move(file, to: folder.partial(task.id.rawValue))
                 transfer.progress.adoptedFile = nil
             }
-            transfer.prepareUpload(uploadVersions.version(for: transfer.url.origin()))
+            transfer.prepareUpload(uploadVersions.version(for: transfer.url.origin))
             log.started(
                 transfer.name, attempt: transfer.progress.attempts.attempts + 1,
                 offset: transfer.resuming?.offset ?? transfer.uploadOffset)

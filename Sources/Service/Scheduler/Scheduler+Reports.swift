@@ -24,7 +24,7 @@ extension Scheduler {
         case .append, .restartWithThisBody:
             let isRestart = verdict == .restartWithThisBody
             transfer.progress.resume = ResumePoint.make(
-                from: head, method: transfer.method, url: transfer.url.url, receivedAt: clock.now)
+                from: head, method: transfer.method, url: transfer.url.text, receivedAt: clock.now)
             transfer.progress.durableOffset = 0
             if isRestart { transfer.progress.noteFetchedTwice(transfer.resuming?.offset ?? 0) }
             if let cause = transfer.restartCause ?? (isRestart ? "resourceChanged" : nil) {
@@ -125,7 +125,7 @@ extension Scheduler {
 
     /// Leaves the origin alone for as long as it asked.
     private func leaveAlone(_ transfer: Transfer, for wait: Duration) {
-        let (now, origin) = (clock.now, transfer.url.origin())
+        let (now, origin) = (clock.now, transfer.url.origin)
         agenda.withLock { $0.pause(origin, for: wait, app: transfer.task.app, at: now) }
     }
 
@@ -223,7 +223,7 @@ extension Scheduler {
         if hop.dropsBody { transfer.sendsBody = false }
         prepareUpload(of: &transfer)
         if transfer.configuration.requiresSecureTransport, !hop.url.isSecure {
-            return refuse(transfer, TaskError(.appTransportSecurityRequiresSecureConnection, failingURL: hop.url.url))
+            return refuse(transfer, TaskError(.appTransportSecurityRequiresSecureConnection, failingURL: hop.url.text))
         }
         await startAuthorized(transfer)
     }

@@ -10,12 +10,12 @@ extension Scheduler {
         guard head.status == 104, let id = task(of: exchange), var transfer = transfers[id],
             var upload = transfer.upload
         else { return }
-        let origin = transfer.requestURL.origin()
+        let origin = transfer.requestURL.origin
         if let version = ResumableUpload.version(of: head.fields).flatMap(ResumableUpload.Version.init(rawValue:)) {
             uploadVersions.note(version, of: origin)
         }
         let resource = head.fields["Location"].flatMap { transfer.uploadResource(at: $0) }
-        let isNew = upload.handle(informational: head, resource: resource?.url)
+        let isNew = upload.handle(informational: head, resource: resource)
         transfer.take(upload)
         transfers[id] = transfer
         if isNew { settlements.append(Settlement(task: id, .advanced(transfer.progress))) }
@@ -26,14 +26,14 @@ extension Scheduler {
         guard let upload = transfer.upload, upload.step == .create, upload.resource == nil,
             result.head != nil || result.bytesSent > 0
         else { return }
-        uploadVersions.noteSilence(to: upload.version, of: transfer.url.origin())
+        uploadVersions.noteSilence(to: upload.version, of: transfer.url.origin)
     }
 
     /// Has an upload begin anew, with what its origin is spoken to in now.
     func prepareUpload(of transfer: inout Transfer) {
         transfer.progress.uploadURL = nil
         transfer.progress.uploadOffset = nil
-        transfer.prepareUpload(uploadVersions.version(for: transfer.url.origin()))
+        transfer.prepareUpload(uploadVersions.version(for: transfer.url.origin))
     }
 
     /// Sends the next request of an upload, in the same attempt.
@@ -83,7 +83,7 @@ extension Scheduler {
         guard var transfer else { return }
         transfer.prepareUpload(.eight)
         // Never to the task's own URL.
-        guard transfer.upload?.resource != nil, transfer.uploadTarget != nil else { return }
+        guard transfer.upload?.resource != nil else { return }
         transfer.upload?.abandon()
         try? await authorize(&transfer)
         var request = transfer.request(folder: folder, settings: settings, bandwidthLimit: nil)

@@ -92,7 +92,7 @@ extension Service {
     ) async throws -> PreparedTask {
         let url: ParsedURL
         do {
-            url = try URLParts.parse(order.specification.request.url)
+            url = try ParsedURL(order.specification.request.url)
         } catch {
             throw ServiceError.invalidURL(index: index, detail: error.explanation)
         }

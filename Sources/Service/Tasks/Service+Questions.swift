@@ -20,7 +20,7 @@ extension Service {
         var answer = answer
         let question = try await store.question(questionId, app: app)
         if question.question.protectionSpace?.authenticationMethod == .digest { answer.credential?.usesDigest = true }
-        let origin = try answer.request.map { try URLParts.parse($0.url).origin }
+        let origin = try answer.request.map { try ParsedURL($0.url).origin }
         let (record, aftermath) = try await store.answer(
             questionId, app: app, with: answer, origin: origin, credentialId: Identifier.make(prefix: "cred_"),
             at: clock.now)

@@ -37,7 +37,7 @@ extension Service {
         _ id: TaskID, _ changes: TaskChanges, ifRevision revision: Int64?
     ) async throws -> TaskRecord {
         var changes = changes
-        if let request = changes.request { changes.origin = try URLParts.parse(request.url).origin }
+        if let request = changes.request { changes.origin = try ParsedURL(request.url).origin }
         let (task, aftermath) = try await store.changeTask(id, changes, ifRevision: revision, at: clock.now)
         outlet.handle(aftermath)
         hub.tasks.signal(id)

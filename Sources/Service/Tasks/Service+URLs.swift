@@ -1,3 +1,4 @@
+import Core
 import TransferEngine
 
 extension Service {
@@ -6,7 +7,7 @@ extension Service {
     /// Says nothing about its address: that is judged when the task runs.
     package static func faultOfURL(_ text: String) -> String? {
         do throws(BadURL) {
-            _ = try URLParts.parse(text)
+            _ = try ParsedURL(text)
             return nil
         } catch {
             return error.explanation

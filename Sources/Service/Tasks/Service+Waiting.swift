@@ -55,7 +55,7 @@ extension Service {
             return WaitingReason(
                 kind: .capacity, detail: "A task that may have crashed the service runs alone.", until: until)
         }
-        guard let origin = try? URLParts.parse(task.specification.request.url).origin else { return nil }
+        guard let origin = try? ParsedURL(task.specification.request.url).origin else { return nil }
         if let until = scheduler.agenda.withLock({ $0.pauseEnd(of: origin, app: task.app, at: now) }) {
             return WaitingReason(
                 kind: .originPause, detail: "The host answered 429 or 503 and is left alone for a while.", until: until)

@@ -1,6 +1,7 @@
 import Base
 import Core
 import Files
+import Notation
 import Store
 import TransferEngine
 
@@ -70,9 +71,9 @@ struct ContentFinisher: Sendable {
     /// - Throws: ``DigestMismatch`` where the app expects another content, by whichever algorithm.
     private func checkedDigest(of path: String, _ specification: TaskSpecification) async throws -> [UInt8] {
         let expected = specification.expectedDigest
-        let algorithms = Set([.sha256] + (expected.map { [$0.algorithm.engine] } ?? []))
+        let algorithms = Set([.sha256] + (expected.map { [$0.algorithm] } ?? []))
         let digests = try await folder.digest(path, Array(algorithms))
-        if let expected, let found = digests[expected.algorithm.engine]?.hexadecimal, found != expected.value {
+        if let expected, let found = digests[expected.algorithm]?.hexadecimal, found != expected.value {
             throw DigestMismatch(message: "expected \(expected.value), found \(found)")
         }
         return digests[.sha256] ?? []

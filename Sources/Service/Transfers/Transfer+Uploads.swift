@@ -13,11 +13,10 @@ extension Transfer {
         guard configuration.resumableUploads == .auto, specification.kind == .upload, sendsBody, let body = task.body,
             body.length > 0, ResumableUpload.mayUpgrade(method), !ResumableUpload.isSpoken(in: headers)
         else { return }
-        if progress.uploadRequest == specification.request.identity, let resource = progress.uploadURL,
-            let target = try? URLParts.parse(resource),
+        if progress.uploadRequest == specification.request.identity,
+            let resource = progress.uploadURL.flatMap({ try? ParsedURL($0) }),
             let version = progress.uploadVersion.flatMap(ResumableUpload.Version.init(rawValue:))
         {
-            uploadTarget = target
             upload = ResumableUpload(
                 version: version, length: body.length, resource: resource, offset: progress.uploadOffset ?? 0)
         } else {
@@ -28,19 +27,18 @@ extension Transfer {
     /// Takes over where the upload stands.
     mutating func take(_ upload: ResumableUpload) {
         self.upload = upload
-        if upload.resource != uploadTarget?.url { uploadTarget = upload.resource.flatMap { try? URLParts.parse($0) } }
         progress.note(upload, for: specification.request)
     }
 
     /// Where the next request goes.
-    var requestURL: ParsedURL { upload?.method == nil ? url : uploadTarget ?? url }
+    var requestURL: ParsedURL { upload?.method == nil ? url : upload?.resource ?? url }
 
     /// Bytes of the body that the next request leaves out.
     var uploadOffset: Int64 { if case .append(let offset)? = upload?.step { offset } else { 0 } }
 
     /// Where an upload resource may be: like a redirect, never from https to http.
     func uploadResource(at location: String) -> ParsedURL? {
-        guard let target = try? URLParts.resolve(location: location, relativeTo: requestURL),
+        guard let target = try? ParsedURL(location: location, from: requestURL),
             target.isSecure || !requestURL.isSecure && !configuration.requiresSecureTransport
         else { return nil }
         return target
@@ -49,10 +47,9 @@ extension Transfer {
     /// Makes the app's own request one of the upload's current step.
     func shape(_ request: inout ExchangeRequest, for upload: ResumableUpload) {
         if let method = upload.method {
-            let target = requestURL
-            let isElsewhere = target.origin() != url.origin()
+            let isElsewhere = requestURL.origin != url.origin
             request.method = method
-            request.url = target.url
+            request.url = requestURL
             request.headers = Redirect.fields(
                 request.headers, dropBody: true, dropHeaders: isElsewhere,
                 sensitive: specification.request.sensitiveHeaders)
@@ -96,7 +93,7 @@ extension TransferRequest {
 extension TaskProgress {
     /// Notes where an upload stands, so that it survives the process.
     mutating func note(_ upload: ResumableUpload, for request: TransferRequest) {
-        uploadURL = upload.resource
+        uploadURL = upload.resource?.text
         uploadVersion = upload.resource == nil ? nil : upload.version.rawValue
         uploadOffset = upload.resource == nil ? nil : upload.offset
         uploadRequest = upload.resource == nil ? nil : request.identity

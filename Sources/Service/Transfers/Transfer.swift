@@ -1,6 +1,7 @@
 import Base
 import Core
 import Files
+import Notation
 import Store
 import TransferEngine
 
@@ -20,6 +21,8 @@ struct Transfer {
     let lane: Int64
     var exchange: ExchangeID
     var progress: TaskProgress
+    /// The task's own URL.
+    let taskURL: ParsedURL
     /// The request of the current hop.
     var url: ParsedURL
     var method: String
@@ -49,9 +52,7 @@ struct Transfer {
     var cookies: [String]?
     /// Where an upload stands that may survive interruptions.
     var upload: ResumableUpload?
-    /// Its upload resource, taken apart.
-    var uploadTarget: ParsedURL?
-    /// How often that moved in this attempt.
+    /// How often its upload resource moved in this attempt.
     var uploadMoves = 0
 
     var specification: TaskSpecification { task.specification }
@@ -142,7 +143,8 @@ extension Transfer {
         self.lane = lane
         self.exchange = exchange
         progress = task.progress
-        url = try URLParts.parse(specification.request.url)
+        taskURL = try ParsedURL(specification.request.url)
+        url = taskURL
         method = specification.request.method
         sendsBody = task.body != nil
         hops = 0
@@ -184,14 +186,14 @@ extension Transfer {
             fields.remove("If-None-Match")
         }
         let idleTimeout = Duration.milliseconds(Int64(configuration.timeoutIntervalForRequest * 1000))
-        var digests: [Digest.Algorithm] = [.sha256]
-        if let expected = specification.expectedDigest?.algorithm.engine, expected != .sha256 {
+        var digests: [DigestAlgorithm] = [.sha256]
+        if let expected = specification.expectedDigest?.algorithm, expected != .sha256 {
             digests.append(expected)
         }
         var authentication = HTTPAuthentication.none
         if let credential { authentication = authorize(with: credential, &fields) }
         var request = ExchangeRequest(
-            id: exchange, pool: task.app.rawValue, method: method, url: url.url, headers: fields,
+            id: exchange, pool: task.app.rawValue, method: method, url: url, headers: fields,
             body: sendsBody ? body(folder) : .none,
             sink: .content(
                 path: folder.absolute(folder.partial(task.id.rawValue)), resumeOffset: resuming?.offset ?? 0,
@@ -277,17 +279,6 @@ extension Transfer {
 
     /// How much of an error page is kept while the partial content has to stay.
     private static let sideLimit = 64 * 1024
-}
-
-extension DigestAlgorithm {
-    /// The same algorithm as `Base` names it.
-    var engine: Digest.Algorithm {
-        switch self {
-        case .sha256: .sha256
-        case .sha512: .sha512
-        case .md5: .md5
-        }
-    }
 }
 
 extension Credential {

@@ -1,4 +1,5 @@
 package import Core
+import Notation
 import SQLite
 
 /// The bytes of a finished task.

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Notation
 import TestSupport
 import Testing
 
@@ -40,10 +41,10 @@ extension Misdeed {
     /// A file that is whole by 416, and is not what the app expects: it is fetched anew, once.
     ///
     /// - Parameter again: Whether it is wrong once more.
-    private static func wholeButWrong(_ algorithm: Digest.Algorithm, again: Bool = false) -> Misdeed {
+    private static func wholeButWrong(_ algorithm: DigestAlgorithm, again: Bool = false) -> Misdeed {
         let digest = Digest(algorithm)
         digest.update(bytes(0..<200000, seed: 2))
-        let name = algorithm == .md5 ? "md5" : algorithm == .sha512 ? "sha-512" : "sha-256"
+        let name = algorithm.rawValue
         let ranges = ["", "bytes=200000-", ""]
         return Misdeed(
             "O-24", "says 416 when all is there, which \(name) says is something else\(again ? ", twice" : "")",

@@ -2,7 +2,7 @@ import Core
 import Testing
 import TransferEngine
 
-@Suite struct URLPartsTests {
+@Suite struct ParsedURLTests {
     @Test(arguments: [
         ("http://example.com", "http://example.com/", "http://example.com:80"),
         ("HTTPS://Example.COM:8443/a?b#c", "https://example.com:8443/a?b", "https://example.com:8443"),
@@ -14,8 +14,8 @@ import TransferEngine
         ("http://example.com/ü", "http://example.com/%C3%BC", "http://example.com:80"),
     ])
     func `URLs are understood as libcurl does`(text: String, url: String, origin: String) throws {
-        let parsed = try URLParts.parse(text)
-        #expect(parsed.url.lowercased() == url.lowercased())
+        let parsed = try ParsedURL(text)
+        #expect(parsed.text.lowercased() == url.lowercased())
         #expect(parsed.origin == origin)
     }
 
@@ -31,7 +31,7 @@ import TransferEngine
         "http://example.com/" + String(repeating: "a", count: 9000),
     ])
     func `What could deceive is refused`(text: String) {
-        #expect(throws: BadURL.self) { try URLParts.parse(text) }
+        #expect(throws: BadURL.self) { try ParsedURL(text) }
     }
 
     @Test(arguments: [
@@ -41,8 +41,8 @@ import TransferEngine
         ("/g#h", "https://example.com/g"),
     ])
     func `Locations are resolved`(location: String, url: String) throws {
-        let base = try URLParts.parse("https://example.com/a/b")
-        #expect(try URLParts.resolve(location: location, relativeTo: base).url == url)
+        let base = try ParsedURL("https://example.com/a/b")
+        #expect(try ParsedURL(location: location, from: base).text == url)
     }
 
     @Test(arguments: [
@@ -50,7 +50,7 @@ import TransferEngine
         "/a\r\nb", "http://[fe80::1%25lo]/",
     ])
     func `Locations that lead astray are refused`(location: String) throws {
-        let base = try URLParts.parse("https://example.com/a/b")
-        #expect(throws: BadURL.self) { try URLParts.resolve(location: location, relativeTo: base) }
+        let base = try ParsedURL("https://example.com/a/b")
+        #expect(throws: BadURL.self) { try ParsedURL(location: location, from: base) }
     }
 }

@@ -14,54 +14,29 @@ package enum BadURL: Error, Hashable, Sendable {
     case tooLong
 }
 
-/// A URL as libcurl understands it, which is what will be connected to.
-package struct ParsedURL: Hashable, Sendable {
-    /// In canonical form, without fragment, the host in ASCII.
-    package let url: String
-    /// `http` or `https`.
-    package let scheme: String
-    /// Lower case; an IPv6 literal without brackets.
-    package let host: String
-    /// The host as an address, where it is one.
-    package let address: IPAddress?
-    package let port: UInt16
-    /// Begins with a slash.
-    package let path: String
-    package let query: String?
-
-    /// `scheme://host:port`, the port always given.
-    package var origin: String { "\(scheme)://\(hostAndPort)" }
-
-    /// `host:port`, an IPv6 literal in brackets.
-    package var hostAndPort: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
-
-    package var isSecure: Bool { scheme == "https" }
-}
-
-/// Takes URLs apart with `curl_url`, the parser that the transfer itself uses: a second one that disagrees about the
-/// host would be a hole.
-package enum URLParts {
+extension ParsedURL {
     package static let maximumLength = 8192
 
-    /// Parses an absolute http or https URL.
-    package static func parse(_ text: String) throws(BadURL) -> ParsedURL {
-        try checkCharacters(text, allowSpaces: false)
-        guard authority(of: text) != nil else { throw .malformed }
+    /// Takes an absolute http or https URL apart with `curl_url`, the parser that the transfer itself uses: a second one
+    /// that disagrees about the host would be a hole.
+    package init(_ text: String) throws(BadURL) {
+        try Self.checkCharacters(text, allowSpaces: false)
+        guard Self.authority(of: text) != nil else { throw .malformed }
         let handle = try URLHandle()
         try handle.set(CURLUPART_URL, text, flags: CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE)
-        return try parts(of: handle, from: text)
+        self = try Self.parts(of: handle, from: text)
     }
 
     /// The URL that a `Location` names, seen from `base` (RFC 3986 section 5). Spaces in it are encoded, as all
     /// browsers do.
-    package static func resolve(location: String, relativeTo base: ParsedURL) throws(BadURL) -> ParsedURL {
-        try checkCharacters(location, allowSpaces: true)
+    package init(location: String, from base: ParsedURL) throws(BadURL) {
+        try Self.checkCharacters(location, allowSpaces: true)
         guard !location.isEmpty else { throw .malformed }
         let handle = try URLHandle()
-        try handle.set(CURLUPART_URL, base.url)
+        try handle.set(CURLUPART_URL, base.text)
         try handle.set(
             CURLUPART_URL, location, flags: CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE | CURLU_ALLOW_SPACE)
-        return try parts(of: handle, from: location)
+        self = try Self.parts(of: handle, from: location)
     }
 
     private static func parts(of handle: URLHandle, from text: String) throws(BadURL) -> ParsedURL {
@@ -86,7 +61,7 @@ package enum URLParts {
     private static func assemble(_ handle: URLHandle) throws(BadURL) -> ParsedURL {
         guard let scheme = handle.get(CURLUPART_SCHEME), let rawHost = handle.get(CURLUPART_HOST),
             let portText = handle.get(CURLUPART_PORT, flags: CURLU_DEFAULT_PORT), let port = UInt16(portText), port > 0,
-            let path = handle.get(CURLUPART_PATH), let url = handle.get(CURLUPART_URL)
+            let text = handle.get(CURLUPART_URL)
         else { throw .malformed }
         let host: String
         if rawHost.utf8.first == UInt8(ascii: "[") {
@@ -96,10 +71,8 @@ package enum URLParts {
             host = rawHost.asciiLowercased
             guard host.utf8.allSatisfy(isHostByte), host.utf8.count <= 255 else { throw .badHost }
         }
-        guard url.utf8.count <= maximumLength else { throw .tooLong }
-        return ParsedURL(
-            url: url, scheme: scheme, host: host, address: IPAddress(host), port: port, path: path,
-            query: handle.get(CURLUPART_QUERY))
+        guard text.utf8.count <= maximumLength else { throw .tooLong }
+        return ParsedURL(text: text, isSecure: scheme == "https", host: host, port: port)
     }
 
     private static func check(_ handle: URLHandle, authorityIn text: String) throws(BadURL) {

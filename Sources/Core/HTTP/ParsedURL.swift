@@ -1,0 +1,29 @@
+/// An http or https URL as libcurl understands it, which is what will be connected to.
+///
+/// A text becomes one where it enters (`ParsedURL(_:)` of the engine), and stays one until it is stored or told.
+package struct ParsedURL: Hashable, Sendable {
+    /// In canonical form, without fragment, the host in ASCII.
+    package let text: String
+    package let isSecure: Bool
+    /// Lower case; an IPv6 literal without brackets.
+    package let host: String
+    /// The host as an address, where it is one.
+    package let address: IPAddress?
+    package let port: UInt16
+
+    package init(text: String, isSecure: Bool, host: String, port: UInt16) {
+        self.text = text
+        self.isSecure = isSecure
+        self.host = host
+        address = IPAddress(host)
+        self.port = port
+    }
+
+    package var scheme: String { isSecure ? "https" : "http" }
+
+    /// `host:port`, an IPv6 literal in brackets.
+    package var hostAndPort: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// `scheme://host:port`, the port always given: what a connection is shared by and a secret belongs to (RFC 6454).
+    package var origin: String { "\(scheme)://\(hostAndPort)" }
+}
