@@ -4,14 +4,17 @@ import Glibc
 ///
 /// What waits is bounded. Lines beyond are dropped and counted; the count becomes a line when there is room again. The
 /// descriptor stays as it is: a terminal's is shared with the shell, so that `O_NONBLOCK` is not ours to set.
-package final class LogWriter: @unchecked Sendable {
-    // Unchecked: all that varies is touched only while `mutex` is held.
-    private var lines: [[UInt8]] = []
-    private var bytes = 0
-    private var dropped = 0
-    private var isWriting = false
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private let changed: UnsafeMutablePointer<pthread_cond_t>
+package final class LogWriter: Sendable {
+    private struct State {
+        var lines: [[UInt8]] = []
+        var bytes = 0
+        var dropped = 0
+        var isWriting = false
+
+        var isEmpty: Bool { lines.isEmpty && dropped == 0 }
+    }
+
+    private let state = Monitor(State())
     private let descriptor: Int32
     private let capacity: Int
     private let told: @Sendable (_ dropped: Int) -> [UInt8]
@@ -28,14 +31,6 @@ package final class LogWriter: @unchecked Sendable {
         self.descriptor = descriptor
         self.capacity = capacity
         self.told = told
-        mutex = .allocate(capacity: 1)
-        changed = .allocate(capacity: 1)
-        var attributes = pthread_condattr_t()
-        pthread_condattr_init(&attributes)
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        let codes = (pthread_mutex_init(mutex, nil), pthread_cond_init(changed, &attributes))
-        pthread_condattr_destroy(&attributes)
-        precondition(codes == (0, 0), "pthread_mutex_init, pthread_cond_init: \(codes)")
         do {
             try SystemThread.start("log") { self.run() }
         } catch {
@@ -45,29 +40,17 @@ package final class LogWriter: @unchecked Sendable {
 
     /// Takes a line, or drops and counts it. Blocks nobody.
     package func write(_ line: [UInt8]) {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        guard bytes + line.count <= capacity else {
-            dropped += 1
-            return
+        state.withLock { state in
+            guard state.bytes + line.count <= capacity else { return state.dropped += 1 }
+            state.lines.append(line)
+            state.bytes += line.count
         }
-        lines.append(line)
-        bytes += line.count
-        pthread_cond_broadcast(changed)
+        state.wakeAll()
     }
 
     /// Waits until all lines are written, at most for `limit`: for the end of the process.
     package func flush(within limit: Duration) {
-        var end = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &end)
-        let nanoseconds = end.tv_nsec + Int(limit.components.attoseconds / 1_000_000_000)
-        end.tv_sec += Int(limit.components.seconds) + nanoseconds / 1_000_000_000
-        end.tv_nsec = nanoseconds % 1_000_000_000
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        while isWriting || !lines.isEmpty || dropped > 0 {
-            if pthread_cond_timedwait(changed, mutex, &end) == ETIMEDOUT { return }
-        }
+        _ = state.wait(atMost: limit) { $0.isEmpty && !$0.isWriting ? () : nil }
     }
 
     // MARK: The thread
@@ -82,13 +65,13 @@ package final class LogWriter: @unchecked Sendable {
     }
 
     private func take() -> (lines: [[UInt8]], dropped: Int) {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        isWriting = false
-        pthread_cond_broadcast(changed)
-        while lines.isEmpty && dropped == 0 { pthread_cond_wait(changed, mutex) }
-        defer { (lines, bytes, dropped, isWriting) = ([], 0, 0, true) }
-        return (lines, dropped)
+        state.withLock { $0.isWriting = false }
+        state.wakeAll()
+        return state.wait { state in
+            guard !state.isEmpty else { return nil }
+            defer { state = State(isWriting: true) }
+            return (state.lines, state.dropped)
+        }
     }
 
     /// Writes a line, with one `write(2)` where the other side takes it. Where there is no other side it is lost.

@@ -36,8 +36,6 @@ struct MetricSeries: Sendable {
     func number(at index: Int) -> MetricNumber { numbers[index] }
     func text(at index: Int) -> String { texts[index] }
 
-    func forEach(_ body: (String, MetricNumber) -> Void) { forEach { _, text, number in body(text, number) } }
-
     func forEach(_ body: (Int, String, MetricNumber) -> Void) {
         for index in numbers.indices { body(index, texts[index], numbers[index]) }
     }

@@ -9,22 +9,12 @@ package final class Metrics: Sendable {
 
     /// A number that only grows. Its name ends in `_total`.
     package func counter(_ name: String, _ help: String, label labels: (String, [String])...) -> Counter {
-        let series = MetricSeries(labels)
-        register(
-            Family(name: name, help: help, kind: "counter") { page in
-                series.forEach { labels, number in page.sample(name, labels, number.value) }
-            })
-        return Counter(series: series)
+        Counter(series: register(name, help, "counter", labels))
     }
 
     /// A number that rises and falls.
     package func gauge(_ name: String, _ help: String, label labels: (String, [String])...) -> Gauge {
-        let series = MetricSeries(labels)
-        register(
-            Family(name: name, help: help, kind: "gauge") { page in
-                series.forEach { labels, number in page.sample(name, labels, number.value) }
-            })
-        return Gauge(series: series)
+        Gauge(series: register(name, help, "gauge", labels))
     }
 
     /// A number that is looked up when somebody asks.
@@ -62,6 +52,17 @@ package final class Metrics: Sendable {
         var page = MetricText()
         for family in families.withLock({ $0 }) { family.render(into: &page) }
         return page.bytes
+    }
+
+    private func register(
+        _ name: String, _ help: String, _ kind: String, _ labels: [(String, [String])]
+    ) -> MetricSeries {
+        let series = MetricSeries(labels)
+        register(
+            Family(name: name, help: help, kind: kind) { page in
+                series.forEach { _, labels, number in page.sample(name, labels, number.value) }
+            })
+        return series
     }
 
     private func register(_ family: Family) {
@@ -113,13 +114,6 @@ package final class Metrics: Sendable {
         let help: String
         let kind: String
         let samples: @Sendable (inout MetricText) -> Void
-
-        init(name: String, help: String, kind: String, samples: @escaping @Sendable (inout MetricText) -> Void) {
-            self.name = name
-            self.help = help
-            self.kind = kind
-            self.samples = samples
-        }
 
         func render(into page: inout MetricText) {
             page.head(name, help: help, kind: kind)

@@ -28,7 +28,9 @@ package struct Sealer: Sendable {
 
     /// Encrypts `plaintext`, to be opened with the same `context` only.
     package func seal(_ plaintext: [UInt8], boundTo context: String) -> [UInt8] {
-        seal(plaintext, boundTo: context, nonce: RandomBytes.make(Self.nonceLength))
+        let nonce = RandomBytes.make(Self.nonceLength)
+        return [Self.version] + nonce
+            + Cipher(key: masterKey).encrypt(plaintext, nonce: nonce, associated: Self.associated(context))
     }
 
     /// Decrypts what ``seal(_:boundTo:)`` made.
@@ -37,17 +39,13 @@ package struct Sealer: Sendable {
         guard sealed.count >= head + Self.tagLength, sealed[0] == Self.version else { throw .malformed }
         let nonce = Array(sealed[1..<head])
         let cipher = Cipher(key: masterKey)
-        let associated = [Self.version] + Array(context.utf8)
-        guard let plaintext = cipher.decrypt(Array(sealed[head...]), nonce: nonce, associated: associated)
+        guard
+            let plaintext = cipher.decrypt(Array(sealed[head...]), nonce: nonce, associated: Self.associated(context))
         else { throw .notAuthentic }
         return plaintext
     }
 
-    private func seal(_ plaintext: [UInt8], boundTo context: String, nonce: [UInt8]) -> [UInt8] {
-        let associated = [Self.version] + Array(context.utf8)
-        return [Self.version] + nonce
-            + Cipher(key: masterKey).encrypt(plaintext, nonce: nonce, associated: associated)
-    }
+    private static func associated(_ context: String) -> [UInt8] { [version] + Array(context.utf8) }
 }
 
 /// AES-256-GCM with one key. Made for each use: libgnutls does not promise that threads may share a handle.

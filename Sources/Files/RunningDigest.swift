@@ -39,11 +39,7 @@ final class RunningDigest: Sendable {
 
     /// Digests that know the bytes that were read. Once.
     func take() -> [Digest] {
-        state.withLock { state in
-            let taken = state.digests
-            state.digests = []
-            return taken
-        }
+        state.withLock { $0.digests.takeAll() }
     }
 
     func finish() -> (length: Int64, digests: [DigestAlgorithm: [UInt8]]) {

@@ -1,3 +1,4 @@
+import Base
 import CSQLite
 import Glibc
 
@@ -11,15 +12,13 @@ extension Database {
         let source = self.path
         // A thread and a connection of its own: a long copy keeps no reader from its work.
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            let thread = OwnedThread("sqlite-backup") {
-                do throws(SQLiteError) {
-                    try Self.copy(of: source, to: path)
-                    continuation.resume()
-                } catch {
-                    continuation.resume(throwing: error)
-                }
+            do throws(SQLiteError) {
+                try Self.thread("sqlite-backup") {
+                    continuation.resume(with: Result { () throws(SQLiteError) in try Self.copy(of: source, to: path) })
+                }.letGo()
+            } catch {
+                continuation.resume(throwing: error)
             }
-            thread.letGo()
         }
     }
 

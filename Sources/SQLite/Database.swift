@@ -25,8 +25,8 @@ package final class Database: Sendable {
     @TaskLocal package static var readingParty = ReadingParty.requests
 
     private struct Threads {
-        let writer: OwnedThread
-        let readers: [OwnedThread]
+        let writer: SystemThread
+        let readers: [SystemThread]
     }
 
     private init(
@@ -72,7 +72,7 @@ package final class Database: Sendable {
         var reads: [ReadingParty: Mailbox<Job>] = [:]
         let state = WriterState()
         let writer = try Writer(connection, mailbox: writes, state: state, log: log, onFatalError: onFatalError)
-        var readerThreads: [OwnedThread] = []
+        var readerThreads: [SystemThread] = []
         do throws(SQLiteError) {
             for party in ReadingParty.allCases {
                 let mailbox = Mailbox<Job>()
@@ -80,16 +80,25 @@ package final class Database: Sendable {
                 for number in 1...readers {
                     let reader = try Reader(
                         Connection(path: path, role: .reader), mailbox: mailbox, longestRead: longestRead)
-                    readerThreads.append(OwnedThread("sqlite-\(party.rawValue)-\(number)") { reader.run() })
+                    readerThreads.append(try thread("sqlite-\(party.rawValue)-\(number)") { reader.run() })
                 }
             }
+            let threads = Threads(writer: try thread("sqlite-write") { writer.run() }, readers: readerThreads)
+            return Database(path: path, writes: writes, reads: reads, threads: threads, state: state)
         } catch {
             for mailbox in reads.values { mailbox.close() }
             for thread in readerThreads { thread.join() }
             throw error
         }
-        let threads = Threads(writer: OwnedThread("sqlite-write") { writer.run() }, readers: readerThreads)
-        return Database(path: path, writes: writes, reads: reads, threads: threads, state: state)
+    }
+
+    /// A thread of our own, so that a slow disk never blocks one of Swift's pool.
+    static func thread(_ name: String, _ body: sending @escaping () -> Void) throws(SQLiteError) -> SystemThread {
+        do {
+            return try SystemThread(name, body)
+        } catch {
+            throw SQLiteError(code: SQLITE_NOMEM, message: error.description)
+        }
     }
 
     /// Runs `body` in a write transaction: durable when this returns, undone when `body` throws.

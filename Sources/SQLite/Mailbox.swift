@@ -1,15 +1,7 @@
-import Glibc
+import Base
 
 /// Work waiting for the threads that take it, in the order it came.
-///
-/// Over `pthread_mutex_t` and `pthread_cond_t`, as `Locked` is, and for the same reason.
-final class Mailbox<Item: Sendable>: @unchecked Sendable {
-    // Unchecked: all that varies is touched only while `mutex` is held.
-    private var items: [Item] = []
-    private var isClosed = false
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private let arrived: UnsafeMutablePointer<pthread_cond_t>
-
+final class Mailbox<Item: Sendable>: Sendable {
     enum Delivery {
         case items([Item])
         /// Nothing came in time.
@@ -18,84 +10,47 @@ final class Mailbox<Item: Sendable>: @unchecked Sendable {
         case closed
     }
 
-    init() {
-        mutex = .allocate(capacity: 1)
-        arrived = .allocate(capacity: 1)
-        var attributes = pthread_condattr_t()
-        pthread_condattr_init(&attributes)
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        let codes = (pthread_mutex_init(mutex, nil), pthread_cond_init(arrived, &attributes))
-        pthread_condattr_destroy(&attributes)
-        precondition(codes == (0, 0), "pthread_mutex_init, pthread_cond_init: \(codes)")
+    private struct State {
+        var items: [Item] = []
+        var isClosed = false
+
+        /// What a thread gets now; nil where it has to wait.
+        mutating func delivery(atMost limit: Int) -> Delivery? {
+            guard !items.isEmpty else { return isClosed ? .closed : nil }
+            if items.count <= limit { return .items(items.takeAll()) }
+            defer { items.removeFirst(limit) }
+            return .items(Array(items[..<limit]))
+        }
     }
 
-    deinit {
-        pthread_cond_destroy(arrived)
-        pthread_mutex_destroy(mutex)
-        arrived.deallocate()
-        mutex.deallocate()
-    }
+    private let state = Monitor(State())
 
     /// Adds one, unless the mailbox is closed.
     ///
     /// - Returns: Whether somebody will take it.
     func put(_ item: Item) -> Bool {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        guard !isClosed else { return false }
-        items.append(item)
-        pthread_cond_signal(arrived)
-        return true
+        let isTaken = state.withLock { state in
+            if !state.isClosed { state.items.append(item) }
+            return !state.isClosed
+        }
+        if isTaken { state.wakeOne() }
+        return isTaken
     }
 
     /// How many wait now.
-    var count: Int {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        return items.count
-    }
+    var count: Int { state.withLock { $0.items.count } }
 
     /// Takes what waits, at most `limit`, and waits for the first when there is none.
     ///
-    /// - Parameter patience: Milliseconds to wait; `nil` waits for ever.
-    func take(atMost limit: Int, patience: Int? = nil) -> Delivery {
-        let end = patience.map(Self.monotonicTime(in:))
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        while items.isEmpty {
-            if isClosed { return .closed }
-            guard var end else {
-                pthread_cond_wait(arrived, mutex)
-                continue
-            }
-            if pthread_cond_timedwait(arrived, mutex, &end) == ETIMEDOUT && items.isEmpty && !isClosed {
-                return .nothing
-            }
-        }
-        if items.count <= limit {
-            let taken = items
-            items = []
-            return .items(taken)
-        }
-        let taken = Array(items[..<limit])
-        items.removeFirst(limit)
-        return .items(taken)
+    /// - Parameter patience: How long to wait; `nil` waits for ever.
+    func take(atMost limit: Int, patience: Duration? = nil) -> Delivery {
+        guard let patience else { return state.wait { $0.delivery(atMost: limit) } }
+        return state.wait(atMost: patience) { $0.delivery(atMost: limit) } ?? .nothing
     }
 
     /// Takes no more in. What is in is still delivered.
     func close() {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        isClosed = true
-        pthread_cond_broadcast(arrived)
-    }
-
-    private static func monotonicTime(in milliseconds: Int) -> timespec {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        let nanoseconds = time.tv_nsec + milliseconds % 1000 * 1_000_000
-        time.tv_sec += milliseconds / 1000 + nanoseconds / 1_000_000_000
-        time.tv_nsec = nanoseconds % 1_000_000_000
-        return time
+        state.withLock { $0.isClosed = true }
+        state.wakeAll()
     }
 }

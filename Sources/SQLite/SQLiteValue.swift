@@ -7,16 +7,6 @@ package enum SQLiteValue: Sendable, Hashable {
     case blob([UInt8])
 }
 
-extension SQLiteValue: ExpressibleByNilLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
-    ExpressibleByStringLiteral, ExpressibleByBooleanLiteral
-{
-    package init(nilLiteral: ()) { self = .null }
-    package init(integerLiteral value: Int64) { self = .integer(value) }
-    package init(floatLiteral value: Double) { self = .real(value) }
-    package init(stringLiteral value: String) { self = .text(value) }
-    package init(booleanLiteral value: Bool) { self = .integer(value ? 1 : 0) }
-}
-
 /// What can stand for a `?` of a statement.
 ///
 /// An enum with raw values conforms with an empty extension; an identifier or a time says its number:
@@ -40,18 +30,6 @@ extension Int64: SQLiteBindable {
 }
 
 extension Int: SQLiteBindable {
-    package var sqliteValue: SQLiteValue { .integer(Int64(self)) }
-}
-
-extension Int32: SQLiteBindable {
-    package var sqliteValue: SQLiteValue { .integer(Int64(self)) }
-}
-
-extension UInt32: SQLiteBindable {
-    package var sqliteValue: SQLiteValue { .integer(Int64(self)) }
-}
-
-extension UInt16: SQLiteBindable {
     package var sqliteValue: SQLiteValue { .integer(Int64(self)) }
 }
 

@@ -23,8 +23,8 @@ final class Writer {
 
     /// Closures in one commit at most.
     private static let groupLimit = 512
-    /// Milliseconds without work after which the log is copied.
-    private static let idleTime = 500
+    /// Without work for so long, the log is copied.
+    private static let idleTime = Duration.milliseconds(500)
     /// Bytes by which the log grows between two checkpoints.
     private static let checkpointStep = 4 << 20
     /// Bytes of log from which on readers in the way are waited for.
