@@ -34,9 +34,8 @@ final class ClientConnection: Sendable {
 
     func requestEnded(nextDeadline: Int64) {
         let ended = state.withLock { state in
-            defer { state.request = nil }
             state.deadline = nextDeadline
-            return state.request
+            return state.request.take()
         }
         _ = ended  // Freed outside the lock.
     }

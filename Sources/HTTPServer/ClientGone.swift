@@ -41,8 +41,7 @@ package final class ClientGone: Sendable {
         let callbacks = state.withLock { state in
             guard state.reason == nil else { return [@Sendable () -> Void]() }
             state.reason = reason
-            defer { state.callbacks = [] }
-            return state.callbacks
+            return state.callbacks.takeAll()
         }
         for callback in callbacks { callback() }
     }

@@ -209,11 +209,7 @@ package final class HTTPServer: Sendable {
 
     /// "It is an API violation to call MHD_stop_daemon while having suspended connections": then its threads stay.
     private func stopDaemon() {
-        let daemon = state.withLock { state in
-            defer { state.daemon = nil }
-            return state.daemon
-        }
-        guard let daemon else { return }
+        guard let daemon = state.withLock({ $0.daemon.take() }) else { return }
         guard !allClients.contains(where: { $0.request?.isHeld == true }) else {
             log.error("a connection is still held, the HTTP threads are left running")
             return

@@ -22,10 +22,5 @@ package final class Listener: Sendable {
     }
 
     /// Hands the socket to who will close it.
-    func take() -> Int32? {
-        descriptor.withLock { descriptor in
-            defer { descriptor = nil }
-            return descriptor
-        }
-    }
+    func take() -> Int32? { descriptor.withLock { $0.take() } }
 }

@@ -54,11 +54,7 @@ package final class RequestStream: Sendable {
                 }
             }
         } onCancel: {
-            let reader = state.withLock { state in
-                defer { state.reader = nil }
-                return state.reader
-            }
-            reader?.resume(throwing: CancellationError())
+            state.withLock { $0.reader.take() }?.resume(throwing: CancellationError())
         }
     }
 
@@ -69,10 +65,7 @@ package final class RequestStream: Sendable {
     private func take(_ reader: CheckedContinuation<[UInt8]?, any Error>) -> Taken {
         state.withLock { state in
             guard state.reader == nil else { return .failed(Failure.busy) }
-            if !state.bytes.isEmpty {
-                defer { state.bytes = [] }
-                return .bytes(state.bytes)
-            }
+            if !state.bytes.isEmpty { return .bytes(state.bytes.takeAll()) }
             if let failure = state.failure { return .failed(failure) }
             if state.isFinished { return .end }
             if Task.isCancelled { return .failed(CancellationError()) }
@@ -86,10 +79,7 @@ package final class RequestStream: Sendable {
         let (reader, taken, isFull) = state.withLock {
             state -> (CheckedContinuation<[UInt8]?, any Error>?, [UInt8], Bool) in
             state.received += Int64(bytes.count)
-            if let reader = state.reader {
-                state.reader = nil
-                return (reader, Array(bytes), false)
-            }
+            if let reader = state.reader.take() { return (reader, Array(bytes), false) }
             state.bytes.append(contentsOf: bytes)
             return (nil, [], state.bytes.count >= Self.capacity)
         }
@@ -106,8 +96,7 @@ package final class RequestStream: Sendable {
         let reader = state.withLock { state -> CheckedContinuation<[UInt8]?, any Error>? in
             guard !state.isFinished, state.failure == nil else { return nil }
             if failure == nil { state.isFinished = true } else { state.failure = failure }
-            defer { state.reader = nil }
-            return state.reader
+            return state.reader.take()
         }
         if let failure { reader?.resume(throwing: failure) } else { reader?.resume(returning: nil) }
     }

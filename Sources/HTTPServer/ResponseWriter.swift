@@ -101,12 +101,7 @@ package final class ResponseWriter: Sendable {
         madvise(pages, Int(end - first), MADV_DONTNEED)
     }
 
-    private func takeWriter() -> CheckedContinuation<Void, any Error>? {
-        state.withLock { state in
-            defer { state.writer = nil }
-            return state.writer
-        }
-    }
+    private func takeWriter() -> CheckedContinuation<Void, any Error>? { state.withLock { $0.writer.take() } }
 
     /// Fills libmicrohttpd's buffer, or suspends the connection until there is something to fill it with.
     ///
@@ -133,9 +128,7 @@ package final class ResponseWriter: Sendable {
                 state.bytes = []
                 state.sent = 0
             }
-            guard state.bytes.count - state.sent < Self.capacity else { return (count, nil) }
-            defer { state.writer = nil }
-            return (count, state.writer)
+            return (count, state.bytes.count - state.sent < Self.capacity ? state.writer.take() : nil)
         }
         writer?.resume()
         return count

@@ -56,18 +56,22 @@ final class ServedRequest: Sendable {
         if case .head = state.withLock({ $0.reading }) {
             return open(RequestHead(handle, method, version, target: target, at: targetAddress))
         }
-        let time = now
-        let step = state.withLock { state -> ServedRequestState.Step in
-            let step = bytes.isEmpty ? state.called(at: time) : state.received(bytes, budget: server.budget)
-            if case .hold = step { hold(&state) }
-            return step
-        }
-        switch step {
+        switch nextStep(bytes) {
         case .readOn, .hold: return true
         case .run(let body): return run(body)
         case .send(let response, let early): return send(response, early: early)
         case .interrupt(let response): return interrupt(response)
         case .refuse(let reason): return interrupt(refusal(reason))
+        }
+    }
+
+    /// What to do after a call of the library. Where that is to hold the connection, it is suspended already.
+    private func nextStep(_ bytes: UnsafeRawBufferPointer) -> ServedRequestState.Step {
+        let time = now
+        return state.withLock { state in
+            let step = bytes.isEmpty ? state.called(at: time) : state.received(bytes, budget: server.budget)
+            if case .hold = step { hold(&state) }
+            return step
         }
     }
 
@@ -88,50 +92,35 @@ final class ServedRequest: Sendable {
             $0.method = head.method
         }
         client.setDeadline(nil)
+        var request: HTTPRequest?
+        var hasBody = true
         do throws(RefusalReason) {
             let framing = try head.framing(server.limits)
             guard !server.isStopping else { throw .shuttingDown }
-            return begin(head, framing, id)
+            hasBody = framing != .none && framing != .length(0)
+            if target == "*", head.method == "OPTIONS" { return answer(HTTPResponse(status: 204), hasBody: hasBody) }
+            let parts = try RequestTarget(target)
+            let parsed = HTTPRequest(
+                method: head.method, rawTarget: target, segments: parts.segments, query: parts.query,
+                headers: RequestHeaders(head.fields), requestID: id, framing: framing, clientGone: gone)
+            request = parsed
+            return try route(parsed, hasBody: hasBody)
         } catch {
-            return refuse(error, hasBody: true)
+            return refuse(error, request, hasBody: hasBody)
         }
     }
 
-    private func begin(_ head: RequestHead, _ framing: BodyFraming, _ id: String) -> Bool {
-        let hasBody = framing != .none && framing != .length(0)
-        do throws(RefusalReason) {
-            return try route(head, framing, id, hasBody: hasBody)
-        } catch {
-            return refuse(error, hasBody: hasBody)
-        }
-    }
-
-    private func route(
-        _ head: RequestHead, _ framing: BodyFraming, _ id: String, hasBody: Bool
-    ) throws(RefusalReason) -> Bool {
-        if target == "*", head.method == "OPTIONS" {
-            return answer(HTTPResponse(status: 204), hasBody: hasBody)
-        }
-        let target = try RequestTarget(target)
-        var request = HTTPRequest(
-            method: head.method, rawTarget: self.target, segments: target.segments, query: target.query,
-            headers: RequestHeaders(head.fields), requestID: id, framing: framing,
-            clientGone: gone)
-        switch server.router.match(method: head.method, segments: target.segments) {
-        case .notFound: return refuse(.notFound, request, hasBody: hasBody)
+    private func route(_ request: HTTPRequest, hasBody: Bool) throws(RefusalReason) -> Bool {
+        switch server.router.match(method: request.method, segments: request.segments) {
+        case .notFound: throw .notFound
         case .methodNotAllowed(let allow):
-            guard head.method == "OPTIONS" else {
-                return refuse(.methodNotAllowed(allow: allow), request, hasBody: hasBody)
-            }
+            guard request.method == "OPTIONS" else { throw .methodNotAllowed(allow: allow) }
             return answer(adorned(server.router.options(request, allow), request), hasBody: hasBody)
         case .route(let route, let parameters):
+            var request = request
             request.parameters = parameters
             facts.withLock { $0.route = route.pattern }
-            do throws(RefusalReason) {
-                return try read(request, route, hasBody: hasBody)
-            } catch {
-                return refuse(error, request, hasBody: hasBody)
-            }
+            return try read(request, route, hasBody: hasBody)
         }
     }
 
@@ -175,12 +164,7 @@ final class ServedRequest: Sendable {
 
     private func run(_ body: [UInt8]) -> Bool {
         client.setDeadline(nil)
-        guard
-            let (request, route) = pending.withLock({ waiting in
-                defer { waiting = nil }
-                return waiting
-            })
-        else { return false }
+        guard let (request, route) = pending.withLock({ $0.take() }) else { return false }
         var complete = request
         if case .collect = route.body { complete.body = request.framing == .none ? .none : .bytes(body) }
         facts.withLock { $0.received = Int64(body.count) }
@@ -190,13 +174,9 @@ final class ServedRequest: Sendable {
 
     /// After the handler started: it may have answered already, or asked for its body.
     private func goOn() -> Bool {
-        let time = now
-        let step = state.withLock { state -> ServedRequestState.Step in
-            let step = state.called(at: time)
-            if case .hold = step { hold(&state) }
-            return step
+        guard case .send(let response, let early) = nextStep(UnsafeRawBufferPointer(start: nil, count: 0)) else {
+            return true
         }
-        guard case .send(let response, let early) = step else { return true }
         return send(response, early: early)
     }
 

@@ -8,18 +8,18 @@ enum SocketAddress {
     static func listen(_ address: String, port: UInt16) throws(ServerStartError) -> (descriptor: Int32, port: UInt16) {
         var four = sockaddr_in()
         var six = sockaddr_in6()
+        let descriptor: Int32
         if inet_pton(AF_INET, address, &four.sin_addr) == 1 {
             four.sin_family = sa_family_t(AF_INET)
             four.sin_port = port.bigEndian
-            let descriptor = try listen(&four, AF_INET, address)
-            return (descriptor, self.port(of: descriptor))
-        }
-        guard inet_pton(AF_INET6, address, &six.sin6_addr) == 1 else {
+            descriptor = try listen(&four, AF_INET, address)
+        } else if inet_pton(AF_INET6, address, &six.sin6_addr) == 1 {
+            six.sin6_family = sa_family_t(AF_INET6)
+            six.sin6_port = port.bigEndian
+            descriptor = try listen(&six, AF_INET6, address)
+        } else {
             throw ServerStartError(message: "not a numeric address: \(address)")
         }
-        six.sin6_family = sa_family_t(AF_INET6)
-        six.sin6_port = port.bigEndian
-        let descriptor = try listen(&six, AF_INET6, address)
         return (descriptor, self.port(of: descriptor))
     }
 

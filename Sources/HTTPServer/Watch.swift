@@ -50,11 +50,8 @@ final class Watch: Sendable {
             try SystemThread.start("http watch") {
                 while !self.turn(server) {}
                 self.closeAll()
-                let last = self.state.withLock { state in
-                    defer { state.ends = nil }  // It holds the server, which holds this.
-                    return state.ends
-                }
-                last?()
+                // Taken, as it holds the server, which holds this.
+                self.state.withLock { $0.ends.take() }?()
             }
         } catch {
             preconditionFailure("\(error)")
@@ -99,11 +96,7 @@ final class Watch: Sendable {
 
     /// Closes the listening socket.
     func stopAccepting() {
-        let listener = state.withLock { state in
-            defer { state.listener = nil }
-            return state.listener
-        }
-        if let listener { unregister(listener) }
+        if let listener = state.withLock({ $0.listener.take() }) { unregister(listener) }
     }
 
     /// Ends the thread, which calls `last` as its last deed.
