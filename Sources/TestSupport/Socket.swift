@@ -17,7 +17,7 @@ package struct SocketError: Error, CustomStringConvertible {
 ///
 /// Any thread may call `shutdown`, which ends what another thread waits for.
 package final class Socket: Sendable {
-    let descriptor: Int32
+    package let descriptor: Int32
 
     init(adopting descriptor: Int32) {
         self.descriptor = descriptor
@@ -28,8 +28,11 @@ package final class Socket: Sendable {
     deinit { close(descriptor) }
 
     /// Connects to a port of 127.0.0.1.
-    package static func connect(port: UInt16) throws -> Socket {
+    ///
+    /// - Parameter receiveBuffer: Bytes that the kernel takes ahead; nil leaves that to it.
+    package static func connect(port: UInt16, receiveBuffer: Int32? = nil) throws -> Socket {
         let socket = Socket(adopting: try open())
+        if let receiveBuffer { socket.setReceiveBuffer(receiveBuffer) }
         var address = loopback(port)
         let code = withSocketAddress(&address) { Glibc.connect(socket.descriptor, $0, $1) }
         guard code == 0 else { throw SocketError("connect") }
@@ -134,8 +137,10 @@ package final class Socket: Sendable {
     }
 
     /// Keeps the kernel from taking more than a few kilobytes that nobody has read.
-    func receiveLittle() {
-        var size: Int32 = 4096
+    func receiveLittle() { setReceiveBuffer(4096) }
+
+    private func setReceiveBuffer(_ bytes: Int32) {
+        var size = bytes
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
     }
 

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 
 /// A client that sends exactly the bytes it is told to, and blocks: use it on a thread of its own, as Swift's pool belongs to
 /// the handlers.
@@ -16,37 +17,19 @@ final class RawClient {
         let description: String
     }
 
-    let descriptor: Int32
+    private let socket: Socket
     private var buffer: [UInt8] = []
 
     init(_ port: UInt16, receiveBuffer: Int32? = nil) throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var limit = timeval(tv_sec: 60, tv_usec: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        if var receiveBuffer { setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, 4) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let code = withUnsafeBytes(of: &address) {
-            connect(descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
-        }
-        guard code == 0 else { throw Failure(description: "connect: \(errno)") }
+        socket = try Socket.connect(port: port, receiveBuffer: receiveBuffer)
+        socket.setTimeout(.seconds(60))
     }
 
-    deinit { close(descriptor) }
+    var descriptor: Int32 { socket.descriptor }
 
-    func send(_ text: String) throws { try send(Array(text.utf8)) }
+    func send(_ text: String) throws { try socket.send(text) }
 
-    func send(_ bytes: [UInt8]) throws {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-            guard count > 0 else { throw Failure(description: "send: \(errno)") }
-            rest = rest.dropFirst(count)
-        }
-    }
+    func send(_ bytes: [UInt8]) throws { try socket.send(bytes) }
 
     /// Sends a request with the fields that every request needs.
     func request(_ method: String, _ target: String, _ headers: String = "", body: String? = nil) throws {
@@ -62,7 +45,7 @@ final class RawClient {
     /// Whether the server has closed the connection, reading and dropping what is left.
     func isClosed() -> Bool {
         while true {
-            do { if try !fill() { return true } } catch { return errno == ECONNRESET }
+            do { if try !fill() { return true } } catch { return (error as? SocketError)?.code == ECONNRESET }
         }
     }
 
@@ -144,10 +127,8 @@ final class RawClient {
     }
 
     private func fill() throws -> Bool {
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        let count = recv(descriptor, &chunk, chunk.count, 0)
-        guard count >= 0 else { throw Failure(description: "recv: \(errno)") }
-        buffer += chunk.prefix(count)
-        return count > 0
+        let bytes = try socket.receive()
+        buffer += bytes
+        return !bytes.isEmpty
     }
 }
