@@ -35,7 +35,7 @@ extension DataFolder {
     /// Where the bytes of a transfer under way are kept, by the number of its task.
     package func partial(_ task: Int64) -> String { partial("\(task)") }
 
-    /// Where what has no place yet is kept.
+    /// Where a file is kept that has no place of its own yet.
     package func partial(_ name: String) -> String { "partial/\(name)" }
 
     /// Where a task's finished content goes. The last two digits spread the files over folders.
@@ -75,7 +75,7 @@ extension DataFolder {
         return StagedFile(path: file, folder: self)
     }
 
-    /// Forgets a staged file, after removing it on a disk thread where nobody wants it.
+    /// Forgets a staged file. One that nobody adopted is removed first, on a disk thread.
     func end(_ file: String, removes: Bool) {
         guard removes else { return forget(file) }
         remove(file) { [self] in forget(file) }

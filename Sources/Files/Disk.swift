@@ -68,17 +68,6 @@ enum Disk {
         return OpenFile(descriptor: descriptor)
     }
 
-    static func moveBeneath(source: String, root: String, path: String, replace: Bool) throws(SystemError) -> Bool {
-        let (folder, name) = try placeBeneath(root: root, path: path)
-        guard clinux_rename(AT_FDCWD, source, folder.descriptor, name, replace ? 1 : 0) == 0 else {
-            if errno == EXDEV { return false }
-            throw SystemError("renameat2", errno: errno)
-        }
-        try syncFolder(folder)
-        try syncFolder(Disk.folder(of: source))
-        return true
-    }
-
     /// A path's folder and the name in it.
     static func split(_ path: String) throws(SystemError) -> (folder: String, name: String) {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))

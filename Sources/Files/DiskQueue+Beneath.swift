@@ -22,7 +22,14 @@ extension DiskQueue {
         source: String, root: String, path: String, replace: Bool
     ) async throws(SystemError) -> Bool {
         try await run { () throws(SystemError) in
-            try Disk.moveBeneath(source: source, root: root, path: path, replace: replace)
+            let (folder, name) = try Disk.placeBeneath(root: root, path: path)
+            guard clinux_rename(AT_FDCWD, source, folder.descriptor, name, replace ? 1 : 0) == 0 else {
+                if errno == EXDEV { return false }
+                throw SystemError("renameat2", errno: errno)
+            }
+            try Disk.syncFolder(folder)
+            try Disk.syncFolder(Disk.folder(of: source))
+            return true
         }
     }
 

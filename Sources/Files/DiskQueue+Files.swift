@@ -36,11 +36,11 @@ extension DiskQueue {
 
     /// Removes a file, if it is there, and then runs `body`, on a disk thread. After the queue was closed the file stays.
     package func remove(_ path: String, then body: @escaping @Sendable () -> Void) {
-        let isTaken = post {
-            unlink(path)
+        run {
+            _ = unlink(path)
+        } then: { _ in
             body()
         }
-        if !isTaken { body() }
     }
 
     /// The names in a folder, without `.` and `..`.
@@ -110,22 +110,14 @@ extension DiskQueue {
     package func write(_ bytes: [UInt8], to path: String, replace: Bool = false) async throws(SystemError) {
         try await run { () throws(SystemError) in
             let file = try OpenFile.open(path, O_WRONLY | O_CREAT | (replace ? O_TRUNC : O_EXCL))
-            let result = bytes.withUnsafeBytes { buffer in
-                Result { () throws(SystemError) in try file.write(buffer, at: 0) }
-            }
-            try result.get()
+            try file.write(bytes, at: 0)
             try file.sync()
         }
     }
 
     /// Writes bytes into an open file, without syncing.
     package func write(_ bytes: [UInt8], to file: OpenFile, at offset: Int64) async throws(SystemError) {
-        try await run { () throws(SystemError) in
-            let result = bytes.withUnsafeBytes { buffer in
-                Result { () throws(SystemError) in try file.write(buffer, at: offset) }
-            }
-            try result.get()
-        }
+        try await run { () throws(SystemError) in try file.write(bytes, at: offset) }
     }
 
     /// Digests of a file, read from its start to its end.

@@ -39,33 +39,30 @@ package struct DiskQueue: Sendable {
     /// Finishes what is queued and takes nothing more.
     package func close() { threads.work.close() }
 
-    /// Runs `body`, which ends soon, on a disk thread. False after the queue was closed.
-    package func post(_ body: @escaping @Sendable () -> Void) -> Bool {
-        postSteps(.short) {
-            body()
-            return false
-        }
-    }
-
     /// Runs `step` on disk threads until it says that there is no more. False after the queue was closed.
     package func postSteps(_ length: DiskWorkLength, _ step: @escaping @Sendable () -> Bool) -> Bool {
         threads.work.add(step, length, for: owner)
+    }
+
+    /// Runs `body` on a disk thread, and there `then` with what came of it. After the queue was closed that is
+    /// `ESHUTDOWN`, at once.
+    package func run<Value: Sendable>(
+        _ length: DiskWorkLength = .short, _ body: @escaping @Sendable () throws(SystemError) -> Value,
+        then: @escaping @Sendable (Result<Value, SystemError>) -> Void
+    ) {
+        let isTaken = postSteps(length) {
+            then(Result { () throws(SystemError) in try body() })
+            return false
+        }
+        if !isTaken { then(.failure(SystemError("queue", errno: ESHUTDOWN))) }
     }
 
     /// Runs `body` on a disk thread and waits for it without blocking.
     package func run<Value: Sendable>(
         _ length: DiskWorkLength = .short, _ body: @escaping @Sendable () throws(SystemError) -> Value
     ) async throws(SystemError) -> Value {
-        let result: Result<Value, SystemError> = await withCheckedContinuation { continuation in
-            let isTaken = postSteps(length) {
-                do throws(SystemError) {
-                    continuation.resume(returning: .success(try body()))
-                } catch {
-                    continuation.resume(returning: .failure(error))
-                }
-                return false
-            }
-            if !isTaken { continuation.resume(returning: .failure(SystemError("queue", errno: ESHUTDOWN))) }
+        let result = await withCheckedContinuation { continuation in
+            run(length, body) { continuation.resume(returning: $0) }
         }
         return try result.get()
     }

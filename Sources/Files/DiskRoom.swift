@@ -54,6 +54,9 @@ package final class DiskRoom: Sendable {
     /// Bytes of content that may still be written; not positive where there is no room.
     package var left: Int64 { end.load(ordering: .relaxed) - written.load(ordering: .relaxed) }
 
+    /// Whether new content may be written and leaves the floor free.
+    package var hasSome: Bool { left > 0 }
+
     /// Free bytes of the filesystem when it was measured last.
     package var freeBytes: Int64 { free.load(ordering: .relaxed) }
 

@@ -51,6 +51,12 @@ package final class OpenFile: Sendable {
         }
     }
 
+    package func write(_ bytes: [UInt8], at offset: Int64) throws(SystemError) {
+        try bytes.withUnsafeBufferPointer { bytes throws(SystemError) in
+            try write(UnsafeRawBufferPointer(bytes), at: offset)
+        }
+    }
+
     /// Fills as much of `buffer` as there is; 0 at the end of the file.
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError) -> Int {
         while true {

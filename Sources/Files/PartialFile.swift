@@ -15,7 +15,7 @@ package struct PartialFile: Sendable {
     package let length: Int64
     fileprivate let reading: RunningDigest?
 
-    /// Digests that know the file's bytes; nil when the file was empty and the sink's own are right.
+    /// Digests that have read the file's bytes; nil where it was empty, so that new ones will do.
     package func takeDigests() -> [Digest]? { reading?.take() }
 }
 
@@ -29,7 +29,7 @@ package final class PartialFileOpening: Sendable {
     private let isWanted: @Sendable () -> Bool
     private let reading = Locked<RunningDigest?>(nil)
 
-    /// - Parameter sha256: What the bytes must have; else they are not those that were received.
+    /// - Parameter sha256: The digest of the bytes that were received: with another, these are not they.
     package init(
         _ path: String, prefix: Int64, sha256: [UInt8]?, _ algorithms: [DigestAlgorithm],
         while isWanted: @escaping @Sendable () -> Bool
@@ -41,7 +41,7 @@ package final class PartialFileOpening: Sendable {
         self.isWanted = isWanted
     }
 
-    /// Only what is kept takes long to read.
+    /// Only kept bytes take long to read.
     package var length: DiskWorkLength { prefix > 0 ? .long : .short }
 
     /// The next step, which blocks. Nil where another has to follow.

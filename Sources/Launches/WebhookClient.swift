@@ -62,12 +62,16 @@ struct WebhookClient: Sendable {
             "webhook-signature",
             Signature.header(secrets: secrets, id: message.id, timestamp: seconds, body: message.body))
         if let traceparent = message.traceparent { headers.append("traceparent", traceparent) }
-        return ExchangeRequest(
-            id: exchanges.nextID(), pool: message.app.rawValue, method: "POST", url: url, headers: headers,
-            body: .bytes(message.body), sink: .memory(limit: Self.answerLimit),
-            judge: { _ in HeadJudgement(.keep(at: 0)) }, idleTimeout: message.timeout,
-            connectTimeout: min(message.timeout, .seconds(10)), totalTimeout: message.timeout,
-            egress: egress(for: url))
+        var request = ExchangeRequest(
+            id: exchanges.nextID(), pool: message.app.rawValue, method: "POST", url: url,
+            sink: .memory(limit: Self.answerLimit), egress: egress(for: url)
+        ) { _ in HeadJudgement(.keep(at: 0)) }
+        request.headers = headers
+        request.body = .bytes(message.body)
+        request.idleTimeout = message.timeout
+        request.connectTimeout = min(message.timeout, .seconds(10))
+        request.totalTimeout = message.timeout
+        return request
     }
 
     /// Plain http reaches what the operator named, if anything.

@@ -57,14 +57,11 @@ extension Failure {
     package var orderIndex: Int? {
         switch self {
         case .domain(.clientTaskConflict(let index)), .domain(.bodyNotFound(let index)),
-            .domain(.contentNotFound(let index)), .domain(.tooManyTasks(_, let index)):
+            .domain(.contentNotFound(let index)), .domain(.tooManyTasks(_, let index)),
+            .service(.fileUnavailable(let index, _)), .service(.unknownRoot(let index, _)),
+            .service(.contentUnavailable(let index)), .service(.resumeDataInvalid(let index)):
             index
-        case .domain(.storedBytesExceeded(let index)): index
-        case .service(.fileUnavailable(let index, _)), .service(.unknownRoot(let index, _)),
-            .service(.contentUnavailable(let index)),
-            .service(.resumeDataInvalid(let index)):
-            index
-        case .service(.invalidURL(let index, _)): index
+        case .domain(.storedBytesExceeded(let index)), .service(.invalidURL(let index, _)): index
         case .domain, .service, .refused, .cancelled, .unexpected: nil
         }
     }

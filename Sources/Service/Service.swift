@@ -35,24 +35,23 @@ package final class Service: Sendable {
     let settings: ServiceSettings
     let folder: DataFolder
     let scheduler: Scheduler
-    let inbox: SchedulerInbox
-    let relauncher: RelaunchTimes
-    let janitorInbox: JanitorInbox
     let room: DiskRoom
     let cookies = CookieJars()
-    let meters: TransferMeters
     let sealer: Sealer
     let log: Log
     package let clock: Clock
     package let outlet: Outlet
-    package let hub: EventHub
-    package let attendance: Attendance
-    package let live: LiveTransfers
     package let conditions: CurrentConditions
     private let probe = StoreProbe()
     let draining = Locked(false)
     /// Drafts of bodies that are being appended to.
     let appending = Locked<Set<String>>([])
+
+    var inbox: Inbox<Scheduler.Message> { outlet.inbox }
+    var relauncher: RelaunchTimes { outlet.relauncher }
+    package var hub: EventHub { outlet.hub }
+    package var attendance: Attendance { outlet.attendance }
+    package var live: LiveTransfers { outlet.transfers }
 
     /// - Parameter transferThreads: Event loops that perform transfers.
     package init(
@@ -71,29 +70,21 @@ package final class Service: Sendable {
                 unacknowledgedRetention: settings.unacknowledgedRetention,
                 presence: { attendance.presence(of: $0) }),
             log: log, onFatalError: onFatalError)
-        let inbox = SchedulerInbox(clock: clock)
+        let inbox = Inbox<Scheduler.Message>(clock: clock)
         let room = DiskRoom(floor: settings.freeDiskFloor, clock: clock)
         engine = try TransferEngine(threads: transferThreads, log: log, clock: clock, room: room) {
             inbox.tell(.report($0))
         }
         self.room = room
         folder = DataFolder(path: settings.dataFolder, disk: engine.disk)
-        self.attendance = attendance
-        self.inbox = inbox
-        hub = EventHub(clock: clock)
-        live = LiveTransfers(engine: engine, clock: clock)
         conditions = CurrentConditions(clock: clock)
-        relauncher = RelaunchTimes(clock: clock)
-        janitorInbox = JanitorInbox(clock: clock)
-        meters = TransferMeters(metrics)
+        let live = LiveTransfers(engine: engine, clock: clock)
         outlet = Outlet(
-            inbox: inbox, hub: hub, attendance: attendance, relauncher: relauncher, janitor: janitorInbox, live: live,
-            room: room, meters: meters, clock: clock, log: log)
+            inbox: inbox, attendance: attendance, transfers: live, meters: TransferMeters(metrics), clock: clock,
+            log: log)
         scheduler = Scheduler(
-            store: store, engine: engine, folder: folder, settings: settings, live: live, outlet: outlet,
-            conditions: conditions,
-            cookies: cookies, meters: meters, clock: clock, log: log)
-        let live = live
+            store: store, engine: engine, folder: folder, settings: settings, outlet: outlet, conditions: conditions,
+            cookies: cookies, clock: clock, log: log)
         metrics.gauge("urlsessiond_transfers_running", "Transfers under way.") { Double(live.count) }
         let conditions = conditions
         metrics.gauge("urlsessiond_load", "How long work on the machine waits, compared with how long it goes on.") {

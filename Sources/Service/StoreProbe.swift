@@ -1,6 +1,6 @@
 /// Whether the store takes writes, asked at most once a second, however many want to know.
 ///
-/// To ask costs a commit and a sync, and whoever watches the service needs no key.
+/// Asking costs a commit and a sync, and anybody may ask: it takes no key.
 actor StoreProbe {
     /// Milliseconds for which an answer serves.
     static let period: Int64 = 1000

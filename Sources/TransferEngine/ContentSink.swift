@@ -66,11 +66,7 @@ final class ContentSink {
             syncRequested = length
         }
         guard !memory.isEmpty else { return }
-        let result = memory.withUnsafeBytes { bytes in
-            Result { () throws(SystemError) in try partial.file.write(bytes, at: 0) }
-        }
-        memory = []
-        try result.get()
+        try partial.file.write(memory.takeAll(), at: 0)
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Answer {

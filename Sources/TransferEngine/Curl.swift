@@ -7,9 +7,7 @@ enum Curl {
     /// threads still shake hands.
     static let isReady: Bool = {
         typealias Initialize = @convention(c) (UInt64, OpaquePointer?) -> Int32
-        if let symbol = dlsym(nil, "OPENSSL_init_crypto") {
-            _ = unsafeBitCast(symbol, to: Initialize.self)(0x0008_0000, nil)  // OPENSSL_INIT_NO_ATEXIT
-        }
+        _ = symbol("OPENSSL_init_crypto", Initialize.self)?(0x0008_0000, nil)  // OPENSSL_INIT_NO_ATEXIT
         return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
     }()
 
@@ -39,15 +37,18 @@ private struct OpenSSL: Sendable {
     let peerAuthorities: CurrentCipher
 
     static let shared: OpenSSL? = {
-        guard let version = dlsym(nil, "SSL_get_version"), let cipher = dlsym(nil, "SSL_get_current_cipher"),
-            let name = dlsym(nil, "SSL_CIPHER_get_name"), let authorities = dlsym(nil, "SSL_get0_peer_CA_list")
+        guard let version = symbol("SSL_get_version", Version.self),
+            let cipher = symbol("SSL_get_current_cipher", CurrentCipher.self),
+            let name = symbol("SSL_CIPHER_get_name", CipherName.self),
+            let authorities = symbol("SSL_get0_peer_CA_list", CurrentCipher.self)
         else { return nil }
-        return OpenSSL(
-            version: unsafeBitCast(version, to: Version.self),
-            currentCipher: unsafeBitCast(cipher, to: CurrentCipher.self),
-            cipherName: unsafeBitCast(name, to: CipherName.self),
-            peerAuthorities: unsafeBitCast(authorities, to: CurrentCipher.self))
+        return OpenSSL(version: version, currentCipher: cipher, cipherName: name, peerAuthorities: authorities)
     }()
+}
+
+/// A C function of a library that libcurl brought into the process, and that no header of ours names.
+func symbol<Function>(_ name: String, _ type: Function.Type) -> Function? {
+    dlsym(nil, name).map { unsafeBitCast($0, to: type) }
 }
 
 /// One libcurl easy handle: a single HTTP exchange at a time.
@@ -184,13 +185,7 @@ final class Easy {
         var list: UnsafeMutablePointer<curl_slist>?
         guard ccurl_easy_get_list(raw, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
         defer { curl_slist_free_all(list) }
-        var lines: [String] = []
-        var entry = list
-        while let node = entry {
-            if let data = node.pointee.data { lines.append(String(cString: data)) }
-            entry = node.pointee.next
-        }
-        return lines
+        return Self.lines(of: list)
     }
 
     /// OpenSSL's `SSL *`, only while the connection is in use.
@@ -207,8 +202,12 @@ final class Easy {
         guard ccurl_easy_get_certificates(raw, &info) == CURLE_OK, let info, info.pointee.num_of_certs > 0,
             let lists = info.pointee.certinfo
         else { return [] }
+        return Self.lines(of: lists[0])
+    }
+
+    private static func lines(of list: UnsafeMutablePointer<curl_slist>?) -> [String] {
         var lines: [String] = []
-        var entry = lists[0]
+        var entry = list
         while let node = entry {
             if let data = node.pointee.data { lines.append(String(cString: data)) }
             entry = node.pointee.next

@@ -52,10 +52,10 @@ final class Exchange {
     var pins: [String] = []
     /// What the egress policy refused: for the operator's log, not for the app.
     var denied: (address: IPAddress, port: UInt16)?
-    var metrics = ExchangeMetrics()
+    var metrics: TransactionMetrics
 
     init(
-        _ request: ExchangeRequest, _ meter: ExchangeMeter, _ state: LoopState, _ room: DiskRoom,
+        _ request: ExchangeRequest, _ meter: ExchangeMeter, _ state: LoopState, _ room: DiskRoom, at wall: Int64,
         report: @escaping @Sendable (ExchangeReport) -> Void
     ) {
         self.request = request
@@ -64,6 +64,7 @@ final class Exchange {
         self.room = room
         self.report = report
         sink = ContentSink(request.sink)
+        metrics = TransactionMetrics(of: request, at: wall)
         started = state.now
         stage = .preparing(Preparation(bandwidthLimit: request.bandwidthLimit, at: state.now))
         meter.length.store(sink.length, ordering: .relaxed)

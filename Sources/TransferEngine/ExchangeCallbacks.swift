@@ -117,11 +117,11 @@ extension Exchange.Running {
     /// What can only be asked while the connection is in use.
     private func noteConnection() {
         let url = exchange.url
-        guard url.isSecure, exchange.metrics.tlsVersion == nil, let session = easy.tlsSession,
+        guard url.isSecure, exchange.metrics.negotiatedTLSProtocolVersion == nil, let session = easy.tlsSession,
             let facts = Curl.tlsFacts(of: session)
         else { return }
-        exchange.metrics.tlsVersion = facts.version
-        exchange.metrics.tlsCipher = facts.cipher
+        exchange.metrics.negotiatedTLSProtocolVersion = facts.version
+        exchange.metrics.negotiatedTLSCipherSuite = facts.cipher
         // A session of TLS that is taken up again does not ask again.
         if facts.asksForCertificate { handle.pool.certificateAskers.insert(url.hostAndPort) }
         asksForCertificate = handle.pool.certificateAskers.contains(url.hostAndPort)
@@ -251,14 +251,12 @@ extension Exchange.Running {
 extension ExchangeRequest {
     /// Whether libcurl may answer this head itself; it drops the body then, so the first byte of one settles it.
     fileprivate func isChallenge(_ head: ResponseHead) -> Bool {
-        head.status == 401 && httpAuthentication.isDigest || head.status == 407 && proxyUsesDigest
+        head.status == 401 && usesDigest || head.status == 407 && proxyUsesDigest
     }
 
-    fileprivate var mayBeChallenged: Bool { httpAuthentication.isDigest || proxyUsesDigest }
+    fileprivate var mayBeChallenged: Bool { usesDigest || proxyUsesDigest }
 
-    private var proxyUsesDigest: Bool { proxy?.authentication.isDigest ?? false }
-}
+    private var usesDigest: Bool { httpAuthentication?.isDigest ?? false }
 
-extension HTTPAuthentication {
-    fileprivate var isDigest: Bool { if case .digest = self { true } else { false } }
+    private var proxyUsesDigest: Bool { proxy?.authentication?.isDigest ?? false }
 }

@@ -84,7 +84,7 @@ extension Exchange {
     private func setTLS(_ easy: Easy) throws(CurlError) {
         guard url.isSecure else { return }
         let tls = request.tls
-        let version = tls.minimumVersion == .v13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
+        let version = tls.minimumVersion == .tls13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
         easy.set(CURLOPT_SSLVERSION, Int(version))
         try setRoots(easy)
         var pins = tls.pinnedPublicKeys
@@ -135,20 +135,13 @@ extension Exchange {
     }
 
     private func setAuthentication(
-        _ easy: Easy, _ authentication: HTTPAuthentication, _ scheme: CURLoption, _ userOption: CURLoption,
-        _ passwordOption: CURLoption
+        _ easy: Easy, _ authentication: HTTPAuthentication?, _ scheme: CURLoption, _ user: CURLoption,
+        _ password: CURLoption
     ) throws(CurlError) {
-        switch authentication {
-        case .none: return
-        case .basic(let user, let password):
-            easy.set(scheme, 1)  // CURLAUTH_BASIC
-            try easy.set(userOption, user)
-            try easy.set(passwordOption, password)
-        case .digest(let user, let password):
-            easy.set(scheme, 2)  // CURLAUTH_DIGEST
-            try easy.set(userOption, user)
-            try easy.set(passwordOption, password)
-        }
+        guard let authentication else { return }
+        easy.set(scheme, authentication.isDigest ? 2 /* CURLAUTH_DIGEST */ : 1 /* CURLAUTH_BASIC */)
+        try easy.set(user, authentication.user)
+        try easy.set(password, authentication.password)
     }
 
     /// Turns libcurl's cookie engine on. Cookies that shall not be sent are given to it with the answer's first line, so

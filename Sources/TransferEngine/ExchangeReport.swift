@@ -48,12 +48,9 @@ package struct ExchangeResult: Sendable {
     package var digests: [DigestAlgorithm: [UInt8]] = [:]
     /// Of the bytes in the file, where the exchange is not complete and opened it.
     package var partialSHA256: [UInt8]?
-    /// Body bytes handed to the connection by this exchange.
-    package var bytesSent: Int64 = 0
-    /// Body bytes received by this exchange.
-    package var bytesReceived: Int64 = 0
-    package var metrics: ExchangeMetrics
-    /// libcurl's code, 0 where it was content, and its words. For the operator's log.
+    /// Times and facts. What the answer means is for others to add.
+    package var metrics: TransactionMetrics
+    /// libcurl's code, 0 where it found no fault, and its message. For the operator's log.
     package var curlCode: UInt32 = 0
     package var curlMessage = ""
     /// `sha256/BASE64` of the server's public key after a failure of trust, where it could be had.
@@ -68,47 +65,28 @@ package struct ExchangeResult: Sendable {
     /// Whether the server of this answer asked for a certificate when the connection was made.
     package var asksForCertificate = false
 
+    /// Body bytes handed to the connection by this exchange.
+    package var bytesSent: Int64 { metrics.countOfRequestBodyBytesSent }
+
+    /// Body bytes received by this exchange.
+    package var bytesReceived: Int64 { metrics.countOfResponseBodyBytesReceived }
+
     /// Whether `received` is the answer's body, and not what was there before.
     package var isBodyKept: Bool {
         if case .keep? = judgement?.body { true } else { false }
     }
 }
 
-/// Times and facts of one exchange, as `URLSessionTaskTransactionMetrics` names them. Times are ms since 1970.
-package struct ExchangeMetrics: Hashable, Sendable, Codable {
-    package var fetchStart: Int64 = 0
-    package var domainLookupStart: Int64?
-    package var domainLookupEnd: Int64?
-    package var connectStart: Int64?
-    package var secureConnectionStart: Int64?
-    package var secureConnectionEnd: Int64?
-    package var connectEnd: Int64?
-    package var requestStart: Int64?
-    package var requestEnd: Int64?
-    package var responseStart: Int64?
-    package var responseEnd: Int64?
-    /// `http/1.0`, `http/1.1`, `h2`.
-    package var networkProtocolName: String?
-    package var isReusedConnection = false
-    package var isProxyConnection = false
-    package var localAddress: String?
-    package var localPort: Int?
-    package var remoteAddress: String?
-    package var remotePort: Int?
-    /// As OpenSSL names them: `TLSv1.3`, `TLS_AES_256_GCM_SHA384`.
-    package var tlsVersion: String?
-    package var tlsCipher: String?
-    package var requestHeaderBytesSent: Int64 = 0
-    package var requestBodyBytesSent: Int64 = 0
-    package var responseHeaderBytesReceived: Int64 = 0
-    package var responseBodyBytesReceived: Int64 = 0
-
-    package init() {}
+extension TransactionMetrics {
+    /// - Parameter wall: Milliseconds since 1970.
+    init(of request: ExchangeRequest, at wall: Int64) {
+        self.init(url: request.url.text, fetchStartDate: Timestamp(milliseconds: wall))
+    }
 }
 
 /// A running exchange, seen from outside.
 package struct ExchangeProgress: Hashable, Sendable {
-    package enum Phase: UInt8, Sendable, Codable { case resolving, connecting, sending, receiving }
+    package enum Phase: UInt8, Sendable { case resolving, connecting, sending, receiving }
 
     package var phase: Phase
     /// Bytes of content at hand, the resumed prefix included.

@@ -19,22 +19,22 @@ package struct ExchangeRequest: Sendable {
     package var url: ParsedURL
     /// Sent as they are. Only `Host`, `Content-Length`, `Connection` where HTTP asks for it, and the lines of
     /// `httpAuthentication` are added; a `Content-Length` given here is left out in favour of the body's.
-    package var headers: HTTPFields
-    package var body: ExchangeBody
+    package var headers = HTTPFields()
+    package var body = ExchangeBody.none
     package var sink: SinkPlan
     /// Judges the final head before any byte of its body is kept. Called once, on the engine's thread: be quick.
     package var judge: @Sendable (ResponseHead) -> HeadJudgement
     /// More content than this ends the exchange with ``TransferFault/tooLarge``, by announcement or by count.
     package var maximumBytes: Int64?
     /// The longest time without a byte in either direction once the request may be sent.
-    package var idleTimeout: Duration
+    package var idleTimeout = Duration.seconds(60)
     /// For looking up the name, and again for connecting, the TLS handshake included.
-    package var connectTimeout: Duration
+    package var connectTimeout = Duration.seconds(30)
     /// For the exchange as a whole, or no limit.
     package var totalTimeout: Duration?
-    package var tls: TLSSettings
+    package var tls = TLSSettings()
     package var proxy: ProxySettings?
-    package var httpAuthentication: HTTPAuthentication
+    package var httpAuthentication: HTTPAuthentication?
     /// Judged on each answer of the resolver, at the socket, and before each request.
     package var egress: EgressPolicy
     /// Bytes a second in each direction, or no limit.
@@ -43,37 +43,24 @@ package struct ExchangeRequest: Sendable {
     package var cookies: [String]?
     /// False: the answer's cookies are taken, but none are sent.
     package var sendsCookies = true
-    /// Never on a connection that was used before: when such a one breaks before a byte of the answer, libcurl sends
-    /// the request once more by itself.
+    /// Never on a connection that was used before: if such a connection breaks before a byte of the answer, libcurl sends
+    /// the request again by itself.
     package var usesFreshConnection = false
-    /// Bytes of content that may be on hand beyond those that ``TransferEngine/recorded(_:upTo:)`` told of: more are not
-    /// read from the connection. Nil where nobody tells.
+    /// Bytes of content that may be at hand beyond those that ``TransferEngine/recorded(_:upTo:)`` told of: until it tells
+    /// of more, the connection is not read. Nil where nobody tells.
     package var maximumUnrecorded: Int64?
 
     package init(
-        id: ExchangeID, pool: Int64, method: String = "GET", url: ParsedURL, headers: HTTPFields = HTTPFields(),
-        body: ExchangeBody = .none, sink: SinkPlan, judge: @escaping @Sendable (ResponseHead) -> HeadJudgement,
-        maximumBytes: Int64? = nil, idleTimeout: Duration = .seconds(60), connectTimeout: Duration = .seconds(30),
-        totalTimeout: Duration? = nil, tls: TLSSettings = TLSSettings(), proxy: ProxySettings? = nil,
-        httpAuthentication: HTTPAuthentication = .none, egress: EgressPolicy, bandwidthLimit: Int64? = nil
+        id: ExchangeID, pool: Int64, method: String = "GET", url: ParsedURL, sink: SinkPlan, egress: EgressPolicy,
+        judge: @escaping @Sendable (ResponseHead) -> HeadJudgement
     ) {
         self.id = id
         self.pool = pool
         self.method = method
         self.url = url
-        self.headers = headers
-        self.body = body
         self.sink = sink
-        self.judge = judge
-        self.maximumBytes = maximumBytes
-        self.idleTimeout = idleTimeout
-        self.connectTimeout = connectTimeout
-        self.totalTimeout = totalTimeout
-        self.tls = tls
-        self.proxy = proxy
-        self.httpAuthentication = httpAuthentication
         self.egress = egress
-        self.bandwidthLimit = bandwidthLimit
+        self.judge = judge
     }
 }
 
@@ -101,7 +88,7 @@ package enum SinkPlan: Sendable {
 /// What the judge made of a final head. It comes back with the report.
 package struct HeadJudgement: Hashable, Sendable {
     package var body: BodyDisposition
-    /// What the answer is to the bytes at hand, where it was asked for them. Nothing to the engine.
+    /// What a download's answer means for the bytes at hand. The engine hands it on.
     package var verdict: ResumeVerdict?
 
     package init(_ body: BodyDisposition, _ verdict: ResumeVerdict? = nil) {
@@ -120,38 +107,30 @@ package enum BodyDisposition: Hashable, Sendable {
     case stop
 }
 
-package enum HTTPAuthentication: Sendable {
-    case none
-    case basic(user: String, password: String)
-    /// The engine answers the digest challenge itself; only the answer after it is judged.
-    case digest(user: String, password: String)
+package struct HTTPAuthentication: Sendable {
+    package var user: String
+    package var password: String
+    /// Whether the engine answers a digest challenge, so that only the answer after it is judged. Else Basic is sent.
+    package var isDigest: Bool
+
+    package init(user: String, password: String, isDigest: Bool = false) {
+        self.user = user
+        self.password = password
+        self.isDigest = isDigest
+    }
 }
 
 package struct TLSSettings: Sendable {
-    package enum Version: String, Sendable, Codable {
-        case v12 = "1.2"
-        case v13 = "1.3"
-    }
-
-    package var minimumVersion: Version
+    package var minimumVersion = SessionConfiguration.TLSVersion.tls12
     /// `sha256/BASE64` of public keys (SubjectPublicKeyInfo); the server's own must be among them, where any are given.
-    package var pinnedPublicKeys: [String]
+    package var pinnedPublicKeys: [String] = []
     /// `sha256/BASE64` of the one public key that is trusted instead of certificates and host names.
     package var trustedServerKey: String?
     package var clientCertificate: ClientCertificate?
     /// Certificates to trust instead of the system's.
     package var caFile: String?
 
-    package init(
-        minimumVersion: Version = .v12, pinnedPublicKeys: [String] = [], trustedServerKey: String? = nil,
-        clientCertificate: ClientCertificate? = nil, caFile: String? = nil
-    ) {
-        self.minimumVersion = minimumVersion
-        self.pinnedPublicKeys = pinnedPublicKeys
-        self.trustedServerKey = trustedServerKey
-        self.clientCertificate = clientCertificate
-        self.caFile = caFile
-    }
+    package init() {}
 }
 
 /// A certificate chain and its key, both PEM.
@@ -166,20 +145,15 @@ package struct ClientCertificate: Sendable {
 }
 
 package struct ProxySettings: Sendable {
-    package enum Kind: String, Sendable, Codable {
-        case http, https
-        /// The name is looked up here.
-        case socks5
-        /// The proxy looks the name up.
-        case socks5h
-    }
-
-    package var kind: Kind
+    /// With `socks5` the name is looked up here, with `socks5h` by the proxy.
+    package var kind: SessionConfiguration.Proxy.Kind
     package var host: String
     package var port: UInt16
-    package var authentication: HTTPAuthentication
+    package var authentication: HTTPAuthentication?
 
-    package init(kind: Kind, host: String, port: UInt16, authentication: HTTPAuthentication = .none) {
+    package init(
+        kind: SessionConfiguration.Proxy.Kind, host: String, port: UInt16, authentication: HTTPAuthentication? = nil
+    ) {
         self.kind = kind
         self.host = host
         self.port = port

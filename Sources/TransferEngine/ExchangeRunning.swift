@@ -28,11 +28,11 @@ extension Exchange {
         var tunnelParser = HeadParser()
         /// The last of them.
         var tunnelHead: ResponseHead?
-        /// Says more than libcurl's code.
+        /// Tells more than libcurl's code does.
         var cut: Cut?
-        /// The given cookies have to be known to the engine before the answer's, though they were not sent.
+        /// Cookies that are not sent: the cookie engine has to know them before it reads the answer's.
         var lateCookies: [String] = []
-        /// The server asked for a certificate, and would do without one at least so far as to answer.
+        /// The server asked for a certificate, and answered without one.
         var asksForCertificate = false
         /// The socket of an address that could not be reached is gone.
         var lostSocket = false
@@ -157,7 +157,7 @@ extension Exchange.Running {
         let now = state.now
         receiving.throttle.set(limit, at: now)
         sending.throttle.set(limit, at: now)
-        // Both ask again.
+        // Both directions ask the throttle again.
         if case .until? = receiving.pause { receiving.pause = .until(now) }
         if sending.pausedUntil != nil { sending.pausedUntil = now }
     }
@@ -200,7 +200,7 @@ extension Exchange.Running {
 
     // MARK: The end
 
-    /// How it ended, as libcurl's code and the callbacks tell, and what libcurl says to it.
+    /// How it ended, by libcurl's code and what the callbacks found, and libcurl's message.
     func ending(_ code: CURLcode) -> (outcome: ExchangeOutcome, message: String) {
         if code == CURLE_OK {
             settleAtEnd()

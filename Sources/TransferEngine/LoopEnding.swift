@@ -44,7 +44,7 @@ extension TransferLoop {
         end(exchange, .failed(fault), code)
     }
 
-    /// Ends an exchange. One that ends already goes on with that.
+    /// Ends an exchange. One that is ending goes on doing so.
     func end(_ exchange: Exchange, _ outcome: ExchangeOutcome, _ code: CURLcode = CURLE_OK) {
         guard case .concluding(var result) = exchange.stage else {
             return conclude(exchange, withdraw(exchange, outcome, code))
@@ -87,9 +87,9 @@ extension TransferLoop {
         return result
     }
 
-    /// - Parameter isSound: Whether all went well. Of what did not, `curl_easy_reset` leaves traces: an errno by which the
-    ///   next fault would be told apart. Of HTTP/2 it leaves that a stream was refused, even where all went well in the
-    ///   end: the next request that gets no answer would be sent twice.
+    /// - Parameter isSound: Whether all went well. `curl_easy_reset` does not forget everything: a failure leaves an errno
+    ///   that would be taken for the next failure's, and HTTP/2 may leave the mark of a refused stream, with which the
+    ///   next request that gets no answer would be sent twice.
     private func giveBack(_ handle: Exchange.Handle, isSound: Bool = false) {
         let (easy, pool) = (handle.easy, handle.pool)
         let isSpent =
@@ -137,17 +137,15 @@ extension TransferLoop {
             return deliver(exchange, result)
         }
         let (id, mailbox) = (exchange.id, mailbox)
-        let isTaken = disk(of: exchange).post {
-            do throws(SystemError) {
-                try file.sync()
-                mailbox.post(.closed(id, nil))
-            } catch { mailbox.post(.closed(id, error)) }
+        disk(of: exchange).run { () throws(SystemError) in
+            try file.sync()
+        } then: {
+            mailbox.post(.closed($0), to: id)
         }
-        if !isTaken { closed(exchange, SystemError("fdatasync", errno: ESHUTDOWN)) }
     }
 
-    func closed(_ exchange: Exchange, _ error: SystemError?) {
-        if let error { fail(exchange, .disk(errno: error.errno)) }
+    func closed(_ exchange: Exchange, _ result: Result<Void, SystemError>) {
+        if case .failure(let error) = result { fail(exchange, .disk(errno: error.errno)) }
         if case .concluding(let result) = exchange.stage { deliver(exchange, result) }
     }
 

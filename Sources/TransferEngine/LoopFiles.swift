@@ -19,10 +19,10 @@ extension TransferLoop {
             while: { !meter.isAbandoned.load(ordering: .relaxed) })
         let isTaken = disk(of: exchange).postSteps(opening.length) {
             guard let result = opening.step() else { return true }
-            mailbox.post(.fileOpened(id, result))
+            mailbox.post(.fileOpened(result), to: id)
             return false
         }
-        if !isTaken { mailbox.post(.fileOpened(id, .failure(.disk(SystemError("open", errno: ESHUTDOWN))))) }
+        if !isTaken { mailbox.post(.fileOpened(.failure(.disk(SystemError("open", errno: ESHUTDOWN)))), to: id) }
     }
 
     func fileOpened(_ exchange: Exchange, _ result: Result<PartialFile, PartialFile.Failure>) {
@@ -76,18 +76,16 @@ extension TransferLoop {
         let offset = exchange.sink.length
         exchange.sink.syncRequested = offset
         let (id, mailbox, sha256) = (exchange.id, mailbox, exchange.sink.sha256)
-        let isTaken = disk(of: exchange).post {
-            do throws(SystemError) {
-                try file.sync()
-                mailbox.post(.synced(id, offset: offset, sha256: sha256, nil))
-            } catch { mailbox.post(.synced(id, offset: offset, sha256: nil, error)) }
+        disk(of: exchange).run { () throws(SystemError) in
+            try file.sync()
+        } then: {
+            mailbox.post(.synced($0, offset: offset, sha256: sha256), to: id)
         }
-        if !isTaken { exchange.fileWork = .none }
     }
 
-    func synced(_ exchange: Exchange, _ offset: Int64, _ sha256: [UInt8]?, _ error: SystemError?) {
+    func synced(_ exchange: Exchange, _ result: Result<Void, SystemError>, _ offset: Int64, _ sha256: [UInt8]?) {
         exchange.fileWork = .none
-        if let error { return fail(exchange, .disk(errno: error.errno)) }
+        if case .failure(let error) = result { return fail(exchange, .disk(errno: error.errno)) }
         if case .concluding = exchange.stage { return }
         surroundings.report(.durable(exchange.id, offset: offset, sha256: sha256))
         if case .running(let running) = exchange.stage, running.wantsSync { sync(running) }

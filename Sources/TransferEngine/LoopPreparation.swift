@@ -39,10 +39,10 @@ extension TransferLoop {
         _ exchange: Exchange, _ preparation: Exchange.Preparation, _ name: Exchange.Name, _ host: String
     ) -> Bool {
         preparation.needs.insert(name.need)
-        if name == .target { exchange.metrics.domainLookupStart = surroundings.clock.wall() }
+        if name == .target { exchange.metrics.domainLookupStartDate = wallTime }
         let (id, mailbox) = (exchange.id, mailbox)
         let answer = surroundings.resolver.lookUp(host, for: id, pool: exchange.request.pool) {
-            mailbox.post(.named(id, name, $0))
+            mailbox.post(.named(name, $0), to: id)
         }
         switch answer {
         case .known(let resolution): return settle(exchange, preparation, name, resolution)
@@ -59,7 +59,7 @@ extension TransferLoop {
             preparation.waitsForTurn.remove(name.need) != nil
         else { return }
         preparation.namesSince = state.now
-        if name == .target { exchange.metrics.domainLookupStart = surroundings.clock.wall() }
+        if name == .target { exchange.metrics.domainLookupStartDate = wallTime }
         noteDeadline(of: exchange)
     }
 
@@ -84,7 +84,7 @@ extension TransferLoop {
     ) -> Bool {
         preparation.needs.remove(name.need)
         preparation.waitsForTurn.remove(name.need)
-        if name == .target { exchange.metrics.domainLookupEnd = surroundings.clock.wall() }
+        if name == .target { exchange.metrics.domainLookupEndDate = wallTime }
         guard case .addresses(let addresses) = resolution else {
             let fault: TransferFault = resolution == .doesNotExist ? .nameDoesNotExist : .couldNotResolve
             fail(exchange, name == .proxy ? .proxyNotResolved : fault)
@@ -107,11 +107,11 @@ extension TransferLoop {
 
     private func openBody(_ exchange: Exchange, _ path: String) {
         let (id, mailbox) = (exchange.id, mailbox)
-        let isTaken = disk(of: exchange).post {
-            let result = Result { () throws(SystemError) in try OpenFile.open(path, O_RDONLY) }
-            mailbox.post(.bodyOpened(id, result))
+        disk(of: exchange).run { () throws(SystemError) in
+            try OpenFile.open(path, O_RDONLY)
+        } then: {
+            mailbox.post(.bodyOpened($0), to: id)
         }
-        if !isTaken { mailbox.post(.bodyOpened(id, .failure(SystemError("open", errno: ESHUTDOWN)))) }
     }
 
     func bodyOpened(_ exchange: Exchange, _ result: Result<OpenFile, SystemError>) {
@@ -141,6 +141,8 @@ extension TransferLoop {
         noteDeadline(of: exchange)
         handle.pool.add(easy)
     }
+
+    private var wallTime: Timestamp { Timestamp(milliseconds: surroundings.clock.wall()) }
 
     /// Whether the origin asked for calm by HTTP/2.
     func avoidsHTTP2(_ exchange: Exchange) -> Bool { surroundings.calm.contains(exchange.url, at: state.now) }

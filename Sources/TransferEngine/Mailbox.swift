@@ -6,17 +6,22 @@ import Glibc
 /// What a loop can be told.
 enum LoopCommand: Sendable {
     case start(ExchangeRequest, ExchangeMeter)
-    case stop(ExchangeID)
-    case limit(ExchangeID, Int64?)
-    case recorded(ExchangeID, Int64)
-    case named(ExchangeID, Exchange.Name, Resolver.News)
-    case bodyOpened(ExchangeID, Result<OpenFile, SystemError>)
-    case fileOpened(ExchangeID, Result<PartialFile, PartialFile.Failure>)
-    case synced(ExchangeID, offset: Int64, sha256: [UInt8]?, SystemError?)
-    case closed(ExchangeID, SystemError?)
+    case tell(ExchangeID, ExchangeNews)
     case closeConnections(pool: Int64)
     /// Stop everything and end, at the latest at this monotonic time.
     case shutDown(at: Int64)
+}
+
+/// What an exchange can be told. It may be over by then.
+enum ExchangeNews: Sendable {
+    case stop
+    case limit(Int64?)
+    case recorded(Int64)
+    case named(Exchange.Name, Resolver.News)
+    case bodyOpened(Result<OpenFile, SystemError>)
+    case fileOpened(Result<PartialFile, PartialFile.Failure>)
+    case synced(Result<Void, SystemError>, offset: Int64, sha256: [UInt8]?)
+    case closed(Result<Void, SystemError>)
 }
 
 /// Commands for a loop, and the descriptor that wakes it.
@@ -39,14 +44,12 @@ final class Mailbox: Sendable {
         if wasEmpty { eventfd_write(wakeup, 1) }
     }
 
+    func post(_ news: ExchangeNews, to exchange: ExchangeID) { post(.tell(exchange, news)) }
+
     /// All commands since the last call, in order.
     func take() -> [LoopCommand] {
         var count: eventfd_t = 0
         eventfd_read(wakeup, &count)
-        return commands.withLock { commands in
-            let taken = commands
-            commands = []
-            return taken
-        }
+        return commands.withLock { $0.takeAll() }
     }
 }

@@ -1,5 +1,4 @@
 package import Core
-import Glibc
 
 /// The public suffix list, asked of the libpsl that libcurl brought into the process for its cookies.
 package enum PublicSuffixes {
@@ -8,19 +7,8 @@ package enum PublicSuffixes {
     private typealias RegistrableDomain =
         @convention(c) (OpaquePointer?, UnsafePointer<CChar>) -> UnsafePointer<CChar>?
 
-    private struct Library: Sendable {
-        let builtIn: BuiltIn
-        let registrableDomain: RegistrableDomain
-
-        static let shared: Library? = {
-            guard let builtIn = dlsym(nil, "psl_builtin"), let domain = dlsym(nil, "psl_registrable_domain") else {
-                return nil
-            }
-            return Library(
-                builtIn: unsafeBitCast(builtIn, to: BuiltIn.self),
-                registrableDomain: unsafeBitCast(domain, to: RegistrableDomain.self))
-        }()
-    }
+    private static let builtIn = symbol("psl_builtin", BuiltIn.self)
+    private static let domain = symbol("psl_registrable_domain", RegistrableDomain.self)
 
     /// The part of a host name that one owner registered: `example.co.uk` of `www.example.co.uk`.
     ///
@@ -28,8 +16,8 @@ package enum PublicSuffixes {
     ///
     /// - Parameter host: Lower case, ASCII.
     package static func registrableDomain(of host: String) -> String? {
-        guard let library = Library.shared, let list = library.builtIn() else { return nil }
-        return host.withCString { host in library.registrableDomain(list, host).map { String(cString: $0) } }
+        guard let domain, let list = builtIn?() else { return nil }
+        return host.withCString { host in domain(list, host).map { String(cString: $0) } }
     }
 
     /// Whether two hosts belong to one owner. Addresses, and names that nobody registered, only to themselves.

@@ -66,7 +66,7 @@ final class Resolver: Sendable {
         self.resolve = resolve
     }
 
-    /// Lets the threads end with what they look up now.
+    /// Takes no more names: the threads end with what they look up now.
     func close() {
         names.withLock { names in
             names.isClosed = true
@@ -160,9 +160,11 @@ final class Resolver: Sendable {
         for waiter in next?.waiters ?? [] { waiter.tell(.asked) }
         return next?.turn
     }
+}
 
+extension Resolution {
     /// Asks the system. The corresponding C function is `getaddrinfo`; its own time limits apply (resolv.conf).
-    static func system(_ name: String) -> Resolution {
+    @Sendable package static func ofSystem(_ name: String) -> Resolution {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

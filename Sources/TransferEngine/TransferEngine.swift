@@ -10,7 +10,7 @@ import Synchronization
 package final class TransferEngine: Sendable {
     /// Files, on the engine's disk threads.
     package let disk: DiskQueue
-    /// What files of content may still take.
+    /// How much disk content may still take.
     package let room: DiskRoom
     private let mailboxes: [Mailbox]
     private let directory: ExchangeDirectory
@@ -22,13 +22,13 @@ package final class TransferEngine: Sendable {
     /// - Parameters:
     ///   - threads: Loops, each with its own connections.
     ///   - lookUps: How many names are looked up at a time.
-    ///   - room: What files of content may take; without end unless it is measured.
-    ///   - resolve: How names become addresses; the system's way unless a test has another.
+    ///   - room: How much disk content may take; unlimited until it is measured.
+    ///   - resolve: How names become addresses: as the system does, unless a test says otherwise.
     ///   - report: Called on the engine's threads, for one exchange in order. Must not wait.
     package init(
         threads: Int, diskThreads: Int = 4, lookUps: LookUpLimits = LookUpLimits(), log: Log,
         clock: Clock = .system, room: DiskRoom = DiskRoom(floor: 0),
-        resolve: @escaping @Sendable (String) -> Resolution = TransferEngine.systemResolve,
+        resolve: @escaping @Sendable (String) -> Resolution = Resolution.ofSystem,
         report: @escaping @Sendable (ExchangeReport) -> Void
     ) throws {
         guard Curl.isReady else { throw SystemError("curl_global_init", errno: 0) }
@@ -43,8 +43,7 @@ package final class TransferEngine: Sendable {
         living = Living(count)
         let surroundings = LoopSurroundings(
             disk: disk, room: room, resolver: resolver, calm: CalmOrigins(), directory: directory, log: log,
-            clock: clock,
-            report: report)
+            clock: clock, report: report)
         for (index, mailbox) in mailboxes.enumerated() {
             let living = living
             try SystemThread.start("transfer-\(index)") {
@@ -63,9 +62,6 @@ package final class TransferEngine: Sendable {
         for mailbox in mailboxes { mailbox.post(.shutDown(at: .min)) }
     }
 
-    /// The resolver of the system (`getaddrinfo`).
-    @Sendable package static func systemResolve(_ name: String) -> Resolution { Resolver.system(name) }
-
     /// Starts an exchange. Whatever happens, it is reported, and ended exactly once.
     package func start(_ request: ExchangeRequest) {
         var hasher = Hasher()
@@ -81,20 +77,22 @@ package final class TransferEngine: Sendable {
 
     /// Ends an exchange as ``ExchangeOutcome/stopped``, its partial file synced. Without effect after its end.
     package func stop(_ id: ExchangeID) {
-        guard let loop = directory.loop(of: id) else { return }
-        mailboxes[loop].post(.stop(id))
+        tell(id, .stop)
     }
 
-    /// Tells that content up to this offset need not be received again, whatever happens: more may be read.
+    /// Says that content up to this offset is recorded and will not have to be received again, so that more may be read.
     package func recorded(_ id: ExchangeID, upTo offset: Int64) {
-        guard let loop = directory.loop(of: id) else { return }
-        mailboxes[loop].post(.recorded(id, offset))
+        tell(id, .recorded(offset))
     }
 
     /// Sets the bytes a second in each direction from now on, nil for no limit.
     package func setBandwidthLimit(_ id: ExchangeID, _ limit: Int64?) {
+        tell(id, .limit(limit))
+    }
+
+    private func tell(_ id: ExchangeID, _ news: ExchangeNews) {
         guard let loop = directory.loop(of: id) else { return }
-        mailboxes[loop].post(.limit(id, limit))
+        mailboxes[loop].post(news, to: id)
     }
 
     /// How far an exchange is. Nil when it does not run.
@@ -103,12 +101,12 @@ package final class TransferEngine: Sendable {
     /// How many exchanges run.
     package var count: Int { directory.count }
 
-    /// Closes a pool's idle connections, and those in use with their exchanges: nothing is used once more.
+    /// Closes a pool's idle connections now, and those in use when their exchanges end: none is reused.
     package func closeConnections(pool: Int64) {
         for mailbox in mailboxes { mailbox.post(.closeConnections(pool: pool)) }
     }
 
-    /// Stops all exchanges and ends the threads, when their files are synced, at the latest after `limit`.
+    /// Stops all exchanges and ends the threads once the files are synced, after `limit` at the latest.
     package func shutdown(within limit: Duration) async {
         directory.close()
         let end = clock.monotonic().addingSaturated(limit.milliseconds)
@@ -129,9 +127,7 @@ private final class Living: Sendable {
         let waiting = state.withLock { state in
             state.count -= 1
             guard state.count == 0 else { return [CheckedContinuation<Void, Never>]() }
-            let waiting = state.waiting
-            state.waiting = []
-            return waiting
+            return state.waiting.takeAll()
         }
         for continuation in waiting { continuation.resume() }
     }
@@ -150,9 +146,8 @@ private final class Living: Sendable {
 extension ExchangeResult {
     /// An exchange that never began.
     fileprivate init(stopped request: ExchangeRequest, at now: Int64) {
-        var metrics = ExchangeMetrics()
-        metrics.fetchStart = now
-        self.init(outcome: .stopped, metrics: metrics, cookies: request.cookies ?? [])
+        self.init(
+            outcome: .stopped, metrics: TransactionMetrics(of: request, at: now), cookies: request.cookies ?? [])
         if case .content(let path, let offset, _, _, _) = request.sink, offset > 0 {
             (length, received) = (offset, .file(path: path, length: offset))
         }

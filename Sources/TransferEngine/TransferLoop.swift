@@ -52,8 +52,7 @@ final class TransferLoop {
         state.now = surroundings.clock.monotonic()
         while !isFinished { turn() }
         for exchange in exchanges.values { abandon(exchange) }
-        for pool in pools.values { pool.close() }
-        for pool in retired { pool.close() }
+        for pool in allPools { pool.close() }
         pools = [:]
         retired = []
     }
@@ -95,7 +94,7 @@ final class TransferLoop {
     func actOnAlarms() {
         findNextAlarm()
         guard nextAlarm <= state.now else { return }
-        for pool in Array(pools.values) + retired {
+        for pool in allPools {
             pool.actOnAlarm()
             collect(pool)
         }
@@ -105,9 +104,7 @@ final class TransferLoop {
     func findNextAlarm() {
         guard state.alarmsChanged else { return }
         state.alarmsChanged = false
-        nextAlarm = .max
-        for pool in pools.values { nextAlarm = min(nextAlarm, pool.alarm ?? .max) }
-        for pool in retired { nextAlarm = min(nextAlarm, pool.alarm ?? .max) }
+        nextAlarm = allPools.compactMap(\.alarm).min() ?? .max
     }
 
     /// Does what callbacks asked for.
@@ -127,30 +124,7 @@ final class TransferLoop {
     func carryOut(_ command: LoopCommand) {
         switch command {
         case .start(let request, let meter): start(request, meter)
-        case .stop(let id):
-            if let exchange = exchanges[id] { end(exchange, .stopped) }
-        case .limit(let id, let limit):
-            if let exchange = exchanges[id] {
-                exchange.setLimit(limit)
-                goOn(exchange)
-            }
-        case .named(let id, let name, .asked):
-            if let exchange = exchanges[id] { turnCame(exchange, name) }
-        case .named(let id, let name, .answered(let resolution)):
-            if let exchange = exchanges[id] { resolved(exchange, name, resolution) }
-        case .bodyOpened(let id, let result):
-            if let exchange = exchanges[id] { bodyOpened(exchange, result) }
-        case .fileOpened(let id, let result):
-            if let exchange = exchanges[id] { fileOpened(exchange, result) }
-        case .synced(let id, let offset, let sha256, let error):
-            if let exchange = exchanges[id] { synced(exchange, offset, sha256, error) }
-        case .recorded(let id, let offset):
-            if let exchange = exchanges[id], case .running(let running) = exchange.stage, running.note(recorded: offset)
-            {
-                goOn(exchange)
-            }
-        case .closed(let id, let error):
-            if let exchange = exchanges[id] { closed(exchange, error) }
+        case .tell(let id, let news): if let exchange = exchanges[id] { tell(exchange, news) }
         case .closeConnections(let pool): retire(pool)
         case .shutDown(let end):
             endAt = min(endAt ?? .max, end)
@@ -158,10 +132,26 @@ final class TransferLoop {
         }
     }
 
+    private func tell(_ exchange: Exchange, _ news: ExchangeNews) {
+        switch news {
+        case .stop: end(exchange, .stopped)
+        case .limit(let limit):
+            exchange.setLimit(limit)
+            goOn(exchange)
+        case .recorded(let offset):
+            if case .running(let running) = exchange.stage, running.note(recorded: offset) { goOn(exchange) }
+        case .named(let name, .asked): turnCame(exchange, name)
+        case .named(let name, .answered(let resolution)): resolved(exchange, name, resolution)
+        case .bodyOpened(let result): bodyOpened(exchange, result)
+        case .fileOpened(let result): fileOpened(exchange, result)
+        case .synced(let result, let offset, let sha256): synced(exchange, result, offset, sha256)
+        case .closed(let result): closed(exchange, result)
+        }
+    }
+
     func start(_ request: ExchangeRequest, _ meter: ExchangeMeter) {
-        let wall = surroundings.clock.wall()
-        let exchange = Exchange(request, meter, state, surroundings.room, report: surroundings.report)
-        exchange.metrics.fetchStart = wall
+        let exchange = Exchange(
+            request, meter, state, surroundings.room, at: surroundings.clock.wall(), report: surroundings.report)
         exchanges[request.id] = exchange
         guard Exchange.isSendable(request) else { return fail(exchange, .badRequest) }
         guard endAt == nil else { return end(exchange, .stopped) }
@@ -169,6 +159,8 @@ final class TransferLoop {
     }
 
     // MARK: Pools
+
+    private var allPools: [ConnectionPool] { Array(pools.values) + retired }
 
     func pool(_ number: Int64) -> ConnectionPool {
         if let pool = pools[number] { return pool }

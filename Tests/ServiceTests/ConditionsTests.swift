@@ -22,7 +22,7 @@ struct ConditionsTests {
     static func advance(_ seconds: Int64, _ clock: ManualClock, _ stage: ServiceStage) {
         clock.advance(by: seconds * 1000)
         stage.service.inbox.bell.ring()
-        stage.service.janitorInbox.bell.ring()
+        stage.service.outlet.janitor.bell.ring()
     }
 
     /// Discretionary, and patient with an origin for which hours pass in a moment.

@@ -47,13 +47,15 @@ struct ContentFinisherTests {
     func `short contents need no disk, unless they are to be moved`() async throws {
         let (finisher, _) = try await finisher()
         let source = Judgement.ContentSource.bytes([1], digest: [2])
-        let ready = try #require(finisher.contentWithoutDisk(source, task().specification, .succeeded))
-        guard case .bytes([1])? = ready.value?.place else { throw Unexpected() }
-        #expect(ready.value?.digest.value == "02")
-        let moving = task { $0.destination = Destination(root: "r", path: "x", replace: false) }
-        #expect(finisher.contentWithoutDisk(source, moving.specification, .succeeded) == nil)
-        #expect(finisher.contentWithoutDisk(source, moving.specification, .httpError) != nil)
-        #expect(finisher.contentWithoutDisk(.none, moving.specification, .failed) != nil)
+        let result = TaskResult(progress: TaskProgress())
+        let verdict = finisher.verdictWithoutDisk(task().specification, .succeeded, result, source)
+        let ready = try content(#require(verdict))
+        guard case .bytes([1]) = ready.place else { throw Unexpected() }
+        #expect(ready.digest.value == "02")
+        let moving = task { $0.destination = Destination(root: "r", path: "x", replace: false) }.specification
+        #expect(finisher.verdictWithoutDisk(moving, .succeeded, result, source) == nil)
+        #expect(finisher.verdictWithoutDisk(moving, .httpError, result, source) != nil)
+        #expect(finisher.verdictWithoutDisk(moving, .failed, result, .none) != nil)
     }
 
     @Test

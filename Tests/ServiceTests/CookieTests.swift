@@ -13,14 +13,14 @@ struct CookieTests {
     private let setsOne = Misbehaviour.header("Set-Cookie", "one=1; Path=/")
 
     @Test func `What an answer sets the session's next request sends, and another session's does not`() async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let origin = try OriginServer()
         origin.serve("/set", .text("x"), always: [setsOne])
         origin.serve("/get", .text("x"))
-        let session = try await fixture.session()
-        try await fixture.run(.download, "GET", origin.url("/set"), in: session)
-        try await fixture.run(.download, "GET", origin.url("/get"), in: session)
-        try await fixture.run(.download, "GET", origin.url("/get"), in: try await fixture.session("other"))
+        let session = try await stage.session()
+        try await stage.run(.download, "GET", origin.url("/set"), in: session)
+        try await stage.run(.download, "GET", origin.url("/get"), in: session)
+        try await stage.run(.download, "GET", origin.url("/get"), in: try await stage.session("other"))
         #expect(cookies(origin, "/get") == ["one=1", nil])
     }
 
@@ -29,14 +29,14 @@ struct CookieTests {
         origin.serve("/set", .text("x"), always: [.header("Set-Cookie", "one=canary-cookie; Path=/")])
         origin.serve("/get", .text("x"))
         let folder = TemporaryFolder()
-        let first = try await TransferFixture(folder: folder)
+        let first = try await ServiceStage.start(folder: folder)
         try await first.run(.download, "GET", origin.url("/set"), in: try await first.session())
         await first.stop()
         for file in filesBelow(folder.file("data")) {
             let text = String(decoding: readFile(folder.file("data/\(file)")) ?? [], as: UTF8.self)
             #expect(!text.contains("canary-cookie"), "\(file)")
         }
-        let second = try await TransferFixture(folder: folder)
+        let second = try await ServiceStage.start(folder: folder)
         try await second.run(.download, "GET", origin.url("/get"), in: try await second.session())
         #expect(cookies(origin, "/get") == ["one=canary-cookie"])
         await second.stop()
@@ -46,29 +46,29 @@ struct CookieTests {
         let origin = try OriginServer()
         origin.serve("/set", .text("x"), always: [setsOne])
         origin.serve("/get", .text("x"))
-        let fixture = try await TransferFixture()
-        let session = try await fixture.session()
-        try await fixture.run(.download, "GET", origin.url("/set"), in: session)
-        _ = try await fixture.service.resetSession(session.id)
-        try await fixture.run(.download, "GET", origin.url("/get"), in: session)
+        let stage = try await ServiceStage.start()
+        let session = try await stage.session()
+        try await stage.run(.download, "GET", origin.url("/set"), in: session)
+        _ = try await stage.service.resetSession(session.id)
+        try await stage.run(.download, "GET", origin.url("/get"), in: session)
         #expect(cookies(origin, "/get") == [nil])
-        #expect(try await fixture.service.store.cookies(of: session.id).isEmpty)
+        #expect(try await stage.service.store.cookies(of: session.id).isEmpty)
     }
 
     @Test func `A request's own cookies win, and a session may send none`() async throws {
         let origin = try OriginServer()
         origin.serve("/set", .text("x"), always: [setsOne])
         origin.serve("/get", .text("x"))
-        let fixture = try await TransferFixture()
-        let session = try await fixture.session()
-        let silent = try await fixture.session("silent") { $0.httpShouldSetCookies = false }
-        for session in [session, silent] { try await fixture.run(.download, "GET", origin.url("/set"), in: session) }
-        try await fixture.run(.download, "GET", origin.url("/get"), in: session) {
+        let stage = try await ServiceStage.start()
+        let session = try await stage.session()
+        let silent = try await stage.session("silent") { $0.httpShouldSetCookies = false }
+        for session in [session, silent] { try await stage.run(.download, "GET", origin.url("/set"), in: session) }
+        try await stage.run(.download, "GET", origin.url("/get"), in: session) {
             $0.request.headers.set("Cookie", "own=2")
         }
-        try await fixture.run(.download, "GET", origin.url("/get"), in: silent)
+        try await stage.run(.download, "GET", origin.url("/get"), in: silent)
         #expect(cookies(origin, "/get") == ["own=2", nil])
-        #expect(try await fixture.service.store.cookies(of: silent.id).count == 1)
+        #expect(try await stage.service.store.cookies(of: silent.id).count == 1)
     }
 
     @Test(arguments: [
@@ -80,10 +80,10 @@ struct CookieTests {
         let origin = try OriginServer()
         origin.serve("/set", .text("x"), always: [setsOne])
         origin.serve("/far", .text(""), always: [.redirect("http://localhost:\(origin.port)/set")])
-        let fixture = try await TransferFixture()
-        let session = try await fixture.session { $0.httpCookieAcceptPolicy = policy }
-        try await fixture.run(.download, "GET", origin.url("/far"), in: session)
-        #expect(try await fixture.service.store.cookies(of: session.id).count == count)
+        let stage = try await ServiceStage.start()
+        let session = try await stage.session { $0.httpCookieAcceptPolicy = policy }
+        try await stage.run(.download, "GET", origin.url("/far"), in: session)
+        #expect(try await stage.service.store.cookies(of: session.id).count == count)
     }
 
     @Test func `A redirect to another origin gets the store's cookies for it, and none of the request's`() async throws
@@ -92,10 +92,10 @@ struct CookieTests {
         origin.serve("/", .text(""), always: [.redirect("http://localhost:\(other.port)/get")])
         other.serve("/set", .text("x"), always: [.header("Set-Cookie", "theirs=1; Path=/")])
         other.serve("/get", .text("x"))
-        let fixture = try await TransferFixture()
-        let session = try await fixture.session()
-        try await fixture.run(.download, "GET", "http://localhost:\(other.port)/set", in: session)
-        try await fixture.run(.download, "GET", origin.url("/"), in: session) {
+        let stage = try await ServiceStage.start()
+        let session = try await stage.session()
+        try await stage.run(.download, "GET", "http://localhost:\(other.port)/set", in: session)
+        try await stage.run(.download, "GET", origin.url("/"), in: session) {
             $0.request.headers.set("Cookie", "own=2")
         }
         #expect(cookies(origin, "/") == ["own=2"])
@@ -110,16 +110,16 @@ struct CookieTests {
                 "/\(number)", .text("x"), always: [.hold(gate), .header("Set-Cookie", "n\(number)=1; Path=/")])
         }
         origin.serve("/get", .text("x"))
-        let fixture = try await TransferFixture()
-        let session = try await fixture.session()
+        let stage = try await ServiceStage.start()
+        let session = try await stage.session()
         var tasks: [TaskRecord] = []
         for number in 0..<5 {
-            tasks.append(try await fixture.create(.download, "GET", origin.url("/\(number)"), in: session))
+            tasks.append(try await stage.create(.download, "GET", origin.url("/\(number)"), in: session))
         }
         try await origin.waitForRequests(5)
         gate.open()
-        for task in tasks { _ = try await fixture.finish(task) }
-        try await fixture.run(.download, "GET", origin.url("/get"), in: session)
+        for task in tasks { _ = try await stage.completed(task) }
+        try await stage.run(.download, "GET", origin.url("/get"), in: session)
         let sent = try #require(cookies(origin, "/get")[0])
         #expect(Set(sent.split(separator: "; ")) == ["n0=1", "n1=1", "n2=1", "n3=1", "n4=1"])
     }

@@ -30,8 +30,8 @@ struct JudgeTests {
             id: TaskID(1), session: SessionID(1), app: AppID(1), number: 1, lane: 1, specification: specification,
             progress: progress, body: nil, resourceDeadline: now + .seconds(1000))
         return try Transfer(
-            task, in: Scheduler.KnownSession(configuration: configuration, app: "app", identifier: "session"), lane: 1,
-            exchange: ExchangeID(rawValue: 1), version: "1", at: now)
+            task, in: Scheduler.KnownSession(configuration: configuration, app: "app", identifier: "session"),
+            version: "1", at: now)
     }
 
     private func result(
@@ -45,8 +45,10 @@ struct JudgeTests {
                     status: $0, fields: HTTPFields(fields.map { HTTPField(name: $0.0, value: $0.1) }))
             },
             received: received, receivedTruncated: false, side: [], sideTruncated: false, length: 2,
-            lengthVerified: true, digests: [.sha256: [0xAA]], bytesSent: 0, bytesReceived: 2,
-            metrics: ExchangeMetrics(), curlCode: 0, curlMessage: "", serverPublicKey: nil, cookies: [])
+            lengthVerified: true, digests: [.sha256: [0xAA]],
+            metrics: TransactionMetrics(url: "", fetchStartDate: now), curlCode: 0, curlMessage: "",
+            serverPublicKey: nil, cookies: [])
+        result.metrics.countOfResponseBodyBytesReceived = 2
         change(&result)
         return result
     }
@@ -139,9 +141,8 @@ struct JudgeTests {
     @Test
     func `a status to retry waits, and is the result when attempts are used up`() throws {
         let busy = result(.complete, 503, [("Retry-After", "20")])
-        guard case .retry(let at, false, let progress, let pause) = judge(try transfer(), busy).0 else {
-            throw Unexpected()
-        }
+        let (judgement, progress) = judge(try transfer(), busy)
+        guard case .retry(let at, false, let pause) = judgement else { throw Unexpected() }
         #expect(at == now + .seconds(20))
         #expect(pause == .seconds(20))
         #expect(progress.attempts.statusAttempts == 1)
@@ -159,8 +160,8 @@ struct JudgeTests {
 
     @Test
     func `a status leaves the bytes of a resumed download alone`() throws {
-        let (judgement, _) = judge(try transfer(resuming: 500), result(.complete, 503, [], .none))
-        guard case .retry(_, _, let progress, _) = judgement else { throw Unexpected() }
+        let (judgement, progress) = judge(try transfer(resuming: 500), result(.complete, 503, [], .none))
+        guard case .retry = judgement else { throw Unexpected() }
         #expect(progress.resume?.offset == 500)
         let gone = judge(try transfer(resuming: 500), result(.complete, 404, [], .none) { $0.side = [7] }).0
         let (outcome, _, source) = try finished(gone)
@@ -172,17 +173,18 @@ struct JudgeTests {
     func `faults of the network are retried with what was kept`() throws {
         let head = [("ETag", "\"v\""), ("Content-Length", "1000")]
         let cut = result(.failed(.shortBody), 200, head, .file(path: "p", length: 400))
-        guard case .retry(_, false, let progress, nil) = judge(try transfer(), cut).0 else { throw Unexpected() }
+        let (judgement, progress) = judge(try transfer(), cut)
+        guard case .retry(_, false, nil) = judgement else { throw Unexpected() }
         #expect(progress.resume?.offset == 400)
         #expect(progress.resume?.entityTag == "\"v\"")
         #expect(progress.lastAttempt?.error?.code == .networkConnectionLost)
         let weak = result(.failed(.reset), 200, [("ETag", "W/\"v\"")], .file(path: "p", length: 400))
-        guard case .retry(_, _, let fresh, _) = judge(try transfer(), weak).0 else { throw Unexpected() }
+        let (again, fresh) = judge(try transfer(), weak)
+        guard case .retry = again else { throw Unexpected() }
         #expect(fresh.resume == nil)
         let offline = result(.failed(.noConnectivity), nil, [], .none)
-        guard case .retry(_, true, let kept, _) = judge(try transfer(resuming: 300), offline).0 else {
-            throw Unexpected()
-        }
+        let (waiting, kept) = judge(try transfer(resuming: 300), offline)
+        guard case .retry(_, true, _) = waiting else { throw Unexpected() }
         #expect(kept.resume?.offset == 300)
     }
 
@@ -204,7 +206,8 @@ struct JudgeTests {
     @Test
     func `a full disk waits and charges nothing`() throws {
         let full = result(.failed(.disk(errno: 28)), 200, [("ETag", "\"v\"")], .file(path: "p", length: 10))
-        guard case .waitForDisk(_, let at, let progress) = judge(try transfer(), full).0 else { throw Unexpected() }
+        let (judgement, progress) = judge(try transfer(), full)
+        guard case .waitForDisk(_, let at) = judgement else { throw Unexpected() }
         #expect(at >= now)
         #expect(progress.attempts.attempts == 0)
         #expect(progress.resume?.offset == 10 || progress.diskLosses == 1)
@@ -213,8 +216,8 @@ struct JudgeTests {
     @Test
     func `a part that does not fit begins anew`() throws {
         let wrong = [("ETag", "\"other\""), ("Content-Range", "bytes 500-999/1000")]
-        guard case .again(let progress, let cause) = judge(try transfer(resuming: 500), result(.complete, 206, wrong)).0
-        else { throw Unexpected() }
+        let (judgement, progress) = judge(try transfer(resuming: 500), result(.complete, 206, wrong))
+        guard case .again(let cause) = judgement else { throw Unexpected() }
         #expect(cause == "validatorChanged")
         #expect(progress.resume == nil)
         #expect(progress.durableOffset == 0)
@@ -229,7 +232,8 @@ struct JudgeTests {
         let broken = result(
             .failed(.shortBody), 200, [("ETag", tag), ("Content-Length", "20")], .file(path: "p", length: 10)
         ) { $0.partialSHA256 = [0x0A] }
-        guard case .retry(_, _, let progress, _) = judge(try transfer(), broken).0 else { throw Unexpected() }
+        let (judgement, progress) = judge(try transfer(), broken)
+        guard case .retry = judgement else { throw Unexpected() }
         #expect(progress.bytesFetchedTwice == lost)
         #expect(progress.resume?.offset == offset && progress.resume?.digest == digest)
         #expect(progress.durableOffset == offset ?? 0)
@@ -251,7 +255,8 @@ struct JudgeTests {
         } _: {
             $0.expectedDigest = expected
         }
-        guard case .again(let progress, "digestMismatch") = judge(first, result()).0 else { throw Unexpected() }
+        let (judgement, progress) = judge(first, result())
+        guard case .again(cause: "digestMismatch") = judgement else { throw Unexpected() }
         first.progress = progress
         let (outcome, told, _) = try finished(judge(first, result()).0)
         #expect(outcome == .failed)
@@ -265,7 +270,7 @@ struct JudgeTests {
     func `a challenge asks where somebody can answer and the app wants to be asked`() throws {
         let challenge = [("WWW-Authenticate", "Negotiate, Digest realm=\"d\", Basic realm=\"b\"")]
         let answer = result(.complete, 401, challenge)
-        guard case .ask(let question, _) = judge(try transfer(), answer).0 else { throw Unexpected() }
+        guard case .ask(let question) = judge(try transfer(), answer).0 else { throw Unexpected() }
         #expect(question.protectionSpace?.authenticationMethod == .digest)
         #expect(question.protectionSpace?.host == "a.example")
         #expect(question.protectionSpace?.port == 443)
@@ -274,7 +279,7 @@ struct JudgeTests {
         #expect(try finished(judge(silent, answer).0).0 == .httpError)
         var rejected = try transfer()
         rejected.progress.authentication = [AuthenticationStep(questionId: "q", disposition: .rejectProtectionSpace)]
-        guard case .ask(let second, _) = judge(rejected, answer).0 else { throw Unexpected() }
+        guard case .ask(let second) = judge(rejected, answer).0 else { throw Unexpected() }
         #expect(second.protectionSpace?.authenticationMethod == .basic)
         #expect(second.previousFailureCount == 0)
         rejected.progress.authentication.append(
@@ -285,7 +290,7 @@ struct JudgeTests {
     @Test
     func `an untrusted server asks with its key, a wrong pin never`() throws {
         let untrusted = result(.failed(.certificateUntrusted), nil, [], .none) { $0.serverPublicKey = "sha256/k" }
-        guard case .ask(let question, _) = judge(try transfer(), untrusted).0 else { throw Unexpected() }
+        guard case .ask(let question) = judge(try transfer(), untrusted).0 else { throw Unexpected() }
         #expect(question.protectionSpace?.authenticationMethod == .serverTrust)
         #expect(question.protectionSpace?.serverPublicKey == "sha256/k")
         let pinned = result(.failed(.pinMismatch), nil, [], .none) { $0.serverPublicKey = "sha256/k" }
@@ -297,8 +302,8 @@ struct JudgeTests {
         var stopped = try transfer()
         stopped.stopReason = .decided
         let head = [("ETag", "\"v\""), ("Content-Length", "1000")]
-        let (judgement, _) = judge(stopped, result(.stopped, 200, head, .file(path: "p", length: 70)))
-        guard case .interrupted(let progress) = judgement else { throw Unexpected() }
+        let (judgement, progress) = judge(stopped, result(.stopped, 200, head, .file(path: "p", length: 70)))
+        guard case .interrupted = judgement else { throw Unexpected() }
         #expect(progress.resume?.offset == 70)
         #expect(progress.attempts.attempts == 0)
         guard case .interrupted = judge(stopped, result(.failed(.reset), nil, [], .none)).0 else { throw Unexpected() }
@@ -319,8 +324,8 @@ struct JudgeTests {
     @Test
     func `a name whose turn did not come costs no attempt, and what is there is kept`() throws {
         let transfer = try transfer(resuming: 500)
-        let (judgement, _) = judge(transfer, result(.failed(.nameNotAsked), nil, [], .none))
-        guard case .retry(let at, let waitsForConnectivity, let progress, nil) = judgement else {
+        let (judgement, progress) = judge(transfer, result(.failed(.nameNotAsked), nil, [], .none))
+        guard case .retry(let at, let waitsForConnectivity, nil) = judgement else {
             Issue.record("\(judgement)")
             return
         }

@@ -8,7 +8,7 @@ import Testing
 
 struct ResumableUploadTests {
     /// Content of many bytes that are cheap to make, each mebibyte another.
-    private func write(_ mebibytes: Int, in fixture: TransferFixture) -> (name: String, sha256: String) {
+    private func write(_ mebibytes: Int, in stage: ServiceStage) -> (name: String, sha256: String) {
         var block = Content.bytes(seed: 5, length: 1 << 20)
         let digest = Digest()
         var bytes: [UInt8] = []
@@ -18,7 +18,7 @@ struct ResumableUploadTests {
             bytes += block
         }
         digest.update(bytes)
-        fixture.folder.write(bytes, to: "root/big")
+        stage.folder.write(bytes, to: "root/big")
         return ("big", Content.hex(digest.finish()))
     }
 
@@ -31,22 +31,22 @@ struct ResumableUploadTests {
     private var sha256: String { Content.sha256(of: body) }
 
     private func upload(
-        _ fixture: TransferFixture, _ server: DraftServer, _ path: String = "/up", method: String = "PUT",
+        _ stage: ServiceStage, _ server: DraftServer, _ path: String = "/up", method: String = "PUT",
         in session: SessionRecord? = nil, _ change: (inout TaskSpecification) -> Void = { _ in }
     ) async throws -> TaskRecord {
         let owner: SessionRecord
-        if let session { owner = session } else { owner = try await fixture.session() }
-        return try await fixture.create(
+        if let session { owner = session } else { owner = try await stage.session() }
+        return try await stage.create(
             .upload, method, server.url(path), in: owner, body: .bytes(body, mediaType: "a/b"), change)
     }
 
     // MARK: Interruptions
 
     @Test func `64 MiB that are cut ten times arrive as they were`() async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.answer(201, [("X-Target", "yes")], body: "stored")
-        let (name, sha256) = write(64, in: fixture)
+        let (name, sha256) = write(64, in: stage)
         // The first cut waits until the 104 has been read: a connection that is reset may take it along.
         let gate = Gate()
         let cuts = [1, 999_999, 5 << 20, 6_291_455, 6_291_457, 8 << 20, 3, 7_777_777, 9 << 20, 2 << 20]
@@ -58,14 +58,14 @@ struct ResumableUploadTests {
                     if number == 0 { $0.hold = (cut, gate) }
                 }
             })
-        let session = try await fixture.session()
-        let created = try await fixture.create(
+        let session = try await stage.session()
+        let created = try await stage.create(
             .upload, "POST", server.url("/up"), in: session, body: .file(root: "root", path: name))
         try await eventually("the 104 is stored") {
-            try await fixture.service.task(created.number, in: session.id).progress?.uploadURL != nil
+            try await stage.service.task(created.number, in: session.id).progress?.uploadURL != nil
         }
         gate.open()
-        let task = try await fixture.finish(created, within: .seconds(120))
+        let task = try await stage.completed(created, within: .seconds(120))
         #expect(task.outcome == .succeeded)
         #expect(task.result?.response?.statusCode == 201)
         #expect(task.result?.response?.headers["X-Target"] == "yes")
@@ -77,21 +77,21 @@ struct ResumableUploadTests {
         #expect(server.bytesReceived == 64 << 20)
         #expect(server.intrusions == 0)
         #expect(server.methods == ["POST"] + Array(repeating: ["HEAD", "PATCH"], count: 10).flatMap { $0 })
-        let resumptions = try await fixture.resumptions(of: session)
+        let resumptions = try await stage.resumptions(session)
         #expect(resumptions.map { String($0.fileOffset) } == offsets(server))
         #expect(resumptions.allSatisfy { $0.expectedTotalBytes == 64 << 20 && $0.cause == "interrupted" })
     }
 
     @Test(arguments: ResumableUpload.Version.allCases)
     func `Each version goes on where it was`(_ version: ResumableUpload.Version) async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer(versions: [version.rawValue])
-        let session = try await fixture.session()
+        let session = try await stage.session()
         // Without an answer to its version an upload is a plain one, and the next tries the next version.
-        while try await fixture.finish(upload(fixture, server, in: session)).number < 4, server.requests.count < 4 {}
+        while try await stage.completed(upload(stage, server, in: session)).number < 4, server.requests.count < 4 {}
         server.take([DraftServer.Turn { $0.cutBody = 12_345 }, DraftServer.Turn { $0.cutBody = 1 }])
         let before = server.requests.count
-        let task = try await fixture.finish(upload(fixture, server, in: session))
+        let task = try await stage.completed(upload(stage, server, in: session))
         #expect(task.outcome == .succeeded)
         #expect(Array(server.methods.dropFirst(before)) == ["PUT", "HEAD", "PATCH", "HEAD", "PATCH"])
         #expect(offsets(server) == ["12345", "12346"])
@@ -101,14 +101,14 @@ struct ResumableUploadTests {
     }
 
     @Test func `A cut at any byte of the answer ends well`() async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
-        let session = try await fixture.session()
+        let session = try await stage.session()
         var tasks: [TaskRecord] = []
         // The 104 and the final answer are about 240 bytes.
         for cut in stride(from: 0, through: 240, by: 6) {
             server.take([DraftServer.Turn { $0.cutAnswer = cut }])
-            let task = try await fixture.finish(upload(fixture, server, "/\(cut)", in: session))
+            let task = try await stage.completed(upload(stage, server, "/\(cut)", in: session))
             #expect(task.outcome == .succeeded, "\(cut)")
             tasks.append(task)
         }
@@ -119,7 +119,7 @@ struct ResumableUploadTests {
     }
 
     @Test func `Other 1xx answers are passed over, and progress in a 104 is none's business`() async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take([
             DraftServer.Turn {
@@ -128,14 +128,14 @@ struct ResumableUploadTests {
                 $0.cutBody = 21_000
             }, DraftServer.Turn { $0.informational = [(104, [("Upload-Draft-Interop-Version", "8")])] },
         ])
-        let task = try await fixture.finish(upload(fixture, server))
+        let task = try await stage.completed(upload(stage, server))
         #expect(task.outcome == .succeeded)
         #expect(offsets(server) == ["21000"])
         #expect(server.finished.map(\.sha256) == [sha256])
     }
 
     @Test func `Bytes that the server lost are sent once more`() async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take([
             DraftServer.Turn {
@@ -143,7 +143,7 @@ struct ResumableUploadTests {
                 $0.forgets = 10_000
             }
         ])
-        #expect(try await fixture.finish(upload(fixture, server)).outcome == .succeeded)
+        #expect(try await stage.completed(upload(stage, server)).outcome == .succeeded)
         #expect(offsets(server) == ["20000"])
         #expect(server.finished.map(\.sha256) == [sha256])
     }
@@ -152,7 +152,7 @@ struct ResumableUploadTests {
 
     @Test(arguments: ["6", "9", "x"])
     func `A 104 of another version is ignored`(_ version: String) async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take([
             DraftServer.Turn {
@@ -160,82 +160,82 @@ struct ResumableUploadTests {
                 $0.cutBody = 20_000
             }
         ])
-        #expect(try await fixture.finish(upload(fixture, server)).outcome == .succeeded)
+        #expect(try await stage.completed(upload(stage, server)).outcome == .succeeded)
         #expect(server.methods == ["PUT", "PUT"])
         #expect(server.finished.map(\.sha256) == [sha256])
     }
 
     @Test func `Without a 104 a broken upload begins anew, and with uploads off nothing is said`() async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
         let cut = DraftServer.Turn {
             $0.withholds104 = true
             $0.cutBody = 20_000
         }
         server.take([cut])
-        #expect(try await fixture.finish(upload(fixture, server)).outcome == .succeeded)
+        #expect(try await stage.completed(upload(stage, server)).outcome == .succeeded)
         #expect(server.methods == ["PUT", "PUT"])
-        let off = try await fixture.session("off") { $0.resumableUploads = .off }
+        let off = try await stage.session("off") { $0.resumableUploads = .off }
         server.take([cut])
-        #expect(try await fixture.finish(upload(fixture, server, in: off)).outcome == .succeeded)
+        #expect(try await stage.completed(upload(stage, server, in: off)).outcome == .succeeded)
         #expect(server.methods == ["PUT", "PUT", "PUT", "PUT"])
         let said = server.requests.map { request in
             request.fields.fields.contains { $0.name.asciiLowercased.hasPrefix("upload-") }
         }
         #expect(said == [true, true, false, false])
-        #expect(try await fixture.resumptions(of: off).isEmpty)
+        #expect(try await stage.resumptions(off).isEmpty)
     }
 
     @Test(arguments: [404, 410, 405])
     func `A server that forgot begins anew from the snapshot`(_ status: Int) async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take([DraftServer.Turn { $0.cutBody = 20_000 }])
         server.answerOffsets([(status, [])])
-        let session = try await fixture.session()
-        #expect(try await fixture.finish(upload(fixture, server, in: session)).outcome == .succeeded)
+        let session = try await stage.session()
+        #expect(try await stage.completed(upload(stage, server, in: session)).outcome == .succeeded)
         #expect(server.methods == ["PUT", "HEAD", "PUT"])
         #expect(server.finished.map(\.sha256) == [sha256])
-        let resumptions = try await fixture.resumptions(of: session)
+        let resumptions = try await stage.resumptions(session)
         #expect(resumptions.map(\.fileOffset) == [0])
         #expect(resumptions.map(\.cause) == ["uploadResourceGone"])
     }
 
     @Test func `A server that always forgets does not go on forever`() async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take(Array(repeating: DraftServer.Turn { $0.cutBody = 20_000 }, count: 50))
         server.answerOffsets(Array(repeating: (404, []), count: 50))
-        let task = try await fixture.finish(upload(fixture, server))
+        let task = try await stage.completed(upload(stage, server))
         #expect(task.outcome == .failed)
         #expect(server.finished.isEmpty)
         #expect(server.requests.count <= 10)
     }
 
     @Test func `An offset that does not fit is asked for again, one beyond the end fails`() async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take([DraftServer.Turn { $0.cutBody = 20_000 }])
         server.answerOffsets([(204, [("Upload-Offset", "19999"), ("Upload-Complete", "?0")])])
-        #expect(try await fixture.finish(upload(fixture, server)).outcome == .succeeded)
+        #expect(try await stage.completed(upload(stage, server)).outcome == .succeeded)
         #expect(server.methods == ["PUT", "HEAD", "PATCH", "HEAD", "PATCH"])
         #expect(server.finished.map(\.sha256) == [sha256])
         server.take([DraftServer.Turn { $0.cutBody = 20_000 }])
         server.answerOffsets([(204, [("Upload-Offset", "40001")])])
-        let task = try await fixture.finish(upload(fixture, server, "/two"))
+        let task = try await stage.completed(upload(stage, server, "/two"))
         #expect(task.outcome == .failed)
         #expect(task.result?.error?.code == .cannotParseResponse)
     }
 
     @Test func `Trouble while asking is waited out`() async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take([
             DraftServer.Turn { $0.cutBody = 20_000 },
             DraftServer.Turn { $0.status = (503, [("Upload-Complete", "?0")]) },
         ])
         server.answerOffsets([(0, []), (503, []), (500, [])])
-        #expect(try await fixture.finish(upload(fixture, server)).outcome == .succeeded)
+        #expect(try await stage.completed(upload(stage, server)).outcome == .succeeded)
         #expect(server.methods == ["PUT", "HEAD", "HEAD", "HEAD", "HEAD", "PATCH", "HEAD", "PATCH"])
         #expect(server.finished.map(\.sha256) == [sha256])
     }
@@ -244,11 +244,11 @@ struct ResumableUploadTests {
 
     @Test(arguments: [422, 503, 404])
     func `The target's answer is the task's, whatever its status`(_ status: Int) async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take([DraftServer.Turn { $0.cutBody = 20_000 }])
         server.answer(status, [("X-Target", "yes")], body: "no")
-        let task = try await fixture.finish(upload(fixture, server))
+        let task = try await stage.completed(upload(stage, server))
         #expect(task.outcome == .httpError)
         #expect(task.result?.response?.statusCode == status)
         #expect(task.result?.response?.headers["X-Target"] == "yes")
@@ -257,10 +257,10 @@ struct ResumableUploadTests {
 
     @Test(arguments: [0, 15_000])
     func `A refusal in the middle of the body is the answer`(_ after: Int) async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
-        let (name, _) = write(8, in: fixture)
-        let session = try await fixture.session()
+        let (name, _) = write(8, in: stage)
+        let session = try await stage.session()
         for (number, withholds104) in [true, false].enumerated() {
             server.take([
                 DraftServer.Turn {
@@ -268,7 +268,7 @@ struct ResumableUploadTests {
                     $0.early = (after, 413, [("X-Limit", "small")])
                 }
             ])
-            let task = try await fixture.run(
+            let task = try await stage.run(
                 .upload, "PUT", server.url("/up"), in: session, body: .file(root: "root", path: name))
             #expect(task.outcome == .httpError)
             #expect(task.result?.response?.statusCode == 413)
@@ -279,12 +279,12 @@ struct ResumableUploadTests {
 
     @Test(arguments: [307, 308])
     func `A redirect keeps method and body, and the target's upload resource is used`(_ status: Int) async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let (server, first) = (try DraftServer(), try DraftServer())
         first.redirect("/old", to: server.url("/up"), status: status)
         server.take([DraftServer.Turn { $0.cutBody = 20_000 }])
-        let task = try await fixture.finish(
-            upload(fixture, first, "/old", method: "POST") {
+        let task = try await stage.completed(
+            upload(stage, first, "/old", method: "POST") {
                 $0.request.headers.set("Authorization", "Bearer canary")
             })
         #expect(task.outcome == .succeeded)
@@ -295,9 +295,9 @@ struct ResumableUploadTests {
     }
 
     @Test func `Secrets go to the upload resource of their own origin alone`() async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
-        let session = try await fixture.session()
+        let session = try await stage.session()
         for location in [nil, "http://localhost:\(server.port)/uploads/2"] {
             server.take([
                 DraftServer.Turn {
@@ -305,11 +305,11 @@ struct ResumableUploadTests {
                     $0.cutBody = 20_000
                 }
             ])
-            let task = try await upload(fixture, server, in: session) {
+            let task = try await upload(stage, server, in: session) {
                 $0.request.headers.set("Authorization", "Bearer canary")
                 $0.request.headers.set("If-Match", "\"x\"")
             }
-            #expect(try await fixture.finish(task).outcome == .succeeded)
+            #expect(try await stage.completed(task).outcome == .succeeded)
         }
         #expect(server.methods == ["PUT", "HEAD", "PATCH", "PUT", "HEAD", "PATCH"])
         let canary = "Bearer canary"
@@ -322,45 +322,45 @@ struct ResumableUploadTests {
     // MARK: Stopping
 
     @Test func `A cancelled upload is deleted at its server, whether it was under way or not`() async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
-        let session = try await fixture.session { $0.bandwidthLimit = 2000 }
-        let active = try await upload(fixture, server, in: session)
+        let session = try await stage.session { $0.bandwidthLimit = 2000 }
+        let active = try await upload(stage, server, in: session)
         try await eventually("the 104 is stored") {
-            try await fixture.service.task(active.number, in: session.id).progress?.uploadURL != nil
+            try await stage.service.task(active.number, in: session.id).progress?.uploadURL != nil
         }
-        _ = try await fixture.service.command(.cancel(reason: nil), task: active.id)
+        _ = try await stage.service.command(.cancel(reason: nil), task: active.id)
         try await eventually("the deletion") { server.deleted == ["/uploads/1"] }
 
-        let waiting = try await upload(fixture, server, in: session)
+        let waiting = try await upload(stage, server, in: session)
         try await eventually("the 104 is stored") {
-            try await fixture.service.task(waiting.number, in: session.id).progress?.uploadURL != nil
+            try await stage.service.task(waiting.number, in: session.id).progress?.uploadURL != nil
         }
-        _ = try await fixture.service.command(.suspend, task: waiting.id)
-        _ = try await fixture.service.command(.cancel(reason: nil), task: waiting.id)
+        _ = try await stage.service.command(.suspend, task: waiting.id)
+        _ = try await stage.service.command(.cancel(reason: nil), task: waiting.id)
         try await eventually("the deletion") { server.deleted == ["/uploads/1", "/uploads/2"] }
         #expect(server.requests.filter { $0.method == "DELETE" }.allSatisfy { $0.path.hasPrefix("/uploads/") })
     }
 
     @Test func `A suspended upload goes on where it was, another URL begins anew`() async throws {
-        let fixture = try await TransferFixture()
+        let stage = try await ServiceStage.start()
         let server = try DraftServer()
-        let session = try await fixture.session { $0.bandwidthLimit = 4000 }
-        let task = try await upload(fixture, server, in: session)
+        let session = try await stage.session { $0.bandwidthLimit = 4000 }
+        let task = try await upload(stage, server, in: session)
         try await eventually("bytes arrive") { server.bytesReceived > 0 }
         try await eventually("the 104 is stored") {
-            try await fixture.service.task(task.number, in: session.id).progress?.uploadURL != nil
+            try await stage.service.task(task.number, in: session.id).progress?.uploadURL != nil
         }
-        _ = try await fixture.service.command(.suspend, task: task.id)
-        try await eventually("the transfer stops") { await !fixture.service.scheduler.isTransferring(task.id) }
-        _ = try await fixture.service.command(.resume, task: task.id)
+        _ = try await stage.service.command(.suspend, task: task.id)
+        try await eventually("the transfer stops") { await !stage.service.scheduler.isTransferring(task.id) }
+        _ = try await stage.service.command(.resume, task: task.id)
         try await eventually("an append") { server.methods.contains("PATCH") }
         var changes = TaskChanges()
         changes.request = TransferRequest(url: server.url("/other"), method: "PUT")
-        _ = try await fixture.service.changeTask(task.id, changes, ifRevision: nil)
-        _ = try await fixture.service.changeSession(
+        _ = try await stage.service.changeTask(task.id, changes, ifRevision: nil)
+        _ = try await stage.service.changeSession(
             session.id, description: nil, bandwidthLimit: .some(nil), ifRevision: nil)
-        #expect(try await fixture.finish(task).outcome == .succeeded)
+        #expect(try await stage.completed(task).outcome == .succeeded)
         #expect(server.finished.map(\.path) == ["/other"])
         #expect(server.finished.map(\.sha256) == [sha256])
         #expect(server.methods == ["PUT", "HEAD", "PATCH", "PUT"])
@@ -369,12 +369,12 @@ struct ResumableUploadTests {
     @Test func `An upload goes on after the service was started anew`() async throws {
         let folder = TemporaryFolder()
         let server = try DraftServer()
-        let first = try await TransferFixture(folder: folder)
+        let first = try await ServiceStage.start(folder: folder)
         let task = try await upload(first, server, in: try await first.session { $0.bandwidthLimit = 8000 })
         try await eventually("bytes arrive") { server.bytesReceived > 10_000 }
         await first.stop()
-        let second = try await TransferFixture(folder: folder)
-        #expect(try await second.finish(task).outcome == .succeeded)
+        let second = try await ServiceStage.start(folder: folder)
+        #expect(try await second.completed(task).outcome == .succeeded)
         #expect(server.methods == ["PUT", "HEAD", "PATCH"])
         #expect(server.finished.map(\.sha256) == [sha256])
         await second.stop()

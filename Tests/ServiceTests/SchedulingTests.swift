@@ -85,7 +85,12 @@ struct SchedulingTests {
             stage.origin.serve("/new", .text("new"))
             // All threads that move files are busy.
             let gate = Gate()
-            for _ in 0..<16 { _ = stage.service.engine.disk.post { gate.pass() } }
+            for _ in 0..<16 {
+                stage.service.engine.disk.run {
+                    gate.pass()
+                } then: { _ in
+                }
+            }
             let task = try await stage.create(
                 stage.order("/old") { $0.destination = Destination(root: "root", path: "x", replace: true) },
                 in: session)[0]

@@ -7,7 +7,7 @@ import TransferEngine
 
 @testable import Service
 
-/// A running service with a real store and engine, and an origin on loopback, for as long as a test runs.
+/// A running service with a real store and engine, an app, and an origin on loopback.
 final class ServiceStage: Sendable {
     /// `localhost` has an address of both families on many a machine.
     static let loopback = [CIDR(.v4(0x7F00_0000), 8), CIDR(.v6(1), 128)]
@@ -16,12 +16,41 @@ final class ServiceStage: Sendable {
     let origin: OriginServer
     let folder: TemporaryFolder
     let app: AppID
+    /// The service's loops, where the stage ends them.
+    private let loops = Locked<Task<Void, any Error>?>(nil)
 
-    private init(_ service: Service, _ origin: OriginServer, _ folder: TemporaryFolder, _ app: AppID) {
-        self.service = service
-        self.origin = origin
+    private init(
+        folder: TemporaryFolder, origin: OriginServer? = nil, webhook: String? = nil, clock: Clock = .system,
+        configured configure: (inout ServiceSettings) -> Void = { _ in }
+    ) async throws {
+        folder.makeFolder("data")
+        folder.makeFolder("root")
+        var settings = ServiceSettings(
+            dataFolder: folder.file("data"), version: "1", egress: EgressPolicy(allowed: Self.loopback))
+        settings.filesRoots = ["root": folder.file("root")]
+        settings.freeDiskFloor = 0
+        configure(&settings)
+        service = try Service(
+            settings: settings, databasePath: folder.file("data/db"),
+            sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)), transferThreads: 1, clock: clock, log: .none,
+            metrics: Metrics(), onFatalError: { preconditionFailure("\($0)") })
+        try await service.prepare()
+        app = try await Self.app(of: service, webhook: webhook)
+        self.origin = try origin ?? OriginServer()
         self.folder = folder
-        self.app = app
+    }
+
+    private static func app(of service: Service, webhook: String?) async throws -> AppID {
+        if let app = try? await service.app(identifier: "app") { return app.id }
+        var settings = WebhookSettings()
+        settings.url = webhook
+        let key = KeyRecord(
+            app: AppID(0), keyIdentifier: "k", hash: [1], scopes: Scope.allCases, createdAt: service.clock.now,
+            expiresAt: nil)
+        return try await service.createApp(
+            identifier: "app", webhook: settings, backgroundRefreshStatus: .available, limits: AppLimits(), key: key,
+            webhookSecret: [1], recording: nil
+        ).id
     }
 
     /// Runs `body` against a running service; afterwards the service is drained, as at the end of the process.
@@ -30,19 +59,9 @@ final class ServiceStage: Sendable {
         clock: Clock = .system, configured configure: (inout ServiceSettings) -> Void = { _ in },
         _ body: (ServiceStage) async throws -> Void
     ) async throws {
-        folder.makeFolder("data")
-        var settings = ServiceSettings(
-            dataFolder: folder.file("data"), version: "1",
-            egress: EgressPolicy(allowed: loopback))
-        settings.freeDiskFloor = 0
-        configure(&settings)
-        let service = try Service(
-            settings: settings, databasePath: folder.file("data/db"),
-            sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)), transferThreads: 1, clock: clock, log: .none,
-            metrics: Metrics(), onFatalError: { preconditionFailure("\($0)") })
-        try await service.prepare()
-        let app = try await app(of: service, webhook: webhook)
-        let stage = ServiceStage(service, try origin ?? OriginServer(), folder, app)
+        let stage = try await ServiceStage(
+            folder: folder, origin: origin, webhook: webhook, clock: clock, configured: configure)
+        let service = stage.service
         let result = await withTaskGroup(of: Void.self) { group -> Result<Void, any Error> in
             group.addTask { try? await service.run() }
             let result: Result<Void, any Error>
@@ -60,17 +79,30 @@ final class ServiceStage: Sendable {
         try result.get()
     }
 
-    private static func app(of service: Service, webhook: String?) async throws -> AppID {
-        if let app = try? await service.app(identifier: "app") { return app.id }
-        var settings = WebhookSettings()
-        settings.url = webhook
-        let key = KeyRecord(
-            app: AppID(0), keyIdentifier: "k", hash: [1], scopes: Scope.allCases, createdAt: service.clock.now,
-            expiresAt: nil)
-        return try await service.createApp(
-            identifier: "app", webhook: settings, backgroundRefreshStatus: .available, limits: AppLimits(), key: key,
-            webhookSecret: [1], recording: nil
-        ).id
+    /// A service that runs until it is stopped, or until nobody holds the stage any more.
+    static func start(folder: TemporaryFolder = TemporaryFolder()) async throws -> ServiceStage {
+        let stage = try await ServiceStage(folder: folder)
+        let service = stage.service
+        stage.loops.withLock { $0 = Task { try await service.run() } }
+        return stage
+    }
+
+    /// Ends the service as SIGTERM does, so that another can open its folder.
+    func stop() async {
+        let loops = loops.withLock { $0.take() }
+        await service.drain(within: .seconds(10))
+        loops?.cancel()
+        service.close()
+    }
+
+    deinit {
+        guard let loops = loops.withLock({ $0.take() }) else { return }
+        loops.cancel()
+        let service = service
+        Task {
+            await service.drain(within: .seconds(5))
+            service.close()
+        }
     }
 }
 
@@ -106,6 +138,26 @@ extension ServiceStage {
             let now = try await service.task(task.number, in: task.session)
             return now.state == .completed ? now : nil
         }
+    }
+
+    @discardableResult
+    func create(
+        _ kind: TaskKind = .download, _ method: String = "GET", _ url: String, in session: SessionRecord,
+        body: TaskOrder.Body? = nil, _ change: (inout TaskSpecification) -> Void = { _ in }
+    ) async throws -> TaskRecord {
+        var specification = TaskSpecification(kind: kind, request: TransferRequest(url: url, method: method))
+        change(&specification)
+        let order = TaskOrder(specification: specification, isSuspended: false, body: body)
+        return try await create(order, in: session)[0]
+    }
+
+    /// Creates a task and waits for its end.
+    @discardableResult
+    func run(
+        _ kind: TaskKind = .download, _ method: String = "GET", _ url: String, in session: SessionRecord,
+        body: TaskOrder.Body? = nil, _ change: (inout TaskSpecification) -> Void = { _ in }
+    ) async throws -> TaskRecord {
+        try await completed(create(kind, method, url, in: session, body: body, change))
     }
 
     func task(_ task: TaskRecord, reaches phase: TaskLife.Phase) async throws -> TaskRecord {

@@ -118,17 +118,17 @@ import TransferEngine
         harness.origin.serve("/", .generated(seed: 1, length: 50_000), always: [.delayHead(.milliseconds(50))])
         let metrics = try await harness.run(harness.request("/")).metrics
         let times = [
-            metrics.fetchStart, metrics.connectStart, metrics.connectEnd, metrics.requestStart, metrics.responseStart,
-            metrics.responseEnd,
+            metrics.fetchStartDate, metrics.connectStartDate, metrics.connectEndDate, metrics.requestStartDate,
+            metrics.responseStartDate, metrics.responseEndDate,
         ]
         let known = times.compactMap { $0 }
         #expect(known == known.sorted())
         #expect(known.count >= 5)
         #expect(metrics.networkProtocolName == "http/1.1")
         #expect(metrics.remotePort == Int(harness.origin.port))
-        #expect(metrics.responseBodyBytesReceived == 50_000)
-        #expect(metrics.requestHeaderBytesSent > 0)
-        #expect(metrics.responseHeaderBytesReceived > 0)
+        #expect(metrics.countOfResponseBodyBytesReceived == 50_000)
+        #expect(metrics.countOfRequestHeaderBytesSent > 0)
+        #expect(metrics.countOfResponseHeaderBytesReceived > 0)
     }
 
     @Test func `A proxy's address is judged too, and asked instead of the origin`() async throws {

@@ -50,7 +50,7 @@ struct CookieTests {
             harness.request("/") {
                 $0.cookies = [line]
                 $0.sendsCookies = false
-                $0.httpAuthentication = .digest(user: "u", password: "p")
+                $0.httpAuthentication = HTTPAuthentication(user: "u", password: "p", isDigest: true)
             })
         #expect(harness.origin.requests.map { $0.fields["Cookie"] } == [nil, nil])
         #expect(names(result) == ["kept", "new"])

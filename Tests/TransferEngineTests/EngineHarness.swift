@@ -18,7 +18,7 @@ final class EngineHarness: Sendable {
 
     init(
         threads: Int = 1, lookUps: LookUpLimits = LookUpLimits(total: 2), room: DiskRoom = DiskRoom(floor: 0),
-        resolve: @escaping @Sendable (String) -> Resolution = TransferEngine.systemResolve
+        resolve: @escaping @Sendable (String) -> Resolution = Resolution.ofSystem
     ) throws {
         let reports = Locked<[ExchangeReport]>([])
         self.reports = reports
@@ -43,8 +43,9 @@ final class EngineHarness: Sendable {
         }
         var request = ExchangeRequest(
             id: ExchangeID(rawValue: id), pool: 1, url: url, sink: .content(path: "\(partial)-\(id)"),
-            judge: { $0.status == 206 || $0.status == 200 || $0.status == 201 ? .keep(at: 0) : .discard(limit: 4096) },
-            idleTimeout: .seconds(20), egress: Self.loopback)
+            egress: Self.loopback
+        ) { [200, 201, 206].contains($0.status) ? .keep(at: 0) : .discard(limit: 4096) }
+        request.idleTimeout = .seconds(20)
         change(&request)
         return request
     }

@@ -30,8 +30,8 @@ import TransferEngine
             #expect(
                 result.digests[.sha256].map(Content.hex) == Content.sha256(seed: UInt64(number), length: number * 2000))
             #expect(result.metrics.networkProtocolName == "h2")
-            #expect(result.metrics.tlsVersion == "TLSv1.3")
-            #expect(result.metrics.tlsCipher?.hasPrefix("TLS_") == true)
+            #expect(result.metrics.negotiatedTLSProtocolVersion == "TLSv1.3")
+            #expect(result.metrics.negotiatedTLSCipherSuite?.hasPrefix("TLS_") == true)
             if result.metrics.isReusedConnection { shared += 1 }
         }
         #expect(shared > 20)
@@ -63,7 +63,9 @@ import TransferEngine
         func outcome(pins: [String], trusting key: String? = nil) async throws -> ExchangeOutcome {
             try await harness.run(
                 harness.request(origin.url("/client")) {
-                    $0.tls = TLSSettings(pinnedPublicKeys: pins, trustedServerKey: key, caFile: origin.caFile)
+                    $0.tls.pinnedPublicKeys = pins
+                    $0.tls.trustedServerKey = key
+                    $0.tls.caFile = origin.caFile
                 }
             ).outcome
         }
@@ -116,7 +118,7 @@ import TransferEngine
         let result = try await harness.run(
             harness.request(origin.url("/client")) {
                 $0.tls.caFile = origin.caFile
-                $0.tls.minimumVersion = .v13
+                $0.tls.minimumVersion = .tls13
             })
         #expect(result.outcome == .failed(.tlsHandshake(interrupted: false)), "\(result.curlMessage)")
     }

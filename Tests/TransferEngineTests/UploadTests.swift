@@ -123,7 +123,7 @@ import TransferEngine
         let harness = try EngineHarness()
         harness.origin.serve("/", .text("no", status: 401))
         let result = try await harness.run(
-            harness.request("/") { $0.httpAuthentication = .basic(user: "u", password: "p") })
+            harness.request("/") { $0.httpAuthentication = HTTPAuthentication(user: "u", password: "p") })
         #expect(result.outcome == .complete)
         #expect(result.head?.status == 401)
         #expect(harness.origin.requests.map { $0.fields["Authorization"] } == ["Basic dTpw"])
@@ -139,7 +139,7 @@ import TransferEngine
             harness.request("/") {
                 $0.method = "PUT"
                 $0.body = .bytes([1, 2, 3])
-                $0.httpAuthentication = .digest(user: "u", password: "p")
+                $0.httpAuthentication = HTTPAuthentication(user: "u", password: "p", isDigest: true)
                 $0.judge = { head in
                     heads.withLock { $0.append(head.status) }
                     return .keep(at: 0)
@@ -158,7 +158,9 @@ import TransferEngine
             401, [("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5")], body: "no")
         harness.origin.serve("/", .text(""), always: [challenge])
         let result = try await harness.run(
-            harness.request("/") { $0.httpAuthentication = .digest(user: "u", password: "p") })
+            harness.request("/") {
+                $0.httpAuthentication = HTTPAuthentication(user: "u", password: "p", isDigest: true)
+            })
         #expect(result.outcome == .complete)
         #expect(result.head?.status == 401)
         #expect(result.side == Array("no".utf8))

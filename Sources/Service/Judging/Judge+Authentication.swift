@@ -10,9 +10,7 @@ extension Judge {
         let fields = head.fields.kept.fields.values(place.isProxy ? "Proxy-Authenticate" : "WWW-Authenticate")
         let offered = Challenge.parse(fields).filter { $0.method != nil }
         if let judgement = judgeStored(offered, at: place) { return judgement }
-        guard transfer.configuration.authenticationChallenges == .ask, canAsk,
-            progress.authentication.last?.disposition != .performDefaultHandling
-        else { return nil }
+        guard mayAsk else { return nil }
         let rejected = progress.authentication.count {
             $0.disposition == .rejectProtectionSpace
                 && ($0.space.map { $0.isHTTP && $0.isSamePlace(as: place) } ?? true)
@@ -25,18 +23,26 @@ extension Judge {
         return .ask(
             Question(
                 kind: .challenge, protectionSpace: space, previousFailureCount: refusals(of: space),
-                proposedUser: proposed?.user, failureResponse: TaskResponse(head, url: transfer.url)),
-            progress)
+                proposedUser: proposed?.user, failureResponse: TaskResponse(head, url: transfer.url)))
+    }
+
+    /// Whether somebody can answer a question, and has not left the next one to the defaults.
+    private var mayAsk: Bool {
+        transfer.configuration.authenticationChallenges == .ask && canAsk
+            && progress.authentication.last?.disposition != .performDefaultHandling
+    }
+
+    /// The server that the current request goes to, without a realm.
+    private func targetSpace(_ method: ProtectionSpace.Method) -> ProtectionSpace {
+        ProtectionSpace(
+            host: transfer.url.host, port: Int(transfer.url.port), scheme: transfer.url.scheme, realm: nil,
+            authenticationMethod: method)
     }
 
     /// Who challenges, realm and scheme left open. A 407 of somebody who is no proxy of ours is a status like others: a
     /// server could ask for the proxy's password with it.
     private func challenger(_ head: ResponseHead) -> ProtectionSpace? {
-        if head.status == 401 {
-            return ProtectionSpace(
-                host: transfer.url.host, port: Int(transfer.url.port), scheme: transfer.url.scheme, realm: nil,
-                authenticationMethod: .basic)
-        }
+        if head.status == 401 { return targetSpace(.basic) }
         guard head.status == 407, let proxy = transfer.configuration.proxy, let scheme = proxy.challengeScheme,
             result.isOfProxy || !transfer.url.isSecure
         else { return nil }
@@ -65,7 +71,7 @@ extension Judge {
                 offered.contains(where: { known.space.answers($0) })
             else { continue }
             progress.credentialsTried = tried + [known.credentialId]
-            return .authenticate(progress)
+            return .authenticate
         }
         return nil
     }
@@ -76,7 +82,7 @@ extension Judge {
         guard result.mayLackCertificate, transfer.credential?.certificate == nil else { return nil }
         var question = connectionQuestion(.clientCertificate)
         question?.failureResponse = TaskResponse(head, url: transfer.url)
-        return question.map { .ask($0, progress) }
+        return question.map { .ask($0) }
     }
 
     /// Turns an untrusted server, or one that wants a certificate, into a question.
@@ -91,12 +97,9 @@ extension Judge {
 
     /// Asks about the connection to the server, where somebody can answer and has not refused to.
     private func connectionQuestion(_ method: ProtectionSpace.Method) -> Question? {
-        guard transfer.configuration.authenticationChallenges == .ask, canAsk,
-            progress.authentication.last?.disposition != .performDefaultHandling
-        else { return nil }
-        let space = ProtectionSpace(
-            host: transfer.url.host, port: Int(transfer.url.port), scheme: transfer.url.scheme, realm: nil,
-            authenticationMethod: method, serverPublicKey: method == .serverTrust ? result.serverPublicKey : nil)
+        guard mayAsk else { return nil }
+        var space = targetSpace(method)
+        if method == .serverTrust { space.serverPublicKey = result.serverPublicKey }
         // There is no other scheme to go on to.
         let isRejected = progress.authentication.contains {
             $0.disposition == .rejectProtectionSpace && ($0.space?.asksSame(as: space) ?? false)

@@ -15,12 +15,9 @@ extension Judge {
             largest: largestContent)
         switch verdict {
         case .waits(let needed):
-            return .waitForDisk(needed: needed, notBefore: now + DiskPlan.delay(afterPauses: pauses), progress)
+            return .waitForDisk(needed: needed, notBefore: now + DiskPlan.delay(afterPauses: pauses))
         case .neverFits, .lostTooOften:
-            progress.attempts.record(.terminal, keptOffset: kept)
-            let failure = TaskError.fullDisk(verdict, failingURL: transfer.url.text)
-            note(failure)
-            return finish(.failed, error: failure)
+            return fail(with: .fullDisk(verdict, failingURL: transfer.url.text), keptOffset: kept)
         }
     }
 

@@ -16,17 +16,15 @@ extension Judge {
         case .respond:
             if wasAsking { progress.countOfBytesSent = upload.length }
             return respond(head)
-        case .proceed: return .goOn(upload, progress)
+        case .proceed: return .goOn(upload)
         case .move(let location): return move(upload, to: location, head)
         case .wait: return wait(head, wasAsking: wasAsking)
         case .startAgain: return startAgain()
         case .fail:
-            let error = TaskError(
-                .cannotParseResponse, "The server claims to have more bytes than the upload.",
-                failingURL: transfer.requestURL.text)
-            progress.attempts.record(.terminal, keptOffset: 0)
-            note(error)
-            return finish(.failed, error: error)
+            return fail(
+                with: TaskError(
+                    .cannotParseResponse, "The server claims to have more bytes than the upload.",
+                    failingURL: transfer.requestURL.text))
         }
     }
 
@@ -46,35 +44,33 @@ extension Judge {
         }
         upload.move(to: target)
         progress.note(upload, for: specification.request)
-        return .goOn(upload, progress)
+        return .goOn(upload)
     }
 
     /// Another attempt asks again where the policy has one left; else the status is the task's, or, where it was only
     /// about the upload resource, that one is given up.
     private mutating func wait(_ head: ResponseHead, wasAsking: Bool) -> Judgement {
-        let retryAfter = head.fields["Retry-After"].flatMap { RetryAfter.parse($0, now: now) }
-        let fault: AttemptFault = head.status == 409 ? .transport : .status(head.status, retryAfter: retryAfter)
+        let fault: AttemptFault =
+            head.status == 409 ? .transport : .status(head.status, retryAfter: retryAfter(head))
         progress.attempts.record(fault, keptOffset: progress.keptOffset)
         // Nothing is done twice by asking how much is there.
         if case .retry(let at) = decide(after: fault, isRepeatable: true) {
             note(TaskError(.badServerResponse, failingURL: transfer.requestURL.text))
-            return .retry(
-                at: at, waitsForConnectivity: false, progress,
-                pause: OriginPauses.slowsDown(status: head.status) ? retryAfter : nil)
+            return .retry(at: at, pause: pause(head))
         }
         if wasAsking { return startAgain() }
         return finishWithStatus()
     }
 
     private mutating func startAgain() -> Judgement {
-        guard var upload = transfer.upload else { return .interrupted(progress) }
+        guard var upload = transfer.upload else { return .interrupted }
         let error = TaskError(.badServerResponse, failingURL: transfer.requestURL.text)
         upload.startAgain()
         progress.note(upload, for: specification.request)
         progress.attempts.record(.restart, keptOffset: 0)
         note(error)
         switch decide(after: .restart) {
-        case .retry: return .goOn(upload, progress)
+        case .retry: return .goOn(upload)
         case .giveUp: return finish(.failed, error: error)
         }
     }

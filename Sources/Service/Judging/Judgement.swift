@@ -9,21 +9,21 @@ enum Judgement {
     /// The next hop of a redirect, in the same attempt.
     case follow(Hop)
     /// Another request at once, from the start of the content.
-    case again(TaskProgress, cause: String)
-    case retry(at: Timestamp, waitsForConnectivity: Bool, TaskProgress, pause: Duration?)
+    case again(cause: String)
+    case retry(at: Timestamp, waitsForConnectivity: Bool = false, pause: Duration? = nil)
     /// The whole content is here: it is checked, put in its place and told.
     case finish(Outcome, TaskResult, ContentSource)
     /// The same again, with the stored credential noted last.
-    case authenticate(TaskProgress)
+    case authenticate
     /// The same again, uncharged.
-    case sendAgain(TaskProgress)
-    case ask(Question, TaskProgress)
-    /// The disk has no room for what comes: so many more bytes are needed. No attempt is charged.
-    case waitForDisk(needed: Int64, notBefore: Timestamp, TaskProgress)
+    case sendAgain
+    case ask(Question)
+    /// The disk has no room for the rest, which needs so many bytes more. No attempt is charged.
+    case waitForDisk(needed: Int64, notBefore: Timestamp)
     /// The next request of a resumable upload, in the same attempt.
-    case goOn(ResumableUpload, TaskProgress)
+    case goOn(ResumableUpload)
     /// Back to the queue, or kept as it is where the store knows better. No attempt is charged.
-    case interrupted(TaskProgress)
+    case interrupted
 
     struct Hop {
         var url: ParsedURL
@@ -31,6 +31,14 @@ enum Judgement {
         var dropsBody: Bool
         var dropsSecrets: Bool
         var statusCode: Int
+    }
+
+    /// Whether another request goes out at once.
+    var sendsAnother: Bool {
+        switch self {
+        case .follow, .again, .authenticate, .sendAgain, .goOn: true
+        case .retry, .finish, .ask, .waitForDisk, .interrupted: false
+        }
     }
 
     /// Where a finished task's bytes are before they are put in their place.
@@ -97,7 +105,7 @@ struct Judge {
             return restart(cause: reason.rawValue, fault: .restart, error: TaskError(.badServerResponse))
         }
         keepBytes()
-        return .interrupted(progress)
+        return .interrupted
     }
 
     private mutating func judgeFailure(_ fault: TransferFault) -> Judgement {
@@ -105,36 +113,34 @@ struct Judge {
             fault, curlCode: result.curlCode, message: result.curlMessage, url: transfer.url.text)
         if transfer.stopReason != nil {
             keepBytes()
-            return .interrupted(progress)
+            return .interrupted
         }
-        if isClosedWhileIdle(fault) { return .sendAgain(progress) }
+        if isClosedWhileIdle(fault) { return .sendAgain }
         if fault == .nameNotAsked {
             // It waited for a turn, as in the queue: its place is for others until then, and no attempt is charged.
             keepBytes()
-            return .retry(
-                at: now + .milliseconds(5000 + Int64(jitter * 5000)), waitsForConnectivity: false, progress, pause: nil)
+            return .retry(at: now + .milliseconds(5000 + Int64(jitter * 5000)))
         }
         if case .restart = meaning.fault {
             return restart(cause: "partialFileMissing", fault: .restart, error: meaning.error)
         }
         keepBytes()
         if meaning.waitsForDisk { return judgeFullDisk(meaning.error) }
-        if let question = trustQuestion(fault, meaning.error) { return .ask(question, progress) }
+        if let question = trustQuestion(fault, meaning.error) { return .ask(question) }
         progress.attempts.record(meaning.fault, keptOffset: progress.keptOffset)
         note(meaning.error)
         switch decide(after: meaning.fault) {
         case .retry(let at):
-            return .retry(at: at, waitsForConnectivity: meaning.waitsForConnectivity, progress, pause: nil)
-        case .giveUp:
-            return finish(.failed, error: meaning.error)
+            return .retry(at: at, waitsForConnectivity: meaning.waitsForConnectivity)
+        case .giveUp: return finish(.failed, error: meaning.error)
         }
     }
 
-    /// How often a request goes out anew, in one attempt, because a connection from before was closed.
+    /// How often a request is sent anew, in one attempt, because a kept connection had been closed.
     static let maximumRepeats = 2
 
-    /// Whether a connection from before was closed just when it was used once more. That says nothing of the request, which
-    /// may go out again where it does no harm twice (RFC 9110 section 9.2.2).
+    /// Whether a kept connection was closed just as it was reused. That says nothing about the request, which may be sent
+    /// again where it does no harm twice (RFC 9110 section 9.2.2).
     private func isClosedWhileIdle(_ fault: TransferFault) -> Bool {
         guard isDownload, result.metrics.isReusedConnection, result.head == nil,
             transfer.repeats < Self.maximumRepeats, RetryableRequest.isIdempotent(transfer.method)
@@ -153,8 +159,7 @@ struct Judge {
             } else if transfer.resuming == nil || result.head != nil {
                 if hasContent { progress.restartCause = "notResumable" }
                 progress.noteFetchedTwice(lengthAtHand)
-                progress.resume = nil
-                progress.durableOffset = 0
+                progress.forgetBytes()
             }
             return
         }
@@ -195,14 +200,13 @@ struct Judge {
     }
 
     private mutating func restart(cause: String, fault: AttemptFault, error: TaskError) -> Judgement {
-        progress.resume = nil
-        progress.durableOffset = 0
+        progress.forgetBytes()
         progress.attempts.record(fault, keptOffset: 0)
         note(error)
         switch decide(after: fault) {
         case .retry:
             if isDownload { progress.noteFetchedTwice(max(transfer.resuming?.offset ?? 0, lengthAtHand)) }
-            return .again(progress, cause: cause)
+            return .again(cause: cause)
         case .giveUp: return finish(.failed, error: error)
         }
     }
@@ -250,10 +254,7 @@ struct Judge {
         case .notARedirect: return nil
         case .fail(let refusal):
             let code = URLErrorCode(rawValue: refusal.code) ?? .badServerResponse
-            let error = TaskError(code, failingURL: transfer.url.text)
-            progress.attempts.record(.terminal, keptOffset: 0)
-            note(error)
-            return finish(.failed, error: error)
+            return fail(with: TaskError(code, failingURL: transfer.url.text))
         case .follow(let method, let dropsBody, let dropsSecrets):
             guard let target else { return nil }
             progress.redirects.append(RedirectRecord(statusCode: head.status, url: target.text))
@@ -311,18 +312,21 @@ struct Judge {
 
     /// A final status that is not acceptable: tried again where the policy says so, else the task's result.
     private mutating func judgeStatus(_ head: ResponseHead) -> Judgement {
-        let retryAfter = head.fields["Retry-After"].flatMap { RetryAfter.parse($0, now: now) }
-        let fault = AttemptFault.status(head.status, retryAfter: retryAfter)
+        let fault = AttemptFault.status(head.status, retryAfter: retryAfter(head))
         progress.attempts.record(fault, keptOffset: transfer.resuming?.offset ?? 0)
-        if case .retry(let at) = decide(after: fault) {
-            let error = TaskError(.badServerResponse, failingURL: transfer.url.text)
-            note(error)
-            if transfer.resuming == nil { progress.resume = nil }
-            return .retry(
-                at: at, waitsForConnectivity: false, progress,
-                pause: OriginPauses.slowsDown(status: head.status) ? retryAfter : nil)
-        }
-        return finishWithStatus()
+        guard case .retry(let at) = decide(after: fault) else { return finishWithStatus() }
+        note(TaskError(.badServerResponse, failingURL: transfer.url.text))
+        if transfer.resuming == nil { progress.resume = nil }
+        return .retry(at: at, pause: pause(head))
+    }
+
+    func retryAfter(_ head: ResponseHead) -> Duration? {
+        head.fields["Retry-After"].flatMap { RetryAfter.parse($0, now: now) }
+    }
+
+    /// For how long the origin asks to be left alone.
+    func pause(_ head: ResponseHead) -> Duration? {
+        OriginPauses.slowsDown(status: head.status) ? retryAfter(head) : nil
     }
 
     /// The status is the task's result.
@@ -353,6 +357,13 @@ struct Judge {
         result.progress.resume = nil
         result.progress.uploadURL = nil
         return .finish(outcome, result, content)
+    }
+
+    /// Ends the task with an error that no other attempt would mend.
+    mutating func fail(with error: TaskError, keptOffset: Int64 = 0) -> Judgement {
+        progress.attempts.record(.terminal, keptOffset: keptOffset)
+        note(error)
+        return finish(.failed, error: error)
     }
 
     mutating func note(_ error: TaskError?) {

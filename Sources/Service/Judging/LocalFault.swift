@@ -7,7 +7,7 @@ import TransferEngine
 /// error that names it.
 enum LocalFault {
     case disk(SystemError)
-    /// The database did not take what the content's place is known by.
+    /// The database did not take the row that says where the content is.
     case store(any Error)
     case start(any Error)
     case credentials(any Error)

@@ -1,6 +1,5 @@
 package import Base
 import Core
-import Files
 package import Store
 import TransferEngine
 
@@ -9,35 +8,32 @@ import TransferEngine
 /// The one place where the parts of the service meet; it holds no state but what is on its way.
 package final class Outlet: Sendable {
     /// What the scheduler has not read yet.
-    let inbox: SchedulerInbox
-    package let hub: EventHub
-    package let attendance: Attendance
+    let inbox: Inbox<Scheduler.Message>
+    let hub: EventHub
+    let attendance: Attendance
     /// Rung when a launch is due.
     package let launches: Doorbell
     let relauncher: RelaunchTimes
-    let janitor: JanitorInbox
-    private let live: LiveTransfers
-    private let room: DiskRoom
-    private let meters: TransferMeters
+    let janitor: Inbox<JanitorErrand>
+    let transfers: LiveTransfers
+    let meters: TransferMeters
     private let clock: Clock
     private let log: Log
 
     init(
-        inbox: SchedulerInbox, hub: EventHub, attendance: Attendance, relauncher: RelaunchTimes,
-        janitor: JanitorInbox, live: LiveTransfers, room: DiskRoom, meters: TransferMeters, clock: Clock,
-        log: Log
+        inbox: Inbox<Scheduler.Message>, attendance: Attendance, transfers: LiveTransfers, meters: TransferMeters,
+        clock: Clock, log: Log
     ) {
         self.inbox = inbox
-        self.hub = hub
         self.attendance = attendance
-        self.relauncher = relauncher
-        self.janitor = janitor
-        self.live = live
-        self.room = room
+        self.transfers = transfers
         self.meters = meters
         self.clock = clock
         self.log = log
+        hub = EventHub(clock: clock)
         launches = Doorbell(clock: clock)
+        relauncher = RelaunchTimes(clock: clock)
+        janitor = Inbox(clock: clock)
     }
 
     /// Does what a commit left to do.
@@ -45,7 +41,7 @@ package final class Outlet: Sendable {
         if !aftermath.transfersToStop.isEmpty { inbox.tell(.stop(aftermath.transfersToStop)) }
         for task in aftermath.abandonedUploads { inbox.tell(.abandonUpload(task)) }
         for task in aftermath.completedTasks {
-            live.ended(task.id)
+            transfers.ended(task.id)
             hub.silence(task.id, in: task.session)
             meters.completed.add(1, task.outcome.name)
             hub.tasks.signal(task.id)
@@ -57,7 +53,7 @@ package final class Outlet: Sendable {
         if aftermath.hasDueLaunches { launches.ring() }
         if let time = aftermath.wakeAt { inbox.tell(.wake(time)) }
         if aftermath.unreadContents > 0 { meters.contentsDropped.add(Int64(aftermath.unreadContents)) }
-        if !aftermath.filesToRemove.isEmpty { janitor.remove(aftermath.filesToRemove) }
+        if !aftermath.filesToRemove.isEmpty { janitor.tell(.remove(aftermath.filesToRemove)) }
     }
 
     func live(_ payload: LiveEvent.Payload, _ task: ClaimedTask) {
@@ -74,21 +70,12 @@ package final class Outlet: Sendable {
     func transferBegan(in session: SessionID) {
         if hub.hasStreams(session) { hub.sessions.signal(session) }
     }
+}
 
-    func isAttached(_ session: SessionID) -> Bool { attendance.presence(of: session).isAttached }
-
-    /// Whether the disk's floor is free.
-    var isAboveFloor: Bool { room.isAboveFloor }
-
-    /// Whether new content may be written and leaves the floor free.
-    var hasRoom: Bool { room.left > 0 }
-
-    /// Has the disk measured at once, and the scheduler told.
-    func measureDisk() { room.bell.ring() }
-
-    /// Has the janitor remove files that no commit tells of.
-    func removeFiles(_ files: [String]) { if !files.isEmpty { janitor.remove(files) } }
-
-    /// Has the janitor look whether a partial file still belongs to a task.
-    func removePartialIfOrphan(_ task: TaskID) { janitor.look(at: task) }
+/// What the janitor is asked for.
+enum JanitorErrand: Sendable {
+    /// Files that no commit tells of.
+    case remove([String])
+    /// A task's partial file, unless it still belongs to the task.
+    case removePartialIfOrphan(TaskID)
 }

@@ -50,7 +50,7 @@ extension Service {
 
     /// Removes files nobody needs and rows that are no longer kept.
     ///
-    /// What is due is done to its end, in short pieces, of one chore after the other. Between them others write.
+    /// Does all that is due in short pieces, one chore in turn with the others. Others write in between.
     func keepHouse() async throws {
         try await removeOrphans()
         var due: [Chore] = []
@@ -64,7 +64,7 @@ extension Service {
                 nextRound = clock.monotonic() + Self.roundInterval
             }
             guard !due.isEmpty else {
-                _ = await janitorInbox.bell.wait(until: nextRound)
+                _ = await outlet.janitor.bell.wait(until: nextRound)
                 continue
             }
             let chore = due.removeFirst()
@@ -98,13 +98,19 @@ extension Service {
 
     /// - Returns: Writes that took.
     private func removeFiles() async -> Int {
-        let (files, tasks) = janitorInbox.take()
+        var removed: [String] = []
         do {
-            for task in tasks where try await !store.isNeeded(file: folder.partial(task.rawValue)) {
-                try? await folder.remove(folder.partial(task.rawValue))
+            for errand in outlet.janitor.take() {
+                switch errand {
+                case .remove(let files):
+                    for file in files { try? await folder.remove(file) }
+                    removed += files
+                case .removePartialIfOrphan(let task):
+                    let file = folder.partial(task.rawValue)
+                    if try await !store.isNeeded(file: file) { try? await folder.remove(file) }
+                }
             }
-            for file in files { try? await folder.remove(file) }
-            return try await store.forgetDiscardedFiles(files)
+            return try await store.forgetDiscardedFiles(removed)
         } catch {
             log.warning("files could not be removed", ("error", "\(error)"))
             return 0

@@ -83,8 +83,8 @@ struct Agenda: Sendable {
         if deletions.removeValue(forKey: exchange) != nil { lookAgain() }
     }
 
-    /// How many more transfers may begin. Without room for content one at a time: it may need none, and what keeps bytes
-    /// from before cannot make room for others unless it is known to wait for some.
+    /// How many more transfers may begin. Without room for content, one at a time: it may need none, and a task that keeps
+    /// bytes can make room for others only once it is known to wait itself.
     func freeSlots(_ room: Room) -> Int {
         switch room {
         case .anything: maximumTransfers - transfers - deletions.count

@@ -80,6 +80,13 @@ package final class CurrentConditions: Sendable {
                 load: load, at: now)
         }
 
+        /// - Parameter deadline: When a task of the session has to be done.
+        func verdict(on session: SessionConfiguration, until deadline: Timestamp?) -> Conditions.Verdict {
+            let timeout = Duration.milliseconds(Int64(session.timeoutIntervalForResource * 1000))
+            let patience = deadline.map { Conditions.Patience(began: $0 - timeout, resourceTimeout: timeout) }
+            return verdict(LaneConditions(session), patience: patience)
+        }
+
         var bandwidthLimit: Int64? { conditions.bandwidthLimit(at: now) }
     }
 

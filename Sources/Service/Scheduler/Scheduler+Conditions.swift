@@ -7,12 +7,7 @@ extension Scheduler {
     func applyConditions() {
         let snapshot = conditions.snapshot
         for (id, transfer) in transfers where transfer.stopReason == nil {
-            let patience = transfer.task.resourceDeadline.map { deadline in
-                let timeout = Duration.milliseconds(
-                    Int64(transfer.configuration.timeoutIntervalForResource * 1000))
-                return Conditions.Patience(began: deadline - timeout, resourceTimeout: timeout)
-            }
-            let verdict = snapshot.verdict(LaneConditions(transfer.configuration), patience: patience)
+            let verdict = snapshot.verdict(on: transfer.configuration, until: transfer.task.resourceDeadline)
             if verdict != .go { stop(id, reason: .interrupted) }
         }
         for transfer in transfers.values { engine.setBandwidthLimit(transfer.exchange, bandwidthShare(of: transfer)) }

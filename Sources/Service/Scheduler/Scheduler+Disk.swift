@@ -11,7 +11,7 @@ extension Scheduler {
 
     /// After each measurement: lets those go on for whom there is room, and makes room where nobody fits.
     func shareRoom() async {
-        if outlet.hasRoom { lookAgain() }
+        if engine.room.hasSome { lookAgain() }
         guard mayWaitForDisk, !agenda.withLock({ $0.isDraining }) else { return }
         do {
             let waiting = try await store.tasksWaitingForDisk(at: clock.now, limit: Self.diskWindow)
@@ -35,7 +35,7 @@ extension Scheduler {
         try await folder.remove(folder.partial(task.rawValue))
         outlet.handle(try await store.noteEmptied(task, at: clock.now))
         await logger(of: task).warning("the disk is full: what came so far was thrown away, so that others go on")
-        outlet.measureDisk()
+        engine.room.bell.ring()
     }
 }
 

@@ -67,7 +67,7 @@ extension Scheduler {
         tell(recorded: offsets)
         if batch.contains(where: \.waitsForDisk) {
             mayWaitForDisk = true
-            outlet.measureDisk()
+            engine.room.bell.ring()
         }
         if let round {
             if round.needsSolitude { makeRoom() }
@@ -75,7 +75,7 @@ extension Scheduler {
         }
         for task in unreadable {
             await logger(of: task).error("a task cannot be read; was the master key replaced?")
-            settlements.append(.failed(task, "What was stored of the task cannot be read."))
+            settlements.append(.failed(task, TaskError(.unknown, "What was stored of the task cannot be read.")))
         }
     }
 
@@ -122,8 +122,9 @@ extension Scheduler {
             } catch {
                 await logger(of: settlement.task).error(
                     "the end of a transfer could not be stored", ("error", "\(error)"))
-                try? await store(.failed(settlement.task, "What became of the task could not be stored."))
-                outlet.removeFiles(settlement.files)
+                let failure = TaskError(.unknown, "What became of the task could not be stored.")
+                try? await store(.failed(settlement.task, failure))
+                outlet.janitor.tell(.remove(settlement.files))
             }
         }
         try? await Task.sleep(for: .seconds(1))
@@ -148,9 +149,7 @@ extension Scheduler {
         do {
             let session = try await known(task.session)
             let configuration = session.configuration
-            var transfer = try Transfer(
-                task, in: session, lane: lane.id, exchange: ExchangeID(rawValue: 0), version: settings.version,
-                at: clock.now)
+            var transfer = try Transfer(task, in: session, version: settings.version, at: clock.now)
             try await cookies.hold(task.session, store)
             agenda.withLock { $0.began(in: lane) }
             transfers[task.id] = transfer
@@ -179,25 +178,22 @@ extension Scheduler {
                 offset: transfer.resuming?.offset ?? transfer.uploadOffset)
             await startAuthorized(transfer)
         } catch is BadURL {
-            var result = TaskResult(progress: task.progress)
-            result.error = TaskError(.badURL, failingURL: task.specification.request.url)
-            var settlement = Settlement(task: task.id, .completed(.failed, result, nil))
-            settlement.leavesPartialFile = true
-            settlements.append(settlement)
+            let error = TaskError(.badURL, failingURL: task.specification.request.url)
+            settlements.append(.failed(task.id, error, task.progress))
         } catch DomainError.notFound {
             // Its session was deleted meanwhile: nothing is stored of what happens here.
             settlements.append(Settlement(task: task.id, .interrupted(task.progress)))
             release(task.id)
         } catch {
             await logger(of: task.id).error("task could not be started", ("error", "\(error)"))
-            var settlement = Settlement(
-                task: task.id,
-                .after(
-                    .start(error), TaskResult(progress: task.progress), of: task,
-                    sessions[task.session]?.configuration.retryPolicy ?? .robust, jitter: Double.random(in: 0..<1),
-                    at: clock.now))
-            settlement.leavesPartialFile = true
-            settlements.append(settlement)
+            settlements.append(
+                Settlement(
+                    task: task.id,
+                    .after(
+                        .start(error), TaskResult(progress: task.progress), of: task,
+                        sessions[task.session]?.configuration.retryPolicy ?? .robust, jitter: Double.random(in: 0..<1),
+                        at: clock.now),
+                    leavesPartialFile: true))
             release(task.id)
         }
     }

@@ -70,6 +70,7 @@ extension Scheduler {
             transfer, result, at: clock.now, jitter: Double.random(in: 0..<1), canAsk: canAsk,
             largestContent: engine.room.largest)
         let judgement = judge.judge()
+        let progress = judge.progress
         meters.received.add(result.bytesReceived)
         meters.sent.add(result.bytesSent)
         func settle(_ verdict: Settlement.Verdict) {
@@ -82,21 +83,16 @@ extension Scheduler {
         if case .failed(.egressDenied) = result.outcome {
             log.of(transfer.name).warning("transfer refused by the egress policy", ("host", transfer.url.host))
         }
-        // What has to stop, or was replaced meanwhile, takes no further step.
-        let isOver = transfer.stopReason != nil || transfer.isOutdated
+        if judgement.sendsAnother {
+            // What has to stop, or was replaced meanwhile, takes no further step.
+            guard transfer.stopReason == nil, !transfer.isOutdated else { return settle(.interrupted(progress)) }
+            transfer.progress = progress
+            return await send(transfer, judgement)
+        }
         switch judgement {
-        case .follow where isOver: settle(.interrupted(judge.progress))
-        case .follow(let hop): await follow(hop, transfer, judge.progress)
-        case .authenticate(let progress) where isOver: settle(.interrupted(progress))
-        case .authenticate(let progress): await authenticate(transfer, progress)
-        case .sendAgain(let progress) where isOver: settle(.interrupted(progress))
-        case .sendAgain(let progress): sendAgain(transfer, progress)
-        case .goOn(_, let progress) where isOver: settle(.interrupted(progress))
-        case .goOn(let upload, let progress): goOn(transfer, upload, progress)
-        case .again(let progress, _) where isOver: settle(.interrupted(progress))
-        case .again(let progress, let cause): again(transfer, progress, cause: cause)
+        case .follow, .authenticate, .sendAgain, .goOn, .again: break
         case .finish where transfer.isOutdated: settle(.interrupted(transfer.progress))
-        case .retry(let at, let waitsForConnectivity, let progress, let pause):
+        case .retry(let at, let waitsForConnectivity, let pause):
             if let pause { leaveAlone(transfer, for: pause) }
             outlet.live(
                 .willRetry(
@@ -107,12 +103,11 @@ extension Scheduler {
             meters.retries.add()
             log.willRetry(transfer.name, progress.lastAttempt, at: at)
             settle(.retry(at: at, waitsForConnectivity: waitsForConnectivity, progress))
-        case .waitForDisk(let needed, let notBefore, let progress):
+        case .waitForDisk(let needed, let notBefore):
             log.of(transfer.name).info("task waits for room on the disk", ("needed", needed))
             settle(.waitsForDisk(needed: needed, notBefore: notBefore, progress))
-        case .interrupted(let progress):
-            settle(.interrupted(progress))
-        case .ask(let question, let progress):
+        case .interrupted: settle(.interrupted(progress))
+        case .ask(let question):
             settle(
                 .asked(
                     question, questionId: Identifier.make(prefix: "qstn_"),
@@ -129,7 +124,7 @@ extension Scheduler {
         agenda.withLock { $0.pause(origin, for: wait, app: transfer.task.app, at: now) }
     }
 
-    /// Puts the content in its place, beside the loop where that takes a disk, and hands in the settlement.
+    /// Puts the content in its place, off the loop where that takes a disk, and hands in the settlement.
     func finish(
         _ transfer: Transfer, _ outcome: Outcome, _ taskResult: TaskResult, _ source: Judgement.ContentSource,
         _ result: ExchangeResult, _ group: inout ThrowingDiscardingTaskGroup<any Error>
@@ -138,19 +133,14 @@ extension Scheduler {
         let finisher = ContentFinisher(
             store: store, folder: folder.of(transfer.task.app.rawValue), settings: settings)
         func settlement(_ verdict: Settlement.Verdict, leavesPartialFile: Bool) -> Settlement {
-            var settlement = Settlement(task: id, verdict)
+            var settlement = Settlement(task: id, verdict, leavesPartialFile: leavesPartialFile)
             settlement.bytesReceived = result.bytesReceived
             settlement.bytesSent = result.bytesSent
-            settlement.leavesPartialFile = leavesPartialFile
             return settlement
         }
-        if let content = finisher.contentWithoutDisk(source, transfer.specification, outcome) {
-            settlements.append(
-                settlement(
-                    .completed(outcome, taskResult, content.value),
-                    leavesPartialFile: transfer.hasPartialFile))
-            release(id)
-            return
+        if let verdict = finisher.verdictWithoutDisk(transfer.specification, outcome, taskResult, source) {
+            settlements.append(settlement(verdict, leavesPartialFile: transfer.hasPartialFile))
+            return release(id)
         }
         var unfinished = taskResult
         unfinished.progress = transfer.progressOfWhole(source)
@@ -203,17 +193,39 @@ extension Scheduler {
             settlements.append(settlement)
             return release(settlement.task)
         }
+        var progress = transfer.progress
+        progress.forgetBytes()
         var again = settlement
-        again.verdict = .interrupted(transfer.progressFromZero)
+        again.verdict = .interrupted(progress)
         group.addTask { [self, again] in
             for file in settlement.files { try? await folder.remove(file) }
             handIn(again)
         }
     }
 
-    func follow(_ hop: Judgement.Hop, _ transfer: Transfer, _ progress: TaskProgress) async {
+    /// Sends the next request of an attempt.
+    private func send(_ transfer: Transfer, _ judgement: Judgement) async {
         var transfer = transfer
-        transfer.progress = progress
+        switch judgement {
+        case .retry, .finish, .ask, .waitForDisk, .interrupted: break
+        case .follow(let hop): await follow(hop, transfer)
+        case .goOn(let upload): goOn(transfer, upload)
+        case .authenticate:
+            prepareUpload(of: &transfer)
+            await startAuthorized(transfer)
+        case .sendAgain:
+            transfer.repeats += 1
+            start(transfer)
+        case .again(let cause):
+            transfer.resuming = nil
+            transfer.restartCause = cause
+            prepareUpload(of: &transfer)
+            start(transfer)
+        }
+    }
+
+    private func follow(_ hop: Judgement.Hop, _ transfer: Transfer) async {
+        var transfer = transfer
         transfer.hops += 1
         transfer.headers = Redirect.fields(
             transfer.headers, dropBody: hop.dropsBody, dropHeaders: hop.dropsSecrets,
@@ -226,21 +238,6 @@ extension Scheduler {
             return refuse(transfer, TaskError(.appTransportSecurityRequiresSecureConnection, failingURL: hop.url.text))
         }
         await startAuthorized(transfer)
-    }
-
-    /// Asks the same again, with the stored credential that the challenge is for.
-    func authenticate(_ transfer: Transfer, _ progress: TaskProgress) async {
-        var transfer = transfer
-        transfer.progress = progress
-        prepareUpload(of: &transfer)
-        await startAuthorized(transfer)
-    }
-
-    func sendAgain(_ transfer: Transfer, _ progress: TaskProgress) {
-        var transfer = transfer
-        transfer.progress = progress
-        transfer.repeats += 1
-        start(transfer)
     }
 
     /// Starts a request with the credentials of where it goes. Where they cannot be read, it is tried again later.
@@ -269,21 +266,10 @@ extension Scheduler {
 
     /// Hands in a local fault that kept a request from being sent.
     private func settle(_ fault: LocalFault, _ transfer: Transfer) {
-        var settlement = Settlement(
-            task: transfer.task.id,
-            verdict(
-                after: fault, TaskResult(progress: transfer.progress), of: transfer, Double.random(in: 0..<1),
-                at: clock.now))
-        settlement.leavesPartialFile = transfer.hasPartialFile
-        settle(settlement, transfer)
-    }
-
-    func again(_ transfer: Transfer, _ progress: TaskProgress, cause: String) {
-        var transfer = transfer
-        transfer.progress = progress
-        transfer.resuming = nil
-        transfer.restartCause = cause
-        prepareUpload(of: &transfer)
-        start(transfer)
+        let verdict = verdict(
+            after: fault, TaskResult(progress: transfer.progress), of: transfer, Double.random(in: 0..<1),
+            at: clock.now)
+        settle(
+            Settlement(task: transfer.task.id, verdict, leavesPartialFile: transfer.hasPartialFile), transfer)
     }
 }

@@ -10,9 +10,6 @@ extension Scheduler {
         return ExchangeID(rawValue: nextExchange)
     }
 
-    /// The task that an exchange under way is for.
-    func task(of exchange: ExchangeID) -> TaskID? { tasksOfExchanges[exchange] }
-
     func start(_ transfer: Transfer) {
         var transfer = transfer
         let exchange = nextExchangeID()
@@ -24,7 +21,7 @@ extension Scheduler {
         tasksOfExchanges[exchange] = id
         live.began(
             id, session: transfer.task.session,
-            origin: agenda.withLock { $0.lanes[transfer.lane]?.host } ?? transfer.url.origin,
+            origin: agenda.withLock { $0.lanes[transfer.task.lane]?.host } ?? transfer.url.origin,
             exchange: exchange, offset: transfer.resuming?.offset ?? 0,
             sentBefore: transfer.uploadOffset)
         outlet.transferBegan(in: transfer.task.session)
@@ -39,14 +36,14 @@ extension Scheduler {
         var result = TaskResult(progress: transfer.progress)
         result.progress.attempts.attempts += 1
         result.error = error
-        var settlement = Settlement(task: transfer.task.id, .completed(.failed, result, nil))
-        settlement.leavesPartialFile = transfer.hasPartialFile
-        settlements.append(settlement)
+        settlements.append(
+            Settlement(
+                task: transfer.task.id, .completed(.failed, result, nil), leavesPartialFile: transfer.hasPartialFile))
         release(transfer.task.id)
     }
 
     func stop(_ id: TaskID, reason: Transfer.StopReason) {
-        guard var transfer = transfers[id] else { return outlet.removePartialIfOrphan(id) }
+        guard var transfer = transfers[id] else { return outlet.janitor.tell(.removePartialIfOrphan(id)) }
         live.ended(id)
         transfer.stopReason = reason
         transfers[id] = transfer
@@ -60,7 +57,7 @@ extension Scheduler {
         if isLimited(transfer.task.session) { shareBandwidth(of: transfer.task.session) }
         cookies.letGo(transfer.task.session)
         let now = clock.now
-        agenda.withLock { $0.ended(id, in: transfer.lane, at: now) }
+        agenda.withLock { $0.ended(id, in: transfer.task.lane, at: now) }
         if abandonedUploads.remove(id) != nil { inbox.tell(.abandonUpload(id)) }
     }
 
@@ -87,7 +84,7 @@ extension Scheduler {
     /// a lease, or an app with a webhook.
     func canAsk(_ transfer: Transfer, _ result: ExchangeResult) async -> Bool {
         guard result.mayAsk, transfer.configuration.authenticationChallenges == .ask else { return false }
-        if outlet.isAttached(transfer.task.session) { return true }
+        if outlet.attendance.presence(of: transfer.task.session).isAttached { return true }
         if await hasWebhook(transfer.task.app) { return true }
         let session = try? await store.session(transfer.task.session)
         return session?.attachment?.isHeld(at: clock.now) ?? false
@@ -100,7 +97,7 @@ extension Scheduler {
         return hasWebhook
     }
 
-    /// Gives a transfer what the store and the answers so far say for where it goes next, and for nowhere else.
+    /// Gives a transfer the credentials that the store and the answers so far have for where it goes next, and no others.
     func authorize(_ transfer: inout Transfer) async throws {
         let url = transfer.url
         transfer.storedCredentials = try await storedCredentials(

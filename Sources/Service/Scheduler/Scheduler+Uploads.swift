@@ -7,7 +7,7 @@ import TransferEngine
 extension Scheduler {
     /// Takes a 104: from here on the upload survives an interruption, once that is stored.
     func noteInformational(_ exchange: ExchangeID, _ head: ResponseHead) {
-        guard head.status == 104, let id = task(of: exchange), var transfer = transfers[id],
+        guard head.status == 104, let id = tasksOfExchanges[exchange], var transfer = transfers[id],
             var upload = transfer.upload
         else { return }
         let origin = transfer.requestURL.origin
@@ -37,10 +37,9 @@ extension Scheduler {
     }
 
     /// Sends the next request of an upload, in the same attempt.
-    func goOn(_ transfer: Transfer, _ upload: ResumableUpload, _ progress: TaskProgress) {
+    func goOn(_ transfer: Transfer, _ upload: ResumableUpload) {
         var transfer = transfer
         let before = transfer.upload
-        transfer.progress = progress
         transfer.take(upload)
         switch upload.step {
         case .append(let offset): tellUpload(transfer, from: offset, cause: "interrupted")
@@ -78,9 +77,9 @@ extension Scheduler {
         let claimed = ClaimedTask(
             id: id, session: task.session, app: task.app, number: task.number, lane: 0,
             specification: task.specification, progress: progress, body: body, resourceDeadline: nil)
-        let transfer = try? Transfer(
-            claimed, in: session, lane: 0, exchange: nextExchangeID(), version: settings.version, at: clock.now)
+        let transfer = try? Transfer(claimed, in: session, version: settings.version, at: clock.now)
         guard var transfer else { return }
+        transfer.exchange = nextExchangeID()
         transfer.prepareUpload(.eight)
         // Never to the task's own URL.
         guard transfer.upload?.resource != nil else { return }

@@ -23,12 +23,12 @@ package actor Scheduler {
     let conditions: CurrentConditions
     let meters: TransferMeters
     let cookies: CookieJars
-    let inbox: SchedulerInbox
+    let inbox: Inbox<Message>
 
     var transfers: [TaskID: Transfer] = [:]
     var tasksOfExchanges: [ExchangeID: TaskID] = [:]
     var settlements: [Settlement] = []
-    /// How far content is on disk that no commit has told yet.
+    /// How far content is on disk, where no commit has recorded it yet.
     var unrecorded: [ExchangeID: Int64] = [:]
     /// Tasks whose settlements are being stored.
     var storing: Set<TaskID> = []
@@ -41,7 +41,7 @@ package actor Scheduler {
     var uploadVersions = UploadVersions()
     /// Cancelled uploads whose last exchange has not ended yet.
     var abandonedUploads: Set<TaskID> = []
-    /// Those whose servers are to be told.
+    /// Cancelled uploads whose servers have still to be told.
     var untold: ArraySlice<TaskID> = []
     /// Tasks may wait for room on the disk.
     var mayWaitForDisk = true
@@ -71,20 +71,19 @@ package actor Scheduler {
     }
 
     init(
-        store: Store, engine: TransferEngine, folder: DataFolder, settings: ServiceSettings, live: LiveTransfers,
-        outlet: Outlet,
-        conditions: CurrentConditions, cookies: CookieJars, meters: TransferMeters, clock: Clock, log: Log
+        store: Store, engine: TransferEngine, folder: DataFolder, settings: ServiceSettings, outlet: Outlet,
+        conditions: CurrentConditions, cookies: CookieJars, clock: Clock, log: Log
     ) {
         self.store = store
         self.engine = engine
         self.settings = settings
         self.folder = folder
-        self.live = live
+        live = outlet.transfers
         self.outlet = outlet
         self.conditions = conditions
         self.clock = clock
         self.log = log
-        self.meters = meters
+        meters = outlet.meters
         self.cookies = cookies
         inbox = outlet.inbox
         agenda = Locked(
@@ -135,7 +134,7 @@ package actor Scheduler {
     }
 
     /// What the disk takes.
-    var room: Agenda.Room { outlet.hasRoom ? .anything : outlet.isAboveFloor ? .oneTransfer : .nothing }
+    var room: Agenda.Room { engine.room.hasSome ? .anything : engine.room.isAboveFloor ? .oneTransfer : .nothing }
 
     func lookAgain() { agenda.withLock { $0.lookAgain() } }
 
@@ -148,7 +147,7 @@ package actor Scheduler {
         case .queued:
             lookAgain()
             // Somebody may have to make room.
-            if mayWaitForDisk, !outlet.hasRoom { outlet.measureDisk() }
+            if mayWaitForDisk, !engine.room.hasSome { engine.room.bell.ring() }
         case .measured: await shareRoom()
         case .wake(let time): agenda.withLock { $0.wake(at: time) }
         case .sessionChanged(let session): await applyBandwidth(to: session)

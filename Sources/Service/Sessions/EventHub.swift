@@ -20,7 +20,7 @@ package final class EventHub: Sendable {
     func hasStreams(_ session: SessionID) -> Bool { feeds.withLock { $0[session] != nil } }
 
     func publish(_ event: LiveEvent, to session: SessionID) {
-        let buffers = feeds.withLock { feeds in feeds[session].map { Array($0.values) } ?? [] }
+        let buffers = buffers(of: session)
         guard !buffers.isEmpty else { return }
         for buffer in buffers {
             buffer.withLock { events in
@@ -33,8 +33,11 @@ package final class EventHub: Sendable {
 
     /// Drops the live messages of a task whose last events are about to be kept: none may follow them.
     func silence(_ task: TaskID, in session: SessionID) {
-        let buffers = feeds.withLock { feeds in feeds[session].map { Array($0.values) } ?? [] }
-        for buffer in buffers { buffer.withLock { $0.removeAll { $0.task == task } } }
+        for buffer in buffers(of: session) { buffer.withLock { $0.removeAll { $0.task == task } } }
+    }
+
+    private func buffers(of session: SessionID) -> [Locked<[LiveEvent]>] {
+        feeds.withLock { feeds in feeds[session].map { Array($0.values) } ?? [] }
     }
 
     /// Opens a stream's feed of live messages, until ``close(_:of:)``.

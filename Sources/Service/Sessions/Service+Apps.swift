@@ -36,9 +36,7 @@ extension Service {
 
     /// Cancels every task of the app and silences launches and fetches until ``activate(_:)``.
     package func forceQuit(_ id: AppID) async throws -> AppRecord {
-        var changes = AppChanges()
-        changes.isForceQuit = true
-        let app = try await changeApp(id, changes, ifRevision: nil)
+        let app = try await change(id, isForceQuit: true)
         try await forEachSession(of: id) { session in
             _ = try await self.command(.cancel(reason: 0), TaskFilter(), in: session.id)
         }
@@ -46,11 +44,15 @@ extension Service {
     }
 
     package func activate(_ id: AppID) async throws -> AppRecord {
-        var changes = AppChanges()
-        changes.isForceQuit = false
-        let app = try await changeApp(id, changes, ifRevision: nil)
+        let app = try await change(id, isForceQuit: false)
         try await forEachSession(of: id) { self.relauncher.check($0.id, at: self.clock.now) }
         return app
+    }
+
+    private func change(_ id: AppID, isForceQuit: Bool) async throws -> AppRecord {
+        var changes = AppChanges()
+        changes.isForceQuit = isForceQuit
+        return try await changeApp(id, changes, ifRevision: nil)
     }
 
     private func forEachSession(of app: AppID, _ body: (SessionRecord) async throws -> Void) async throws {

@@ -71,12 +71,7 @@ package final class EventFeed: Sendable {
 
     /// Live messages since the last call: what happened, and the progress of running transfers that moved.
     package func live() async -> [LiveEvent] {
-        var events = feed.buffer.withLock { buffer in
-            let taken = buffer
-            buffer = []
-            return taken
-        }
-        events = await withoutFinished(events)
+        var events = await withoutFinished(feed.buffer.withLock { $0.takeAll() })
         let current = service.live.samples(of: session)
         let moved = samples.withLock { samples in
             let moved = current.filter { samples[$0.task] != $0.sample }
@@ -103,26 +98,19 @@ package final class EventFeed: Sendable {
     private static func messages(
         _ task: TaskRecord, _ before: LiveState.Sample?, _ now: LiveState.Sample, at time: Timestamp
     ) -> [LiveEvent] {
-        func event(_ payload: LiveEvent.Payload) -> LiveEvent {
-            LiveEvent(
-                payload: payload, task: task.id, taskIdentifier: task.number,
-                clientTaskId: task.specification.clientTaskId, group: task.specification.group, occurredAt: time)
-        }
-        var events: [LiveEvent] = []
+        var payloads: [LiveEvent.Payload] = []
         if now.sent > before?.sent ?? 0 {
-            events.append(
-                event(
-                    .didSendBodyData(
-                        sent: now.sent - (before?.sent ?? 0), total: now.sent,
-                        expected: task.specification.countOfBytesClientExpectsToSend)))
+            payloads.append(
+                .didSendBodyData(
+                    sent: now.sent - (before?.sent ?? 0), total: now.sent,
+                    expected: task.specification.countOfBytesClientExpectsToSend))
         }
         if now.received > before?.received ?? 0, task.specification.kind == .download {
-            events.append(
-                event(
-                    .didWriteData(
-                        written: now.received - (before?.received ?? 0), total: now.received, expected: now.expected)))
+            payloads.append(
+                .didWriteData(
+                    written: now.received - (before?.received ?? 0), total: now.received, expected: now.expected))
         }
-        return events
+        return payloads.map { LiveEvent($0, of: task, at: time) }
     }
 
     /// Waits until something may be there to send, at most until the monotonic `deadline` (ms).
@@ -134,4 +122,12 @@ package final class EventFeed: Sendable {
 
     /// Wakes the stream, for instance because its client left.
     package func wake() { service.hub.sessions.signal(session) }
+}
+
+extension LiveEvent {
+    init(_ payload: Payload, of task: TaskRecord, at time: Timestamp) {
+        self.init(
+            payload: payload, task: task.id, taskIdentifier: task.number,
+            clientTaskId: task.specification.clientTaskId, group: task.specification.group, occurredAt: time)
+    }
 }

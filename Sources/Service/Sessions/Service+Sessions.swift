@@ -67,11 +67,8 @@ extension Service {
     package func attach(_ event: Attachment.Event, to id: SessionID) async throws -> SessionRecord {
         let (session, aftermath) = try await store.attach(event, to: id, at: clock.now)
         outlet.handle(aftermath)
-        if let lease = session.attachment?.lease {
-            relauncher.check(id, at: lease.expiresAt + settings.detachGrace)
-        } else {
-            relauncher.check(id, at: clock.now + settings.detachGrace)
-        }
+        let end = session.attachment?.lease?.expiresAt ?? clock.now
+        relauncher.check(id, at: end + settings.detachGrace)
         return session
     }
 

@@ -63,11 +63,8 @@ extension Service {
         guard hub.hasStreams(session) else { return }
         for item in created where !item.isExisting && item.task.state != .completed {
             let specification = item.task.specification
-            hub.publish(
-                LiveEvent(
-                    payload: .didCreate(kind: specification.kind, url: specification.request.url), task: item.task.id,
-                    taskIdentifier: item.task.number, clientTaskId: specification.clientTaskId,
-                    group: specification.group, occurredAt: clock.now), to: session)
+            let payload = LiveEvent.Payload.didCreate(kind: specification.kind, url: specification.request.url)
+            hub.publish(LiveEvent(payload, of: item.task, at: clock.now), to: session)
         }
     }
 

@@ -76,10 +76,6 @@ extension Service {
 
     /// Whether the declared conditions let the task run.
     func conditionVerdict(of task: TaskRecord, in session: SessionRecord) -> Conditions.Verdict {
-        let patience = task.life.deadline.map { deadline in
-            let timeout = Duration.milliseconds(Int64(session.configuration.timeoutIntervalForResource * 1000))
-            return Conditions.Patience(began: deadline - timeout, resourceTimeout: timeout)
-        }
-        return conditions.snapshot.verdict(LaneConditions(session.configuration), patience: patience)
+        conditions.snapshot.verdict(on: session.configuration, until: task.life.deadline)
     }
 }

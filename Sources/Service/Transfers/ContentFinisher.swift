@@ -13,21 +13,17 @@ struct ContentFinisher: Sendable {
     let folder: DataFolder
     let settings: ServiceSettings
 
-    /// What a finished task leaves when no disk is needed; nil when one is.
-    struct Ready {
-        var value: NewContent?
-    }
-
-    func contentWithoutDisk(
-        _ source: Judgement.ContentSource, _ specification: TaskSpecification, _ outcome: Outcome
-    ) -> Ready? {
+    /// Finishes where no disk is needed; nil where one is.
+    func verdictWithoutDisk(
+        _ specification: TaskSpecification, _ outcome: Outcome, _ result: TaskResult, _ source: Judgement.ContentSource
+    ) -> Settlement.Verdict? {
         switch source {
-        case .none: return Ready(value: nil)
+        case .none: return .completed(outcome, result, nil)
         case .bytes(let bytes, let digest) where !moves(specification, outcome):
-            return Ready(
-                value: NewContent(
-                    place: .bytes(bytes), length: Int64(bytes.count),
-                    digest: ContentDigest(algorithm: .sha256, value: digest.hexadecimal)))
+            let content = NewContent(
+                place: .bytes(bytes), length: Int64(bytes.count),
+                digest: ContentDigest(algorithm: .sha256, value: digest.hexadecimal))
+            return .completed(outcome, result, content)
         case .bytes, .partialFile, .existingFile: return nil
         }
     }
@@ -130,9 +126,9 @@ struct ContentFinisher: Sendable {
         for (task, move) in try await store.plannedMoves() {
             guard let root = settings.filesRoots[move.destination.root] else { continue }
             if await isMade(move, root: root) {
-                var settlement = Settlement(task: task, .completed(.succeeded, move.result, move.content))
-                settlement.leavesPartialFile = true
-                settlements.append(settlement)
+                settlements.append(
+                    Settlement(
+                        task: task, .completed(.succeeded, move.result, move.content), leavesPartialFile: true))
             }
             try? await folder.disk.removeBeneath(root: root, path: move.temporaryPath)
         }

@@ -55,7 +55,7 @@ extension Transfer {
                 sensitive: specification.request.sensitiveHeaders)
             request.headers.fields.removeAll { Self.belongsToTarget($0.name.asciiLowercased) }
             if isElsewhere {
-                request.httpAuthentication = .none
+                request.httpAuthentication = nil
                 request.tls.trustedServerKey = nil
                 request.tls.clientCertificate = nil
             }

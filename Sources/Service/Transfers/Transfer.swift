@@ -18,8 +18,7 @@ struct Transfer {
     var task: ClaimedTask
     let name: TaskName
     let configuration: SessionConfiguration
-    let lane: Int64
-    var exchange: ExchangeID
+    var exchange = ExchangeID(rawValue: 0)
     var progress: TaskProgress
     /// The task's own URL.
     let taskURL: ParsedURL
@@ -29,7 +28,7 @@ struct Transfer {
     var headers: HTTPFields
     var sendsBody: Bool
     var hops: Int
-    /// How often this attempt's request went out anew because a connection from before was closed.
+    /// How often this attempt's request was sent anew because a kept connection had been closed.
     var repeats = 0
     /// The resume point that the current request's `Range` was made from.
     var resuming: ResumePoint?
@@ -41,10 +40,10 @@ struct Transfer {
     var hasPartialFile: Bool
     /// Whether this attempt began at 0 although bytes were there.
     var restartCause: String?
-    /// What is sent to, or shown or believed of, where the current request goes.
+    /// What the server that the current request goes to is sent or shown, or trusted for.
     var credential: Credential?
     var proxyCredential: Credential?
-    /// What is stored for where the current request goes, the best first.
+    /// What is stored for the server that the current request goes to, the best first.
     var storedCredentials: [KnownCredential] = []
     /// What is stored for the session's proxy, the best first.
     var storedProxyCredentials: [KnownCredential] = []
@@ -90,14 +89,6 @@ struct Transfer {
         return (named ?? (unasked && realms.count == 1 ? forHTTP.first : nil))?.credential
     }
 
-    /// Where to go on when nothing of what came is left.
-    var progressFromZero: TaskProgress {
-        var progress = progress
-        progress.resume = nil
-        progress.durableOffset = 0
-        return progress
-    }
-
     /// Where to go on when all bytes are in the partial file and could not be put in their place.
     func progressOfWhole(_ source: Judgement.ContentSource) -> TaskProgress {
         var progress = progress
@@ -108,14 +99,19 @@ struct Transfer {
     }
 }
 
+extension TaskProgress {
+    /// Nothing of what came is left to go on with.
+    mutating func forgetBytes() {
+        resume = nil
+        durableOffset = 0
+    }
+}
+
 extension Settlement {
     /// The end of a task that failed here, through no fault of its origin.
-    static func failed(_ task: TaskID, _ description: String) -> Settlement {
-        var result = TaskResult(progress: TaskProgress())
-        result.error = TaskError(.unknown, description)
-        var settlement = Settlement(task: task, .completed(.failed, result, nil))
-        settlement.leavesPartialFile = true
-        return settlement
+    static func failed(_ task: TaskID, _ error: TaskError, _ progress: TaskProgress = TaskProgress()) -> Settlement {
+        let result = TaskResult(progress: progress).failing(with: error)
+        return Settlement(task: task, .completed(.failed, result, nil), leavesPartialFile: true)
     }
 }
 
@@ -131,17 +127,14 @@ extension Transfer {
     ///
     /// - Throws: `BadURL`.
     init(
-        _ task: ClaimedTask, in session: Scheduler.KnownSession, lane: Int64, exchange: ExchangeID, version: String,
-        at now: Timestamp
-    ) throws {
+        _ task: ClaimedTask, in session: Scheduler.KnownSession, version: String, at now: Timestamp
+    ) throws(BadURL) {
         let specification = task.specification
         self.task = task
         name = TaskName(
             app: session.app, session: session.identifier, number: task.number,
             clientTaskId: specification.clientTaskId)
         configuration = session.configuration
-        self.lane = lane
-        self.exchange = exchange
         progress = task.progress
         taskURL = try ParsedURL(specification.request.url)
         url = taskURL
@@ -179,37 +172,41 @@ extension Transfer {
 
     /// The engine's request for the current hop.
     func request(folder: DataFolder, settings: ServiceSettings, bandwidthLimit: Int64?) -> ExchangeRequest {
-        let specification = specification
+        var digests: [DigestAlgorithm] = [.sha256]
+        if let expected = specification.expectedDigest?.algorithm, expected != .sha256 { digests.append(expected) }
+        let sink = SinkPlan.content(
+            path: folder.absolute(folder.partial(task.id.rawValue)), resumeOffset: resuming?.offset ?? 0,
+            resumeDigest: resuming?.digest.flatMap { [UInt8](hexadecimal: $0) }, digests: digests)
+        var request = ExchangeRequest(
+            id: exchange, pool: task.app.rawValue, method: method, url: url, sink: sink, egress: settings.egress,
+            judge: judge())
+        request.headers = requestFields
+        if credential?.token == nil { request.httpAuthentication = credential?.httpAuthentication }
+        if sendsBody { request.body = body(folder) }
+        request.maximumBytes = specification.maximumContentLength ?? settings.maximumContentLength
+        request.idleTimeout = .milliseconds(Int64(configuration.timeoutIntervalForRequest * 1000))
+        request.connectTimeout = min(request.idleTimeout, .seconds(30))
+        request.tls = tls
+        request.proxy = configuration.proxy.map { ProxySettings($0, proxyCredential) }
+        request.bandwidthLimit = bandwidthLimit
+        if specification.kind == .download { request.maximumUnrecorded = Self.maximumUnrecorded }
+        request.cookies = cookies
+        // The request's own cookies win.
+        request.sendsCookies = configuration.httpShouldSetCookies && !request.headers.contains("Cookie")
+        request.usesFreshConnection = isSentOnceAtMost
+        if let upload { shape(&request, for: upload) }
+        return request
+    }
+
+    /// The header fields with those of the resume point and the credential.
+    private var requestFields: HTTPFields {
         var fields = headers
         if let resuming {
             for field in resuming.requestFields.fields { fields.set(field.name, field.value) }
             fields.remove("If-None-Match")
         }
-        let idleTimeout = Duration.milliseconds(Int64(configuration.timeoutIntervalForRequest * 1000))
-        var digests: [DigestAlgorithm] = [.sha256]
-        if let expected = specification.expectedDigest?.algorithm, expected != .sha256 {
-            digests.append(expected)
-        }
-        var authentication = HTTPAuthentication.none
-        if let credential { authentication = authorize(with: credential, &fields) }
-        var request = ExchangeRequest(
-            id: exchange, pool: task.app.rawValue, method: method, url: url, headers: fields,
-            body: sendsBody ? body(folder) : .none,
-            sink: .content(
-                path: folder.absolute(folder.partial(task.id.rawValue)), resumeOffset: resuming?.offset ?? 0,
-                resumeDigest: resuming?.digest.flatMap { [UInt8](hexadecimal: $0) }, digests: digests),
-            judge: judge(),
-            maximumBytes: specification.maximumContentLength ?? settings.maximumContentLength,
-            idleTimeout: idleTimeout, connectTimeout: min(idleTimeout, .seconds(30)), tls: tls,
-            proxy: configuration.proxy.map { ProxySettings($0, proxyCredential) }, httpAuthentication: authentication,
-            egress: settings.egress, bandwidthLimit: bandwidthLimit)
-        if specification.kind == .download { request.maximumUnrecorded = Self.maximumUnrecorded }
-        request.cookies = cookies
-        // The request's own cookies win.
-        request.sendsCookies = configuration.httpShouldSetCookies && !fields.contains("Cookie")
-        request.usesFreshConnection = isSentOnceAtMost
-        if let upload { shape(&request, for: upload) }
-        return request
+        if let token = credential?.token { fields.set("Authorization", "Bearer \(token)") }
+        return fields
     }
 
     /// Whether the app wants the request sent no second time, and a second time could do harm.
@@ -223,22 +220,14 @@ extension Transfer {
     private static let maximumUnrecorded: Int64 = 7 << 20
 
     private var tls: TLSSettings {
-        TLSSettings(
-            minimumVersion: configuration.tlsMinimumSupportedProtocolVersion == .tls13 ? .v13 : .v12,
-            pinnedPublicKeys: configuration.pinnedPublicKeys[requestURL.host] ?? [],
-            trustedServerKey: credential?.trustPublicKey,
-            clientCertificate: credential.flatMap { credential in
-                guard let certificate = credential.certificate, let key = credential.key else { return nil }
-                return ClientCertificate(certificates: Array(certificate.utf8), key: Array(key.utf8))
-            })
-    }
-
-    private func authorize(with credential: Credential, _ fields: inout HTTPFields) -> HTTPAuthentication {
-        if let token = credential.token {
-            fields.set("Authorization", "Bearer \(token)")
-            return .none
+        var tls = TLSSettings()
+        tls.minimumVersion = configuration.tlsMinimumSupportedProtocolVersion
+        tls.pinnedPublicKeys = configuration.pinnedPublicKeys[requestURL.host] ?? []
+        tls.trustedServerKey = credential?.trustPublicKey
+        if let certificate = credential?.certificate, let key = credential?.key {
+            tls.clientCertificate = ClientCertificate(certificates: Array(certificate.utf8), key: Array(key.utf8))
         }
-        return credential.httpAuthentication ?? .none
+        return tls
     }
 
     private func body(_ folder: DataFolder) -> ExchangeBody {
@@ -285,24 +274,16 @@ extension Credential {
     /// What the engine makes of user and password; nil without.
     fileprivate var httpAuthentication: HTTPAuthentication? {
         guard let user else { return nil }
-        return usesDigest
-            ? .digest(user: user, password: password ?? "") : .basic(user: user, password: password ?? "")
+        return HTTPAuthentication(user: user, password: password ?? "", isDigest: usesDigest)
     }
 }
 
 extension ProxySettings {
     /// - Parameter credential: What the app answered to the proxy's challenge, in place of the session's.
     init(_ proxy: SessionConfiguration.Proxy, _ credential: Credential?) {
-        let kind: Kind =
-            switch proxy.kind {
-            case .http: .http
-            case .https: .https
-            case .socks5: .socks5
-            case .socks5h: .socks5h
-            }
+        let own = proxy.user.map { HTTPAuthentication(user: $0, password: proxy.password ?? "") }
         self.init(
-            kind: kind, host: proxy.host, port: UInt16(clamping: proxy.port),
-            authentication: credential?.httpAuthentication
-                ?? proxy.user.map { .basic(user: $0, password: proxy.password ?? "") } ?? .none)
+            kind: proxy.kind, host: proxy.host, port: UInt16(clamping: proxy.port),
+            authentication: credential?.httpAuthentication ?? own)
     }
 }

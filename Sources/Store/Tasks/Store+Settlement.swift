@@ -45,16 +45,19 @@ package struct Settlement: Sendable {
     package var bytesReceived: Int64 = 0
     package var bytesSent: Int64 = 0
     /// Whether a partial file is left that is not the content of a completed task.
-    package var leavesPartialFile = false
+    package var leavesPartialFile: Bool
     /// The stored credentials that an attempt could choose from before it asked. One stored since is tried first.
     package var credentialsKnown: Set<String> = []
     /// Whether the task has run alone long enough not to be suspected of crashes any more.
     package var endsSuspicion = false
 
-    package init(task: TaskID, _ verdict: Verdict, resumption: Resumption? = nil) {
+    package init(
+        task: TaskID, _ verdict: Verdict, resumption: Resumption? = nil, leavesPartialFile: Bool = false
+    ) {
         self.task = task
         self.verdict = verdict
         self.resumption = resumption
+        self.leavesPartialFile = leavesPartialFile
     }
 }
 
