@@ -16,7 +16,7 @@ private func bytes(_ hexadecimal: String) -> [UInt8] { [UInt8](hexadecimal: hexa
         ),
         (.md5, "abc", "900150983cd24fb0d6963f7d28e17f72"),
     ])
-    func `digests follow the published vectors`(_ algorithm: DigestAlgorithm, _ text: String, _ expected: String) {
+    func `Digests follow the published vectors`(_ algorithm: DigestAlgorithm, _ text: String, _ expected: String) {
         #expect(Digest.of(Array(text.utf8), algorithm).hexadecimal == expected)
     }
 
@@ -44,14 +44,14 @@ private func bytes(_ hexadecimal: String) -> [UInt8] { [UInt8](hexadecimal: hexa
         #expect(HMAC.sha256(key: bytes(key), message: bytes(message)).hexadecimal == expected)
     }
 
-    @Test func `a webhook is signed as the reference libraries sign it`() {
+    @Test func `A webhook is signed as the reference libraries sign it`() {
         let key = [UInt8](base64: "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw") ?? []
         let message = "msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{\"test\": 2432232314}"
         let signature = HMAC.sha256(key: key, message: Array(message.utf8)).base64
         #expect(signature == "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
     }
 
-    @Test func `secrets are equal only as whole bytes`() {
+    @Test func `Secrets are equal only as whole bytes`() {
         #expect(ConstantTime.equal([], []))
         #expect(ConstantTime.equal([1, 2, 3], [1, 2, 3]))
         #expect(!ConstantTime.equal([1, 2, 3], [1, 2, 4]))
@@ -59,7 +59,7 @@ private func bytes(_ hexadecimal: String) -> [UInt8] { [UInt8](hexadecimal: hexa
         #expect(!ConstantTime.equal(Array("e\u{301}".utf8), Array("\u{e9}".utf8)))
     }
 
-    @Test func `random bytes have the asked length and differ`() {
+    @Test func `Random bytes have the asked length and differ`() {
         #expect(RandomBytes.make(0).isEmpty)
         #expect(RandomBytes.make(32).count == 32)
         #expect(RandomBytes.make(32) != RandomBytes.make(32))
@@ -100,18 +100,18 @@ private func bytes(_ hexadecimal: String) -> [UInt8] { [UInt8](hexadecimal: hexa
     private let sealer = Sealer(masterKey: [UInt8](repeating: 7, count: 32))
 
     @Test(arguments: [0, 1, 15, 16, 17, 4096])
-    func `what is sealed opens again`(_ length: Int) throws {
+    func `What is sealed opens again`(_ length: Int) throws {
         let secret = RandomBytes.make(length)
         let sealed = sealer.seal(secret, boundTo: "credential/4")
         #expect(sealed.count == 1 + 12 + length + 16)
         #expect(try sealer.open(sealed, boundTo: "credential/4") == secret)
     }
 
-    @Test func `the same secret is sealed differently each time`() {
+    @Test func `The same secret is sealed differently each time`() {
         #expect(sealer.seal([1], boundTo: "a") != sealer.seal([1], boundTo: "a"))
     }
 
-    @Test func `another row, another key and any changed byte do not open`() {
+    @Test func `Another row, another key and any changed byte do not open`() {
         let sealed = sealer.seal([1, 2, 3], boundTo: "credential/4")
         #expect(throws: SealError.notAuthentic) { try sealer.open(sealed, boundTo: "credential/5") }
         let other = Sealer(masterKey: [UInt8](repeating: 8, count: 32))
@@ -123,7 +123,7 @@ private func bytes(_ hexadecimal: String) -> [UInt8] { [UInt8](hexadecimal: hexa
         }
     }
 
-    @Test func `what is too short or of another version is malformed`() {
+    @Test func `What is too short or of another version is malformed`() {
         let sealed = sealer.seal([1, 2, 3], boundTo: "a")
         #expect(throws: SealError.malformed) { try sealer.open([], boundTo: "a") }
         #expect(throws: SealError.malformed) { try sealer.open(Array(sealed.prefix(28)), boundTo: "a") }

@@ -11,7 +11,7 @@ struct LogTests {
         return String(decoding: lines.withLock { $0 }, as: UTF8.self)
     }
 
-    @Test func `a line is one JSON object with its facts as texts`() {
+    @Test func `A line is one JSON object with its facts as texts`() {
         let line = line(.json) {
             $0.with("app", "a").info("it happened", ("count", 7), ("name", "é\"\\\n\r\t\u{1}\u{1F}"))
         }
@@ -20,12 +20,12 @@ struct LogTests {
                 + #""name":"é\"\\\n\r\t\u0001\u001f"}"# + "\n")
     }
 
-    @Test func `a line of text quotes only what a reader could not take apart`() {
+    @Test func `A line of text quotes only what a reader could not take apart`() {
         let line = line(.text) { $0.warning("it happened", ("plain", "a/b=c"), ("none", ""), ("spaced", "a b\n")) }
         #expect(line == #"2026-11-02T03:04:05.006Z warning it happened plain=a/b=c none="" spaced="a b\n""# + "\n")
     }
 
-    @Test func `a level below the least is not written, and need not be put together`() {
+    @Test func `A level below the least is not written, and need not be put together`() {
         #expect(line(.json, level: .warning) { $0.info("it happened") }.isEmpty)
         let log = Log(level: .warning, sink: { _ in })
         #expect(!log.shows(.info) && log.shows(.error))

@@ -31,7 +31,7 @@ import Testing
         LogWriter(descriptor: pipe.ends.write, capacity: capacity) { Array("\($0) dropped\n".utf8) }
     }
 
-    @Test func `lines arrive in order, and the end waits for them`() throws {
+    @Test func `Lines arrive in order, and the end waits for them`() throws {
         let pipe = try Pipe()
         let writer = makeWriter(pipe)
         for number in 0..<1000 { writer.write(Array("line \(number)\n".utf8)) }
@@ -39,7 +39,7 @@ import Testing
         #expect(pipe.read() == (0..<1000).map { "line \($0)\n" }.joined())
     }
 
-    @Test func `what a full pipe does not take is dropped, counted and told`() async throws {
+    @Test func `What a full pipe does not take is dropped, counted and told`() async throws {
         let pipe = try Pipe()
         let writer = makeWriter(pipe, capacity: 10_000)
         let line = Array(String(repeating: "x", count: 999).utf8) + [UInt8(ascii: "\n")]

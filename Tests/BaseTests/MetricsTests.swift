@@ -5,7 +5,7 @@ import Testing
 @Suite struct MetricsTests {
     private func text(_ metrics: Metrics) -> String { String(decoding: metrics.render(), as: UTF8.self) }
 
-    @Test func `a counter shows every label value from the start`() {
+    @Test func `A counter shows every label value from the start`() {
         let metrics = Metrics()
         let tasks = metrics.counter("tasks_completed_total", "Tasks.", label: ("outcome", ["succeeded", "failed"]))
         tasks.add(2, "failed")
@@ -21,7 +21,7 @@ import Testing
         #expect(tasks.value("failed") == 3)
     }
 
-    @Test func `several labels make every combination`() {
+    @Test func `Several labels make every combination`() {
         let metrics = Metrics()
         let requests = metrics.counter(
             "requests_total", "R.", label: ("method", ["GET", "POST"]), ("class", ["2xx", "4xx"]))
@@ -30,7 +30,7 @@ import Testing
         #expect(text(metrics).contains("requests_total{method=\"GET\",class=\"4xx\"} 0\n"))
     }
 
-    @Test func `a gauge rises, falls and can be read when asked`() {
+    @Test func `A gauge rises, falls and can be read when asked`() {
         let metrics = Metrics()
         let running = metrics.gauge("running", "R.")
         metrics.gauge("free_bytes", "F.") { 2.5 }
@@ -40,7 +40,7 @@ import Testing
         #expect(text(metrics).hasSuffix("free_bytes 2.5\n"))
     }
 
-    @Test func `buckets of a histogram are cumulative`() {
+    @Test func `Buckets of a histogram are cumulative`() {
         let metrics = Metrics()
         let duration = metrics.histogram(
             "request_seconds", "R.", buckets: [0.1, 1], label: ("kind", ["a", "b"]))
@@ -63,14 +63,14 @@ import Testing
                 """)
     }
 
-    @Test func `help and label values are escaped`() {
+    @Test func `Help and label values are escaped`() {
         let metrics = Metrics()
         _ = metrics.counter("x_total", "a\\b\n\"c\"", label: ("l", ["\"\\\n"]))
         #expect(text(metrics).contains("# HELP x_total a\\\\b\\n\"c\"\n"))
         #expect(text(metrics).contains("x_total{l=\"\\\"\\\\\\n\"} 0\n"))
     }
 
-    @Test func `threads that add lose nothing`() async {
+    @Test func `Threads that add lose nothing`() async {
         let metrics = Metrics()
         let counter = metrics.counter("x_total", "X.")
         await withTaskGroup(of: Void.self) { group in

@@ -16,11 +16,11 @@ import Testing
             ("full avg10=1.00 avg60=2.00 avg300=3.00 total=4\n", nil), ("some avg10=1.00 avg60=x total=4\n", nil),
             ("some avg10=1.00 avg60=-1.00\n", nil), ("some avg10=1.00 avg60=nan\n", nil), ("some avg10=1.00\n", nil),
         ] as [(String, Double?)])
-    func `the share of the last minute in which work waited is read`(_ text: String, _ share: Double?) {
+    func `The share of the last minute in which work waited is read`(_ text: String, _ share: Double?) {
         #expect(Pressure.share(text) == share)
     }
 
-    @Test func `load is how long work waits for each moment that it does not`() {
+    @Test func `Load is how long work waits for each moment that it does not`() {
         #expect(Pressure.load(0) == 0)
         #expect(Pressure.load(0.5) == 1)
         #expect(abs(Pressure.load(0.75) - 3) < 1e-9)
@@ -32,11 +32,11 @@ import Testing
             ("0::/system.slice/urlsessiond.service\n", "/system.slice/urlsessiond.service"), ("0::/\n", "/"),
             ("12:cpu:/a\n0::/b\n", "/b"), ("12:cpu:/a\n", nil), ("0::/../other\n", nil), ("", nil),
         ] as [(String, String?)])
-    func `the unified control group is found`(_ text: String, _ path: String?) {
+    func `The unified control group is found`(_ text: String, _ path: String?) {
         #expect(Pressure.controlGroup(text) == path)
     }
 
-    @Test func `the worst figure of machine and control group counts`() throws {
+    @Test func `The worst figure of machine and control group counts`() throws {
         let tree = try Tree()
         try tree.write("proc/pressure/cpu", Self.file("20.00"))
         try tree.write("proc/pressure/io", Self.file("50.00"))
@@ -54,7 +54,7 @@ import Testing
         #expect(abs((load.current() ?? 0) - 3) < 1e-9)
     }
 
-    @Test func `a kernel without pressure figures has a load average`() throws {
+    @Test func `A kernel without pressure figures has a load average`() throws {
         let tree = try Tree()
         let average = try #require(SystemLoad.averagePerProcessor())
         let load = try #require(SystemLoad(root: tree.path).current())
@@ -64,7 +64,7 @@ import Testing
         #expect(SystemLoad(root: tree.path).current() != nil)
     }
 
-    @Test(.enabled(if: access("/proc/pressure/cpu", R_OK) == 0)) func `this machine tells its load`() throws {
+    @Test(.enabled(if: access("/proc/pressure/cpu", R_OK) == 0)) func `This machine tells its load`() throws {
         #expect(try #require(SystemLoad().current()) >= 0)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import Files
 
 @Suite struct DiskRoomTests {
-    @Test func `what is written counts until the disk is measured again`() {
+    @Test func `What is written counts until the disk is measured again`() {
         let room = DiskRoom(floor: 10 << 20)
         #expect(room.take(1 << 40))
         let written = room.writtenBytes
@@ -22,7 +22,7 @@ import Testing
         #expect(!room.isAboveFloor && room.left < 0 && !room.take(1))
     }
 
-    @Test func `who finds no room, and who takes much of it, rings`() async {
+    @Test func `Who finds no room, and who takes much of it, rings`() async {
         let room = DiskRoom(floor: 0)
         func rang() async -> Bool { await room.bell.wait(until: 0) }
         room.note(free: 40 << 20, size: 100 << 20, writtenBefore: 0)

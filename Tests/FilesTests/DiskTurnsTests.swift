@@ -18,7 +18,7 @@ import Testing
         return order
     }
 
-    @Test func `owners take turns, and each one's work goes in its order`() {
+    @Test func `Owners take turns, and each one's work goes in its order`() {
         var turns = DiskTurns<String>(threads: 1)
         for work in ["a1", "a2", "a3", "a4"] { turns.add(work, .short, for: 1) }
         for work in ["b1", "b2"] { turns.add(work, .short, for: 2) }
@@ -26,7 +26,7 @@ import Testing
         #expect(order(turns) == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"])
     }
 
-    @Test func `short work goes first, and long work goes on beside it`() {
+    @Test func `Short work goes first, and long work goes on beside it`() {
         var turns = DiskTurns<String>(threads: 4)
         for work in ["l1", "l2", "l3", "l4"] { turns.add(work, .long, for: 1) }
         for work in ["s1", "s2", "s3"] { turns.add(work, .short, for: 1) }
@@ -41,7 +41,7 @@ import Testing
         #expect(!turns.isEmpty)
     }
 
-    @Test func `a single thread does all`() {
+    @Test func `A single thread does all`() {
         var turns = DiskTurns<String>(threads: 1)
         turns.add("l", .long, for: 1)
         turns.add("s", .short, for: 2)
@@ -60,7 +60,7 @@ import Testing
         return path
     }
 
-    @Test func `whole files that are read and copied keep no sync waiting`() async throws {
+    @Test func `Whole files that are read and copied keep no sync waiting`() async throws {
         let disk = try DiskQueue(threads: 4)
         let large = sparse("large", megabytes: 1024)
         let small = folder.write([1, 2, 3], to: "small")
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `one app's files keep no other's waiting`() async throws {
+    @Test func `One app's files keep no other's waiting`() async throws {
         let disk = try DiskQueue(threads: 4)
         let (one, other) = (disk.of(1), disk.of(2))
         let large = sparse("large", megabytes: 1024)
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func `a copy in steps has all bytes, and stops where there is no room`() async throws {
+    @Test func `A copy in steps has all bytes, and stops where there is no room`() async throws {
         let disk = try DiskQueue(threads: 2)
         let content = Content.bytes(seed: 1, length: 9 << 20)
         let source = folder.write(content, to: "source")

@@ -13,7 +13,7 @@ struct BodyTests {
         }
     }
 
-    @Test func `a body is collected, with a length and in chunks`() async throws {
+    @Test func `A body is collected, with a length and in chunks`() async throws {
         try await withServer([length]) { server in
             try await onThread {
                 let client = try RawClient(server.port)
@@ -30,7 +30,7 @@ struct BodyTests {
         }
     }
 
-    @Test func `an over-long body is refused before it is read, its client reads the answer`() async throws {
+    @Test func `An over-long body is refused before it is read, its client reads the answer`() async throws {
         try await withServer([length]) { server in
             try await onThread {
                 let client = try RawClient(server.port)
@@ -42,7 +42,7 @@ struct BodyTests {
         }
     }
 
-    @Test func `an over-long body in chunks is refused at the limit`() async throws {
+    @Test func `An over-long body in chunks is refused at the limit`() async throws {
         try await withServer([length]) { server in
             try await onThread {
                 let client = try RawClient(server.port)
@@ -71,7 +71,7 @@ struct BodyTests {
         }
     }
 
-    @Test func `large bodies share a budget`() async throws {
+    @Test func `Large bodies share a budget`() async throws {
         var limits = ServerLimits()
         limits.smallBodyBytes = 1000
         limits.sharedBodyBytes = 3 << 20
@@ -104,7 +104,7 @@ struct BodyTests {
         }
     }
 
-    @Test func `a file is served from an offset and its descriptor closed`() async throws {
+    @Test func `A file is served from an offset and its descriptor closed`() async throws {
         let path = "/tmp/http-server-test-\(UInt64.random(in: 0 ... .max))"
         let made = open(path, O_CREAT | O_WRONLY, 0o600)
         let content = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) }

@@ -40,7 +40,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `a slow head, a slow body and a slow stream are cut at their deadlines`() async throws {
+    @Test func `A slow head, a slow body and a slow stream are cut at their deadlines`() async throws {
         try await withServer(routes, limits: short) { server in
             for head in [
                 "GET /x HTTP/1.1\r\nHost: a\r\nA: ", "GE",
@@ -54,7 +54,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `an idle connection is closed, a busy one is not`() async throws {
+    @Test func `An idle connection is closed, a busy one is not`() async throws {
         var limits = short
         limits.inactivity = .seconds(3)
         try await withServer(routes, limits: limits) { server in
@@ -73,7 +73,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `a held request outlives every deadline of heads and bodies`() async throws {
+    @Test func `A held request outlives every deadline of heads and bodies`() async throws {
         var limits = short
         limits.inactivity = .seconds(1)
         let beyond = limits.inactivity + .milliseconds(1500)
@@ -88,7 +88,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `an answer nobody takes is given up`() async throws {
+    @Test func `An answer nobody takes is given up`() async throws {
         var limits = ServerLimits()
         limits.inactivity = .seconds(1)
         let failed = Locked(false)
@@ -112,7 +112,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `a connection over the limit is closed`() async throws {
+    @Test func `A connection over the limit is closed`() async throws {
         var limits = ServerLimits()
         limits.connections = 5
         try await withServer(routes, limits: limits) { server in

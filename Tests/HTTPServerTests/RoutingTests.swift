@@ -10,7 +10,7 @@ struct RoutingTests {
         return text((parameters + query).joined(separator: "|"))
     }
 
-    @Test func `a path leads to its route, literal before parameter`() async throws {
+    @Test func `A path leads to its route, literal before parameter`() async throws {
         let routes = [
             Route("GET", "/v1/sessions/{identifier}/tasks/{n}", echo),
             Route("GET", "/v1/sessions/{identifier}/tasks/all") { _ in text("all") },
@@ -28,7 +28,7 @@ struct RoutingTests {
         }
     }
 
-    @Test func `segments and query are decoded once`() async throws {
+    @Test func `Segments and query are decoded once`() async throws {
         try await withServer([Route("GET", "/x/{a}", echo)]) { server in
             try await onThread {
                 let client = try RawClient(server.port)
@@ -56,7 +56,7 @@ struct RoutingTests {
         }
     }
 
-    @Test func `an unknown path is 404 and a known one with another method 405 with Allow`() async throws {
+    @Test func `An unknown path is 404 and a known one with another method 405 with Allow`() async throws {
         let routes = [
             Route("GET", "/x") { _ in text("") }, Route("POST", "/x", body: .collect(limit: 10)) { _ in text("") },
         ]
@@ -78,7 +78,7 @@ struct RoutingTests {
         }
     }
 
-    @Test func `every answer carries the request's identifier`() async throws {
+    @Test func `Every answer carries the request's identifier`() async throws {
         try await withServer([Route("GET", "/x") { request in text(request.requestID) }]) { server in
             try await onThread {
                 let client = try RawClient(server.port)
@@ -107,7 +107,7 @@ struct RoutingTests {
         }
     }
 
-    @Test func `a line break in a header does not become a header`() async throws {
+    @Test func `A line break in a header does not become a header`() async throws {
         let route = Route("GET", "/x") { _ in
             HTTPResponse(status: 200, headers: [("A", "b\r\nInjected: c"), ("D", "e"), ("Content-Length", "9")])
         }
@@ -122,7 +122,7 @@ struct RoutingTests {
         }
     }
 
-    @Test func `what a request came to is observed`() async throws {
+    @Test func `What a request came to is observed`() async throws {
         let seen = Locked<[Observation]>([])
         let route = Route("POST", "/x/{a}", body: .collect(limit: 100)) { _ in text("four", status: 201) }
         try await withServer([route], seen: seen) { server in

@@ -43,7 +43,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `a slow reader holds the client back`() async throws {
+    @Test func `A slow reader holds the client back`() async throws {
         let gate = Locked(false)
         let route = Route("PUT", "/x", body: .stream) { request in
             guard case .stream(let stream) = request.body else { return text("") }
@@ -80,7 +80,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `a cut-off body is an error, not an end`() async throws {
+    @Test func `A cut-off body is an error, not an end`() async throws {
         let outcome = Locked("")
         let route = Route("PUT", "/x", body: .stream) { request in
             guard case .stream(let stream) = request.body else { return text("") }
@@ -100,7 +100,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `a handler may answer before the body, in the middle of it and without reading it`() async throws {
+    @Test func `A handler may answer before the body, in the middle of it and without reading it`() async throws {
         let hasBegun = Locked(false)
         let routes = [
             Route("PUT", "/before", body: .stream) { _ in text("no", status: 401) },
@@ -147,7 +147,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `events reach the client as they are written`() async throws {
+    @Test func `Events reach the client as they are written`() async throws {
         let gate = Locked(0)
         let route = Route("GET", "/events") { _ in
             HTTPResponse(
@@ -175,7 +175,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `the head of a stream is sent before its first byte`() async throws {
+    @Test func `The head of a stream is sent before its first byte`() async throws {
         let (gate, ended) = (Locked(false), Locked(false))
         let route = Route("GET", "/events") { _ in
             HTTPResponse(
@@ -198,7 +198,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `a large stream is whole, and a client that does not read holds the writer back`() async throws {
+    @Test func `A large stream is whole, and a client that does not read holds the writer back`() async throws {
         let written = Locked(0)
         let route = Route("GET", "/x") { _ in
             HTTPResponse(
@@ -227,7 +227,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `a client that leaves ends an idle stream within a second`() async throws {
+    @Test func `A client that leaves ends an idle stream within a second`() async throws {
         let ended = Locked<[Int64]>([])
         let route = Route("GET", "/events") { request in
             HTTPResponse(
@@ -252,7 +252,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `a client that leaves wakes a held request within a second`() async throws {
+    @Test func `A client that leaves wakes a held request within a second`() async throws {
         let ended = Locked<[Int64]>([])
         let seen = Locked<[Observation]>([])
         let started = Locked(false)
@@ -294,7 +294,7 @@ struct StreamTests {
         #expect(runs.read() == 0)
     }
 
-    @Test func `clients that leave at any moment leave nothing behind`() async throws {
+    @Test func `Clients that leave at any moment leave nothing behind`() async throws {
         let running = Locked(0)
         func counted(_ handler: @escaping Route.Handler) -> Route.Handler {
             { request in

@@ -54,7 +54,7 @@ struct TLSTests {
         return String(decoding: output, as: UTF8.self)
     }
 
-    @Test func `only authenticated encryption is spoken, and no client has it agreed anew`() async throws {
+    @Test func `Only authenticated encryption is spoken, and no client has it agreed anew`() async throws {
         let server = try HTTPServer.start(
             on: Listener(address: "127.0.0.1", port: 0), tls: (certificate, key),
             router: Router([Route("GET", "/x") { _ in text("x") }]),
@@ -78,7 +78,7 @@ struct TLSTests {
         await server.stop(within: .seconds(5))
     }
 
-    @Test func `a TLS server greets a TLS client and tells a plain one nothing`() async throws {
+    @Test func `A TLS server greets a TLS client and tells a plain one nothing`() async throws {
         let server = try HTTPServer.start(
             on: Listener(address: "127.0.0.1", port: 0), tls: (certificate, key),
             router: Router([Route("GET", "/x") { _ in text("x") }]),

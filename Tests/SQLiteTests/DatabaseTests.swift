@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct `Readers` {
-    @Test func `a closure that reads sees one moment`() async throws {
+    @Test func `A closure that reads sees one moment`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         try await database.add("a")
@@ -22,7 +22,7 @@ import Testing
         #expect(try await database.names() == ["a", "b"])
     }
 
-    @Test func `slow reads of requests do not delay those of the loops`() async throws {
+    @Test func `Slow reads of requests do not delay those of the loops`() async throws {
         let database = try TemporaryFolder().open()
         let gates = (Gate(), Gate())
         async let first: Void = database.read { _ in gates.0.pass() }
@@ -42,7 +42,7 @@ import Testing
         _ = try await (first, second)
     }
 
-    @Test func `a closure that reads cannot write`() async throws {
+    @Test func `A closure that reads cannot write`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let error = await #expect(throws: SQLiteError.self) {
@@ -52,7 +52,7 @@ import Testing
         #expect(try await database.names() == [])
     }
 
-    @Test func `a read that takes too long is interrupted and the reader goes on`() async throws {
+    @Test func `A read that takes too long is interrupted and the reader goes on`() async throws {
         let folder = TemporaryFolder()
         let database = try Database.open(
             path: folder.file("test.db"), readers: 1, longestRead: .milliseconds(20), migrations: [], log: .none,
@@ -73,7 +73,7 @@ import Testing
 }
 
 @Suite struct `The file` {
-    @Test func `belongs to its owner alone, and so does the log`() async throws {
+    @Test func `Belongs to its owner alone, and so does the log`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         try await database.add("a")
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `closing does what was asked, copies the log and refuses the rest`() async throws {
+    @Test func `Closing does what was asked, copies the log and refuses the rest`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         try await database.add("a")
@@ -96,7 +96,7 @@ import Testing
         #expect(try await folder.open(check: true).names() == ["a"])
     }
 
-    @Test func `the last reference closes, even from a closure of its own`() async throws {
+    @Test func `The last reference closes, even from a closure of its own`() async throws {
         let folder = TemporaryFolder()
         var database: Database? = try folder.open()
         try await database?.write { [database] db in
@@ -107,7 +107,7 @@ import Testing
         try await eventually { filesBelow(folder.path) == ["test.db"] }
     }
 
-    @Test func `the log stays short while much is written`() async throws {
+    @Test func `The log stays short while much is written`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         var longest: off_t = 0
@@ -122,7 +122,7 @@ import Testing
         #expect(longest < 8 << 20)
     }
 
-    @Test func `damage is found when asked for`() async throws {
+    @Test func `Damage is found when asked for`() async throws {
         let folder = TemporaryFolder()
         var database: Database? = try folder.open()
         for number in 0..<500 { try await database?.add("\(number) \(String(repeating: "x", count: 100))") }
@@ -142,7 +142,7 @@ import Testing
     private static let second = Migration(
         version: 2, sql: "ALTER TABLE thing ADD COLUMN colour TEXT; UPDATE thing SET colour = 'red';")
 
-    @Test func `go forward and keep what is there`() async throws {
+    @Test func `Go forward and keep what is there`() async throws {
         let folder = TemporaryFolder()
         let old = try folder.open()
         try await old.add("a")
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func `a schema of a newer program is refused and left alone`() async throws {
+    @Test func `A schema of a newer program is refused and left alone`() async throws {
         let folder = TemporaryFolder()
         try folder.open(migrations: Migration.things + [Self.second]).close()
         let error = #expect(throws: SQLiteError.self) { try folder.open() }
@@ -163,7 +163,7 @@ import Testing
         _ = try folder.open(migrations: Migration.things + [Self.second])
     }
 
-    @Test func `a schema older than the first step is refused and left alone`() async throws {
+    @Test func `A schema older than the first step is refused and left alone`() async throws {
         let folder = TemporaryFolder()
         try folder.open().close()
         let error = #expect(throws: SQLiteError.self) { try folder.open(migrations: [Self.second]) }
@@ -172,7 +172,7 @@ import Testing
         _ = try folder.open()
     }
 
-    @Test func `one that fails is undone whole and says which it was`() async throws {
+    @Test func `One that fails is undone whole and says which it was`() async throws {
         let folder = TemporaryFolder()
         let broken = Migration(
             version: 2, sql: "CREATE TABLE other (id INTEGER) STRICT; INSERT INTO nowhere VALUES (1)")
@@ -186,7 +186,7 @@ import Testing
 }
 
 @Suite struct `Backup` {
-    @Test func `a copy made while others write is whole and private`() async throws {
+    @Test func `A copy made while others write is whole and private`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         // Each write adds two, so a copy with an odd number would be torn.
@@ -215,7 +215,7 @@ import Testing
         }
     }
 
-    @Test func `a file that exists is not overwritten`() async throws {
+    @Test func `A file that exists is not overwritten`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         try await database.backup(to: folder.file("copy.db"))

@@ -39,7 +39,7 @@ import Testing
         { db in try db.execute("INSERT INTO thing (name) VALUES (?)", name) }
     }
 
-    @Test func `a closure that throws is undone alone and gets its own error`() async throws {
+    @Test func `A closure that throws is undone alone and gets its own error`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let results = try await together(
@@ -60,7 +60,7 @@ import Testing
         #expect(try await database.names() == ["a", "c"])
     }
 
-    @Test func `a lone closure that throws is undone`() async throws {
+    @Test func `A lone closure that throws is undone`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         await #expect(throws: Refusal()) {
@@ -73,14 +73,14 @@ import Testing
         #expect(try await database.names() == ["b"])
     }
 
-    @Test func `closures run in the order they came`() async throws {
+    @Test func `Closures run in the order they came`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         _ = try await together(database, (0..<100).map { Self.add("\($0)") })
         #expect(try await database.names() == (0..<100).map { "\($0)" })
     }
 
-    @Test func `more closures than one commit takes are all done`() async throws {
+    @Test func `More closures than one commit takes are all done`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let results = try await together(database, (0..<600).map { Self.add("\($0)") })
@@ -88,7 +88,7 @@ import Testing
         #expect(try await database.names().count == 600)
     }
 
-    @Test func `a later closure sees what an earlier one of its group wrote`() async throws {
+    @Test func `A later closure sees what an earlier one of its group wrote`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let seen = Locked(0)
@@ -104,7 +104,7 @@ import Testing
         #expect(seen.withLock { $0 } == 1)
     }
 
-    @Test func `many writers at once lose nothing`() async throws {
+    @Test func `Many writers at once lose nothing`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         try await database.add("counter")
@@ -125,7 +125,7 @@ import Testing
         #expect(size == 1280)
     }
 
-    @Test func `nobody of a group is told success when the disk is full`() async throws {
+    @Test func `Nobody of a group is told success when the disk is full`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         // As many pages as there are: no room for one more.

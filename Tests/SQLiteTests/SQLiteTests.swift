@@ -7,7 +7,7 @@ import Testing
 @Suite struct `Statements` {
     private enum Colour: String, SQLiteBindable { case red, blue }
 
-    @Test func `values of all types come back as they went in`() async throws {
+    @Test func `Values of all types come back as they went in`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let absent: String? = nil
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `columns are found by their names in each statement`() async throws {
+    @Test func `Columns are found by their names in each statement`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let sums = try await database.write { db in
@@ -43,14 +43,14 @@ import Testing
         #expect(sums == ["a 11", "b 22", "a 101", "b 102"])
     }
 
-    @Test func `an empty blob is not NULL`() async throws {
+    @Test func `An empty blob is not NULL`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let blob = try await database.read { db in try db.first("SELECT ?", [UInt8]()) { $0.blobOrNil(0) } }
         #expect(blob == .some([]))
     }
 
-    @Test func `a statement inside the loop over its own rows is another one`() async throws {
+    @Test func `A statement inside the loop over its own rows is another one`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         @Sendable func countdown(_ db: Connection, _ from: Int) throws(SQLiteError) -> [Int] {
@@ -80,7 +80,7 @@ import Testing
         #expect(seen == [1, 2])
     }
 
-    @Test func `a writing statement runs to its end though one row is wanted`() async throws {
+    @Test func `A writing statement runs to its end though one row is wanted`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let first = try await database.write { db in
@@ -90,7 +90,7 @@ import Testing
         #expect(try await database.names() == ["a", "b", "c"])
     }
 
-    @Test func `a statement works again after it failed`() async throws {
+    @Test func `A statement works again after it failed`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let results = try await database.write { db in
@@ -110,7 +110,7 @@ import Testing
         #expect(try await database.names() == ["a", "b"])
     }
 
-    @Test func `changes and the number of a new row are told`() async throws {
+    @Test func `Changes and the number of a new row are told`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let (id, changes) = try await database.write { db in

@@ -63,7 +63,7 @@ final class AgendaTests {
     // MARK: Looks at the queue
 
     @Test
-    func `a queue that was seen whole is looked at again when something changes`() throws {
+    func `A queue that was seen whole is looked at again when something changes`() throws {
         #expect(agenda.hasWork(.anything, at: now))
         try round()
         #expect(agenda.look == .nothing && !agenda.hasWork(.anything, at: now))
@@ -72,7 +72,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `a change during a look has all of it looked at once more`() throws {
+    func `A change during a look has all of it looked at once more`() throws {
         _ = begin()
         agenda.lookAgain()
         _ = agenda.endRound(at: QueueCursor(), isWhole: true, claimed: [])
@@ -82,7 +82,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `a change between two parts of a look is not forgotten at its end`() throws {
+    func `A change between two parts of a look is not forgotten at its end`() throws {
         _ = begin()
         _ = agenda.endRound(at: partway(), isWhole: false, claimed: [])
         #expect(agenda.look == .rest)
@@ -93,7 +93,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `a look goes on while all that was free was taken, and after a commit that failed`() {
+    func `A look goes on while all that was free was taken, and after a commit that failed`() {
         _ = begin()
         _ = agenda.endRound(at: QueueCursor(), isWhole: true, claimed: (1...8).map { TaskID($0) })
         #expect(agenda.look == .rest)
@@ -106,7 +106,7 @@ final class AgendaTests {
     // MARK: Places
 
     @Test
-    func `what starts keeps to the limits of the service, of the host and of the session`() throws {
+    func `What starts keeps to the limits of the service, of the host and of the session`() throws {
         let lanes = [lane(1, queued: 9), lane(2, app: 2, queued: 9), lane(3, app: 3, queued: 9)]
         #expect(try round(over: lanes).count == 4)
         #expect(agenda.room(at: "https://a.example:443", for: AppID(4)) == 0)
@@ -118,7 +118,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `apps take turns`() throws {
+    func `Apps take turns`() throws {
         agenda = Agenda(maximumTransfers: 1, maximumTransfersPerHost: 4)
         var order: [Int64] = []
         for _ in 0..<4 {
@@ -129,7 +129,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `without room for content one transfer runs, above the floor`() throws {
+    func `Without room for content one transfer runs, above the floor`() throws {
         #expect(agenda.freeSlots(.oneTransfer) == 1 && agenda.freeSlots(.nothing) == 0)
         #expect(begin(at: now, .nothing) == nil)
         try round(over: [lane(1)])
@@ -137,7 +137,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `deletions count as transfers and take a quarter of the places`() throws {
+    func `Deletions count as transfers and take a quarter of the places`() throws {
         let deletion = FairShare.Lane(
             app: 1, session: 1, host: "https://a.example:443", priority: 0, ready: 0, running: 1, limit: 1)
         for exchange in 1...2 as ClosedRange<UInt64> {
@@ -154,7 +154,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `while it drains nothing begins`() {
+    func `While it drains nothing begins`() {
         agenda.drain()
         #expect(!agenda.hasWork(.anything, at: now) && !agenda.takesDeletion(.anything))
         #expect(begin() == nil)
@@ -163,7 +163,7 @@ final class AgendaTests {
     // MARK: Due times
 
     @Test
-    func `a moment that comes has a commit made and the queue looked at`() throws {
+    func `A moment that comes has a commit made and the queue looked at`() throws {
         try round()
         agenda.note(due: now + .seconds(5))
         #expect(agenda.next == now + .seconds(5))
@@ -180,7 +180,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `a due time is asked for anew after each commit, seldom while there is work`() {
+    func `A due time is asked for anew after each commit, seldom while there is work`() {
         #expect(asksDueTime(isIdle: true, monotonic: 1000))
         #expect(!asksDueTime(isIdle: true, monotonic: 2000))
         agenda.commitBegins()
@@ -196,7 +196,7 @@ final class AgendaTests {
     // MARK: Holds
 
     @Test
-    func `a lane that waits for conditions is looked at when they may be waived`() throws {
+    func `A lane that waits for conditions is looked at when they may be waived`() throws {
         conditions.power.external = false
         let patience = Conditions.Patience(began: now, resourceTimeout: .seconds(400))
         let waiting = lane(1, .discretionary, patience)
@@ -209,7 +209,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `an origin that asked for calm is left alone, by others for a minute`() throws {
+    func `An origin that asked for calm is left alone, by others for a minute`() throws {
         agenda.pause("https://a.example:443", for: .seconds(90), app: AppID(1), at: now)
         let lanes = [lane(1), lane(2, app: 2), lane(3, app: 1, origin: "https://b.example:443")]
         #expect(try round(over: lanes) == [3])
@@ -227,7 +227,7 @@ final class AgendaTests {
     // MARK: Tasks that run alone
 
     @Test
-    func `a suspect waits until nothing else runs, and then nothing runs beside it`() throws {
+    func `A suspect waits until nothing else runs, and then nothing runs beside it`() throws {
         let suspect = (task: TaskID(9), lane: lane(9, origin: "https://c.example:443"))
         try round(over: [lane(1)])
         agenda.lookAgain()
@@ -247,7 +247,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `a suspect that ends gives others as long as it took before the next one`() throws {
+    func `A suspect that ends gives others as long as it took before the next one`() throws {
         let suspect = (task: TaskID(9), lane: lane(9, origin: "https://c.example:443"))
         try round(suspect: suspect)
         let end = now + .seconds(4)
@@ -260,7 +260,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `a suspect that has run for long enough is cleared, and others go on beside it`() throws {
+    func `A suspect that has run for long enough is cleared, and others go on beside it`() throws {
         try round(suspect: (TaskID(9), lane(9)))
         #expect(agenda.next == now + Quarantine.trial)
         #expect(endWaits(at: now + .seconds(1)) == nil)

@@ -31,7 +31,7 @@ struct ConditionsTests {
         configuration.timeoutIntervalForRequest = 86_400
     }
 
-    @Test func `a window that closes stops what runs, resumable, until it opens again`() async throws {
+    @Test func `A window that closes stops what runs, resumable, until it opens again`() async throws {
         try await Self.run { stage, clock in
             var conditions = Conditions()
             conditions.windows = [ServiceWindow(from: 7 * 60, to: 9 * 60)]
@@ -64,7 +64,7 @@ struct ConditionsTests {
         }
     }
 
-    @Test func `what a task demands relaxes as its time runs out, and in the last quarter it runs`() async throws {
+    @Test func `What a task demands relaxes as its time runs out, and in the last quarter it runs`() async throws {
         try await Self.run { stage, clock in
             var worst = Conditions()
             worst.power.external = false
@@ -95,7 +95,7 @@ struct ConditionsTests {
         }
     }
 
-    @Test func `without reachability nothing runs, however urgent, and the time runs out`() async throws {
+    @Test func `Without reachability nothing runs, however urgent, and the time runs out`() async throws {
         try await Self.run { stage, clock in
             var cut = Conditions()
             cut.network.reachable = false
@@ -116,7 +116,7 @@ struct ConditionsTests {
         }
     }
 
-    @Test func `a load over the operator's limit stops discretionary transfers and no others`() async throws {
+    @Test func `A load over the operator's limit stops discretionary transfers and no others`() async throws {
         let load = Locked<Double?>(0.2)
         try await Self.run(configured: { $0.load = { load.withLock { $0 } } }) { stage, clock in
             var limited = Conditions()
@@ -142,7 +142,7 @@ struct ConditionsTests {
         }
     }
 
-    @Test func `an open window limits the bandwidth of all sessions together`() async throws {
+    @Test func `An open window limits the bandwidth of all sessions together`() async throws {
         try await ServiceStage.run { stage in
             var slow = Conditions()
             slow.windows = [ServiceWindow(from: 0, to: 1440, bandwidthLimit: 400_000)]

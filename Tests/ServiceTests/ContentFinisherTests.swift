@@ -44,7 +44,7 @@ struct ContentFinisherTests {
     }
 
     @Test
-    func `short contents need no disk, unless they are to be moved`() async throws {
+    func `Short contents need no disk, unless they are to be moved`() async throws {
         let (finisher, _) = try await finisher()
         let source = Judgement.ContentSource.bytes([1], digest: [2])
         let result = TaskResult(progress: TaskProgress())
@@ -59,7 +59,7 @@ struct ContentFinisherTests {
     }
 
     @Test
-    func `a partial file becomes the content`() async throws {
+    func `A partial file becomes the content`() async throws {
         let (finisher, _) = try await finisher()
         folder.write(bytes, to: "partial/5")
         let verdict = try await finisher.finish(
@@ -74,7 +74,7 @@ struct ContentFinisherTests {
     }
 
     @Test
-    func `what was there already is digested before it counts`() async throws {
+    func `What was there already is digested before it counts`() async throws {
         let (finisher, _) = try await finisher()
         folder.write(bytes, to: "partial/5")
         for algorithm in DigestAlgorithm.allCases {
@@ -90,7 +90,7 @@ struct ContentFinisherTests {
     }
 
     @Test
-    func `a root that is not there fails the task with -3000`() async throws {
+    func `A root that is not there fails the task with -3000`() async throws {
         let (finisher, _) = try await finisher()
         let moving = task { $0.destination = Destination(root: "r", path: "x", replace: false) }
         let verdict = try await finisher.finish(

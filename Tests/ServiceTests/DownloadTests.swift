@@ -9,7 +9,7 @@ import Testing
 @Suite(.serialized)
 struct DownloadTests {
     @Test
-    func `small contents are kept in the database, large ones in files, byte for byte`() async throws {
+    func `Small contents are kept in the database, large ones in files, byte for byte`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let sizes = [0, 1, 1000, 64 * 1024, 64 * 1024 + 1, 3 << 20]
@@ -35,7 +35,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `a cut download goes on where it was`() async throws {
+    func `A cut download goes on where it was`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let size = 2 << 20
@@ -56,7 +56,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `a resource that changed meanwhile begins anew and is told so`() async throws {
+    func `A resource that changed meanwhile begins anew and is told so`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let new = Resource.generated(seed: 2, length: 1 << 20)
@@ -70,7 +70,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `cancelling a transfer leaves no file`() async throws {
+    func `Cancelling a transfer leaves no file`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -87,7 +87,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `suspend keeps the bytes, and resume goes on from them`() async throws {
+    func `Suspend keeps the bytes, and resume goes on from them`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -111,7 +111,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `suspending and resuming at any moment loses nothing and gets nowhere stuck`() async throws {
+    func `Suspending and resuming at any moment loses nothing and gets nowhere stuck`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve(
@@ -131,7 +131,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `a new request takes the place of the one under way`() async throws {
+    func `A new request takes the place of the one under way`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -149,7 +149,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `redirects are followed and remembered`() async throws {
+    func `Redirects are followed and remembered`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/a", .text("x"), always: [.redirect("/b", status: 301)])
@@ -171,7 +171,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `a final status is an outcome, or a failure where that was asked for`() async throws {
+    func `A final status is an outcome, or a failure where that was asked for`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/404", .text("no", status: 404))
@@ -194,7 +194,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `more than the longest content fails, and its file goes`() async throws {
+    func `More than the longest content fails, and its file goes`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/a", .generated(seed: 1, length: 1 << 20), always: [.chunked(size: 60_000)])
@@ -206,7 +206,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `a digest that does not fit restarts once`() async throws {
+    func `A digest that does not fit restarts once`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let good = Resource.generated(seed: 2, length: 200_000)
@@ -228,7 +228,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `addresses outside the policy are refused without a request`() async throws {
+    func `Addresses outside the policy are refused without a request`() async throws {
         try await ServiceStage.run(configured: { $0.egress = EgressPolicy() }) { stage in
             let session = try await stage.session()
             let task = try await stage.create(stage.order("/a"), in: session)[0]

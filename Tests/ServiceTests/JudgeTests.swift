@@ -73,7 +73,7 @@ struct JudgeTests {
         return (outcome, result, source)
     }
 
-    @Test func `a connection from before that was closed costs no attempt, twice`() throws {
+    @Test func `A connection from before that was closed costs no attempt, twice`() throws {
         var transfer = try transfer()
         func outcome(_ fault: TransferFault, isReused: Bool = true, status: Int? = nil) -> String {
             let (judgement, progress) = judge(
@@ -101,7 +101,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `a good answer finishes with its content and one attempt`() throws {
+    func `A good answer finishes with its content and one attempt`() throws {
         let head = [("Content-Type", "text/html; charset=utf-8"), ("Content-Length", "2")]
         let (outcome, told, source) = try finished(judge(try transfer(), result(.complete, 200, head)).0)
         #expect(outcome == .succeeded)
@@ -114,7 +114,7 @@ struct JudgeTests {
     }
 
     @Test(arguments: [(301, "GET", false), (303, "GET", true), (307, "PUT", false)])
-    func `redirects are followed by the rules of their status`(status: Int, method: String, drops: Bool) throws {
+    func `Redirects are followed by the rules of their status`(status: Int, method: String, drops: Bool) throws {
         let upload = try transfer(kind: status == 301 ? .download : .upload)
         let (judgement, progress) = judge(upload, result(.complete, status, [("Location", "//b.example/y")]))
         guard case .follow(let hop) = judgement else { throw Unexpected() }
@@ -131,7 +131,7 @@ struct JudgeTests {
             (nil, URLErrorCode.redirectToNonExistentLocation), ("http://[", .redirectToNonExistentLocation),
             ("ftp://b.example/", .unsupportedURL), ("http://a.example/", .appTransportSecurityRequiresSecureConnection),
         ] as [(String?, URLErrorCode)])
-    func `redirects that cannot be followed fail`(location: String?, code: URLErrorCode) throws {
+    func `Redirects that cannot be followed fail`(location: String?, code: URLErrorCode) throws {
         let fields = location.map { [("Location", $0)] } ?? []
         let (outcome, told, _) = try finished(judge(try transfer(), result(.complete, 302, fields)).0)
         #expect(outcome == .failed)
@@ -139,7 +139,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `a status to retry waits, and is the result when attempts are used up`() throws {
+    func `A status to retry waits, and is the result when attempts are used up`() throws {
         let busy = result(.complete, 503, [("Retry-After", "20")])
         let (judgement, progress) = judge(try transfer(), busy)
         guard case .retry(let at, false, let pause) = judgement else { throw Unexpected() }
@@ -159,7 +159,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `a status leaves the bytes of a resumed download alone`() throws {
+    func `A status leaves the bytes of a resumed download alone`() throws {
         let (judgement, progress) = judge(try transfer(resuming: 500), result(.complete, 503, [], .none))
         guard case .retry = judgement else { throw Unexpected() }
         #expect(progress.resume?.offset == 500)
@@ -170,7 +170,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `faults of the network are retried with what was kept`() throws {
+    func `Faults of the network are retried with what was kept`() throws {
         let head = [("ETag", "\"v\""), ("Content-Length", "1000")]
         let cut = result(.failed(.shortBody), 200, head, .file(path: "p", length: 400))
         let (judgement, progress) = judge(try transfer(), cut)
@@ -195,7 +195,7 @@ struct JudgeTests {
             (.tooLarge, .dataLengthExceedsMaximum), (.headersTooLarge, .cannotParseResponse),
             (.egressDenied, .appTransportSecurityRequiresSecureConnection),
         ])
-    func `faults that another attempt would not mend end the task`(fault: TransferFault, code: URLErrorCode) throws {
+    func `Faults that another attempt would not mend end the task`(fault: TransferFault, code: URLErrorCode) throws {
         let (judgement, _) = judge(try transfer(), result(.failed(fault), nil, [], .none), canAsk: false)
         let (outcome, told, _) = try finished(judgement)
         #expect(outcome == .failed)
@@ -204,7 +204,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `a full disk waits and charges nothing`() throws {
+    func `A full disk waits and charges nothing`() throws {
         let full = result(.failed(.disk(errno: 28)), 200, [("ETag", "\"v\"")], .file(path: "p", length: 10))
         let (judgement, progress) = judge(try transfer(), full)
         guard case .waitForDisk(_, let at) = judgement else { throw Unexpected() }
@@ -214,7 +214,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `a part that does not fit begins anew`() throws {
+    func `A part that does not fit begins anew`() throws {
         let wrong = [("ETag", "\"other\""), ("Content-Range", "bytes 500-999/1000")]
         let (judgement, progress) = judge(try transfer(resuming: 500), result(.complete, 206, wrong))
         guard case .again(let cause) = judgement else { throw Unexpected() }
@@ -226,7 +226,7 @@ struct JudgeTests {
     }
 
     @Test(arguments: [("\"v\"", nil, 10, "0a"), ("W/\"v\"", 10, nil, nil)] as [(String, Int64?, Int64?, String?)])
-    func `what came is kept with its digest, or noted as lost`(
+    func `What came is kept with its digest, or noted as lost`(
         _ tag: String, _ lost: Int64?, _ offset: Int64?, _ digest: String?
     ) throws {
         let broken = result(
@@ -240,7 +240,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `all there already is complete`() throws {
+    func `All there already is complete`() throws {
         let unsatisfied = [("ETag", "\"v\""), ("Content-Range", "bytes */1000")]
         let (outcome, _, source) = try finished(
             judge(try transfer(resuming: 1000), result(.complete, 416, unsatisfied, .none)).0)
@@ -249,7 +249,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `a digest that does not fit restarts once, then fails`() throws {
+    func `A digest that does not fit restarts once, then fails`() throws {
         let expected = ContentDigest(algorithm: .sha256, value: "bb")
         var first = try transfer { _ in
         } _: {
@@ -267,7 +267,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `a challenge asks where somebody can answer and the app wants to be asked`() throws {
+    func `A challenge asks where somebody can answer and the app wants to be asked`() throws {
         let challenge = [("WWW-Authenticate", "Negotiate, Digest realm=\"d\", Basic realm=\"b\"")]
         let answer = result(.complete, 401, challenge)
         guard case .ask(let question) = judge(try transfer(), answer).0 else { throw Unexpected() }
@@ -288,7 +288,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `an untrusted server asks with its key, a wrong pin never`() throws {
+    func `An untrusted server asks with its key, a wrong pin never`() throws {
         let untrusted = result(.failed(.certificateUntrusted), nil, [], .none) { $0.serverPublicKey = "sha256/k" }
         guard case .ask(let question) = judge(try transfer(), untrusted).0 else { throw Unexpected() }
         #expect(question.protectionSpace?.authenticationMethod == .serverTrust)
@@ -298,7 +298,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `what was stopped goes back as it stands`() throws {
+    func `What was stopped goes back as it stands`() throws {
         var stopped = try transfer()
         stopped.stopReason = .decided
         let head = [("ETag", "\"v\""), ("Content-Length", "1000")]
@@ -310,7 +310,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `conditional and lying answers are told apart`() throws {
+    func `Conditional and lying answers are told apart`() throws {
         let conditional = try transfer { _ in
         } _: {
             $0.ifNoneMatch = "\"v\""
@@ -322,7 +322,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `a name whose turn did not come costs no attempt, and what is there is kept`() throws {
+    func `A name whose turn did not come costs no attempt, and what is there is kept`() throws {
         let transfer = try transfer(resuming: 500)
         let (judgement, progress) = judge(transfer, result(.failed(.nameNotAsked), nil, [], .none))
         guard case .retry(let at, let waitsForConnectivity, nil) = judgement else {

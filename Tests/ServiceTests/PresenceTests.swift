@@ -9,7 +9,7 @@ struct PresenceTests {
     private let session = SessionID(1)
 
     @Test
-    func `a session is attached from its first client to its last`() {
+    func `A session is attached from its first client to its last`() {
         let time = ManualClock()
         let attendance = Attendance(clock: time.clock)
         let start = time.clock.now
@@ -29,7 +29,7 @@ struct PresenceTests {
     }
 
     @Test
-    func `those long gone are forgotten, those here are not`() {
+    func `Those long gone are forgotten, those here are not`() {
         let time = ManualClock()
         let attendance = Attendance(clock: time.clock)
         let start = time.clock.now
@@ -50,7 +50,7 @@ struct PresenceTests {
     }
 
     @Test
-    func `live messages reach the streams that are open, and none of a task that ended`() {
+    func `Live messages reach the streams that are open, and none of a task that ended`() {
         let hub = EventHub(clock: .system)
         hub.publish(event(1), to: session)
         #expect(!hub.hasStreams(session))
@@ -68,7 +68,7 @@ struct PresenceTests {
     }
 
     @Test
-    func `a stream that reads slowly keeps the newest messages`() {
+    func `A stream that reads slowly keeps the newest messages`() {
         let hub = EventHub(clock: .system)
         let feed = hub.open(session)
         for number in 0..<1000 { hub.publish(event(Int64(number)), to: session) }
@@ -77,7 +77,7 @@ struct PresenceTests {
     }
 
     @Test
-    func `a waiting read ends with the first event, a wait on a task with its end`() async throws {
+    func `A waiting read ends with the first event, a wait on a task with its end`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -98,7 +98,7 @@ struct PresenceTests {
     }
 
     @Test
-    func `a feed tells progress and never what follows the end`() async throws {
+    func `A feed tells progress and never what follows the end`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()

@@ -5,7 +5,7 @@ import Testing
 @testable import Service
 
 @Suite struct RelaunchTimesTests {
-    @Test func `sessions come due in the order of their times, the earliest of each counting`() {
+    @Test func `Sessions come due in the order of their times, the earliest of each counting`() {
         let times = RelaunchTimes(clock: .system)
         func at(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds: milliseconds) }
         times.check(SessionID(1), at: at(30))
@@ -24,7 +24,7 @@ import Testing
         #expect(times.takeDue(at: at(100), limit: 10).due == [SessionID(1)])
     }
 
-    @Test func `a hundred thousand sessions are taken in steps that cost what they take`() {
+    @Test func `A hundred thousand sessions are taken in steps that cost what they take`() {
         let times = RelaunchTimes(clock: .system)
         for id in 1...100_000 { times.check(SessionID(Int64(id)), at: Timestamp(milliseconds: 5)) }
         var taken: Set<SessionID> = []

@@ -30,7 +30,7 @@ struct RestartTests {
     }
 
     @Test
-    func `a transfer goes on in the next life of the service`() async throws {
+    func `A transfer goes on in the next life of the service`() async throws {
         let folder = TemporaryFolder()
         let origin = try OriginServer()
         try await ServiceStage.run(folder: folder, origin: origin) { stage in
@@ -50,7 +50,7 @@ struct RestartTests {
     }
 
     @Test
-    func `files that belong to nobody are removed at the start`() async throws {
+    func `Files that belong to nobody are removed at the start`() async throws {
         let folder = TemporaryFolder()
         let origin = try OriginServer()
         origin.serve("/a", .generated(seed: 1, length: 200_000))
@@ -72,7 +72,7 @@ struct RestartTests {
     }
 
     @Test
-    func `files of this run are no orphans, whatever the clock says`() async throws {
+    func `Files of this run are no orphans, whatever the clock says`() async throws {
         try await ServiceStage.run { stage in
             let rest = Locked([Content.bytes(seed: 1, length: 300_000)])
             let gate = Gate()
@@ -95,7 +95,7 @@ struct RestartTests {
     }
 
     @Test
-    func `draining stops transfers, keeps their bytes and charges nothing`() async throws {
+    func `Draining stops transfers, keeps their bytes and charges nothing`() async throws {
         let folder = TemporaryFolder()
         let origin = try OriginServer()
         let gate = Gate()
@@ -121,7 +121,7 @@ struct RestartTests {
     }
 
     @Test
-    func `resume data goes on in a new task, once`() async throws {
+    func `Resume data goes on in a new task, once`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let task = try await halfDownload(stage, in: session)
@@ -148,7 +148,7 @@ struct RestartTests {
     }
 
     @Test
-    func `a task that was made from resume data and has not begun hands it on`() async throws {
+    func `A task that was made from resume data and has not begun hands it on`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             var last = try await halfDownload(stage, in: session)
@@ -166,7 +166,7 @@ struct RestartTests {
     }
 
     @Test
-    func `resume data whose bytes are gone ends with the task that has not begun`() async throws {
+    func `Resume data whose bytes are gone ends with the task that has not begun`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let task = try await halfDownload(stage, in: session)
@@ -183,7 +183,7 @@ struct RestartTests {
     }
 
     @Test
-    func `what cannot be continued is cancelled without resume data`() async throws {
+    func `What cannot be continued is cancelled without resume data`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let task = try await halfDownload(stage, of: Self.mebibyte.with { $0.etag = nil }, in: session)

@@ -12,7 +12,7 @@ import TransferEngine
 @Suite(.serialized)
 struct SchedulingTests {
     @Test
-    func `a session has no more transfers to a host than it allows`() async throws {
+    func `A session has no more transfers to a host than it allows`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 2 }
             let other = try await stage.session("other") { $0.httpMaximumConnectionsPerHost = 1 }
@@ -35,7 +35,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `the whole service has no more transfers to a host than the operator allows`() async throws {
+    func `The whole service has no more transfers to a host than the operator allows`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfersPerHost = 3 }) { stage in
             let gate = Gate()
             stage.origin.serve("/a", .text("x"), always: [.hold(gate)])
@@ -50,7 +50,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `a queued task says that others come first only where they do`() async throws {
+    func `A queued task says that others come first only where they do`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 2 }) { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 1 }
             let gate = Gate()
@@ -77,7 +77,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `a new request that comes while the old one's content is put in its place is honoured`() async throws {
+    func `A new request that comes while the old one's content is put in its place is honoured`() async throws {
         let root = TemporaryFolder()
         try await ServiceStage.run(configured: { $0.filesRoots = ["root": root.path] }) { stage in
             let session = try await stage.session()
@@ -110,7 +110,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `the deletions of cancelled uploads count as transfers`() async throws {
+    func `The deletions of cancelled uploads count as transfers`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 2 }) { stage in
             let server = try DraftServer()
             let session = try await stage.session { $0.bandwidthLimit = 2000 }
@@ -135,7 +135,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `priority decides who is next`() async throws {
+    func `Priority decides who is next`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 1 }
             let gate = Gate()
@@ -154,7 +154,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `an origin that answers 429 is left alone by all sessions of the app`() async throws {
+    func `An origin that answers 429 is left alone by all sessions of the app`() async throws {
         try await ServiceStage.run { stage in
             let first = try await stage.session("first") { $0.retryPolicy = .robust }
             let second = try await stage.session("second")
@@ -173,7 +173,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `below the disk's floor nothing new is transferred`() async throws {
+    func `Below the disk's floor nothing new is transferred`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/a", .text("x"))
@@ -192,7 +192,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `conditions that end stop what runs, resumable, until they are good again`() async throws {
+    func `Conditions that end stop what runs, resumable, until they are good again`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -215,7 +215,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `discretionary work waits for power until its patience is over`() async throws {
+    func `Discretionary work waits for power until its patience is over`() async throws {
         try await ServiceStage.run { stage in
             var weak = Conditions()
             weak.power.external = false
@@ -239,7 +239,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `the resource timeout ends a task in the middle of its transfer`() async throws {
+    func `The resource timeout ends a task in the middle of its transfer`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.timeoutIntervalForResource = 1 }
             let gate = Gate()
@@ -252,7 +252,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `the idle timeout ends the attempt, never the task`() async throws {
+    func `The idle timeout ends the attempt, never the task`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.timeoutIntervalForRequest = 2 }
             stage.origin.serve("/a", .generated(seed: 1, length: 500_000), turns: [[.stall(after: 200_000)]])
@@ -264,7 +264,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `a full service is idle while it waits, and a due retry costs no turn after turn`() async throws {
+    func `A full service is idle while it waits, and a due retry costs no turn after turn`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 1 }) { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -286,7 +286,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `a settlement that cannot be stored fails its own task and spoils nothing else`() async throws {
+    func `A settlement that cannot be stored fails its own task and spoils nothing else`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -311,7 +311,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `a task that is asked about first starts when it is answered`() async throws {
+    func `A task that is asked about first starts when it is answered`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/a", .text("x"))
@@ -332,7 +332,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `a challenge asks the app where it can answer, and its credential is used`() async throws {
+    func `A challenge asks the app where it can answer, and its credential is used`() async throws {
         try await ServiceStage.run(webhook: "https://app.example/hook") { stage in
             let session = try await stage.session()
             let challenge = Misbehaviour.status(401, [("WWW-Authenticate", "Basic realm=\"r\"")], body: "no")
@@ -359,7 +359,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `without anybody to answer the challenge is the answer`() async throws {
+    func `Without anybody to answer the challenge is the answer`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/a", .text("x"), always: [.status(401, [("WWW-Authenticate", "Basic realm=\"r\"")])])
@@ -369,7 +369,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `bandwidth is shared among the transfers of a session`() async throws {
+    func `Bandwidth is shared among the transfers of a session`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.bandwidthLimit = 400_000 }
             for name in ["a", "b"] { stage.origin.serve("/\(name)", .generated(seed: 1, length: 300_000)) }
@@ -382,7 +382,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `two thousand small downloads all arrive`() async throws {
+    func `Two thousand small downloads all arrive`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 32 }
             stage.origin.serve("/a", .generated(seed: 1, length: 1000))

@@ -28,7 +28,7 @@ struct StagedFileTests {
     }
 
     @Test
-    func `a body that the quota refuses leaves no file`() async throws {
+    func `A body that the quota refuses leaves no file`() async throws {
         try await ServiceStage.run { stage in
             try await limit(stage, storedBytes: 100_000)
             for order in [BodyOrder(), BodyOrder(isComplete: false)] {
@@ -42,7 +42,7 @@ struct StagedFileTests {
     }
 
     @Test
-    func `what the quota refuses of a draft is cut off`() async throws {
+    func `What the quota refuses of a draft is cut off`() async throws {
         try await ServiceStage.run { stage in
             try await limit(stage, storedBytes: 400_000)
             let draft = try await stage.service.receiveBody(
@@ -70,7 +70,7 @@ struct StagedFileTests {
     }
 
     @Test
-    func `copies go with the tasks that are not created`() async throws {
+    func `Copies go with the tasks that are not created`() async throws {
         let roots = TemporaryFolder()
         roots.write(bytes, to: "in.bin")
         try await ServiceStage.run(configured: { $0.filesRoots = ["r": roots.path] }) { stage in
@@ -100,7 +100,7 @@ struct StagedFileTests {
     }
 
     @Test(arguments: [200, 404])
-    func `what a broken attempt left goes with the end`(_ status: Int) async throws {
+    func `What a broken attempt left goes with the end`(_ status: Int) async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let large = Resource.generated(seed: 1, length: 1 << 20).with { $0.etag = nil }
@@ -114,7 +114,7 @@ struct StagedFileTests {
     }
 
     @Test
-    func `what cannot be continued is not kept while the task waits`() async throws {
+    func `What cannot be continued is not kept while the task waits`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session {
                 $0.retryPolicy = .custom(RetryPolicy.Settings(initialDelay: 3600, maximumDelay: 3600))
@@ -140,7 +140,7 @@ struct LocalFaultTests {
     }
 
     @Test
-    func `a disk that takes no content ends the task after a number of tries`() async throws {
+    func `A disk that takes no content ends the task after a number of tries`() async throws {
         try await ServiceStage.run { stage in
             breakContents(stage)
             stage.origin.serve("/a", .generated(seed: 1, length: 300_000))
@@ -160,7 +160,7 @@ struct LocalFaultTests {
     }
 
     @Test
-    func `they count as attempts`() async throws {
+    func `They count as attempts`() async throws {
         try await ServiceStage.run { stage in
             breakContents(stage)
             stage.origin.serve("/a", .generated(seed: 1, length: 300_000))
@@ -176,7 +176,7 @@ struct LocalFaultTests {
     }
 
     @Test
-    func `a destination gets short content after a broken attempt`() async throws {
+    func `A destination gets short content after a broken attempt`() async throws {
         let roots = TemporaryFolder()
         try await ServiceStage.run(configured: { $0.filesRoots = ["r": roots.path] }) { stage in
             let session = try await stage.session()
@@ -191,7 +191,7 @@ struct LocalFaultTests {
     }
 
     @Test
-    func `credentials that cannot be read end the task after a number of tries`() async throws {
+    func `Credentials that cannot be read end the task after a number of tries`() async throws {
         try await ServiceStage.run { stage in
             stage.origin.serve("/a", .text("secret"))
             let session = try await stage.session {

@@ -8,7 +8,7 @@ import Testing
 @Suite(.serialized)
 struct UploadTests {
     @Test
-    func `bodies come from the order, the store, a file or a finished download`() async throws {
+    func `Bodies come from the order, the store, a file or a finished download`() async throws {
         let roots = TemporaryFolder()
         let bytes = Content.bytes(seed: 5, length: 300_000)
         roots.write(bytes, to: "in.bin")
@@ -55,7 +55,7 @@ struct UploadTests {
     }
 
     @Test
-    func `a source that changes after the order still sends the original bytes`() async throws {
+    func `A source that changes after the order still sends the original bytes`() async throws {
         let roots = TemporaryFolder()
         roots.write(Content.bytes(seed: 1, length: 200_000), to: "in.bin")
         try await ServiceStage.run(configured: { $0.filesRoots = ["r": roots.path] }) { stage in
@@ -73,7 +73,7 @@ struct UploadTests {
     }
 
     @Test
-    func `a retry sends the body again, and the answer is the task's content`() async throws {
+    func `A retry sends the body again, and the answer is the task's content`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/up", .echo, turns: [[.status(503)]])
@@ -91,7 +91,7 @@ struct UploadTests {
     }
 
     @Test
-    func `a POST that may be sent once is not sent twice on a connection that was used before`() async throws {
+    func `A POST that may be sent once is not sent twice on a connection that was used before`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session {
                 $0.retryPolicy = .custom(RetryPolicy.Settings(maximumAttempts: 1))
@@ -111,7 +111,7 @@ struct UploadTests {
     }
 
     @Test
-    func `a destination gets the content, and an existing file only where that was asked for`() async throws {
+    func `A destination gets the content, and an existing file only where that was asked for`() async throws {
         let roots = TemporaryFolder()
         roots.makeFolder("dir")
         roots.write([1], to: "dir/there")
