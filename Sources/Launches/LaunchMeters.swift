@@ -1,5 +1,6 @@
 import Base
 import Core
+import Store
 
 /// What is counted about launches.
 struct LaunchMeters: Sendable {
@@ -18,19 +19,19 @@ struct LaunchMeters: Sendable {
             buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 30])
     }
 
-    func count(_ kind: LaunchKind, _ outcome: WebhookClient.Outcome) {
-        attempts.add(1, kind.name, outcome.attempt.result)
-        duration.observe(outcome.duration.seconds)
+    func count(_ kind: LaunchKind, _ attempt: LaunchAttempt, _ verdict: LaunchReport.Verdict) {
+        attempts.add(1, kind.name, verdict.name)
+        duration.observe(attempt.duration.seconds)
     }
 }
 
-extension Attempt {
+extension LaunchReport.Verdict {
     /// For metrics and logs.
-    var result: String {
-        switch outcome {
-        case .success: "success"
+    var name: String {
+        switch self {
+        case .succeeded: "success"
         case .gone: "gone"
-        case .failure: "failure"
+        case .failed: "failure"
         case .interrupted: "interrupted"
         }
     }

@@ -119,11 +119,11 @@ final class LaunchSender: Sendable {
 
     private func attempt(_ launch: ClaimedLaunch) async -> LaunchReport {
         let startedAt = clock.time
-        let outcome: WebhookClient.Outcome
+        let (attempt, verdict): (LaunchAttempt, LaunchReport.Verdict)
         do {
-            outcome = try await client.post(
+            (attempt, verdict) = try await client.post(
                 WebhookClient.Message(
-                    id: launch.launchId, app: launch.app, url: launch.webhook.url ?? "",
+                    id: launch.launchId, attempt: launch.attempt, app: launch.app, url: launch.webhook.url ?? "",
                     body: try await body(of: launch), traceparent: launch.traceparent, timeout: timeout(of: launch)))
         } catch {
             // It counts: who cannot be told today is not tried for ever.
@@ -135,19 +135,13 @@ final class LaunchSender: Sendable {
                     error: "The service could not make the request.", excerpt: nil),
                 verdict: .failed(retryAfter: nil, wasAnswered: false))
         }
-        meters.count(launch.kind, outcome)
+        meters.count(launch.kind, attempt, verdict)
         log.info(
             "launch attempted", ("launch", launch.launchId), ("kind", launch.kind.name),
-            ("app", launch.appIdentifier), ("attempt", launch.attempt), ("result", outcome.attempt.result),
-            ("status", outcome.attempt.statusCode ?? 0), ("error", outcome.attempt.error ?? ""),
-            ("milliseconds", outcome.duration.milliseconds))
-        return LaunchReport(
-            launch: launch,
-            attempt: LaunchAttempt(
-                number: launch.attempt, startedAt: outcome.startedAt, duration: outcome.duration,
-                statusCode: outcome.attempt.statusCode, error: outcome.attempt.error,
-                excerpt: outcome.attempt.excerpt),
-            verdict: LaunchReport.Verdict(outcome.attempt.outcome))
+            ("app", launch.appIdentifier), ("attempt", launch.attempt), ("result", verdict.name),
+            ("status", attempt.statusCode ?? 0), ("error", attempt.error ?? ""),
+            ("milliseconds", attempt.duration.milliseconds))
+        return LaunchReport(launch: launch, attempt: attempt, verdict: verdict)
     }
 
     /// What earlier attempts sent, or what this first one sends, kept before it is sent.
@@ -169,18 +163,5 @@ final class LaunchSender: Sendable {
     private func timeout(of launch: ClaimedLaunch) -> Duration {
         guard launch.kind == .performFetch else { return settings.timeout }
         return max(.seconds(1), min(settings.fetchTimeout, launch.expiresAt - clock.time))
-    }
-}
-
-extension LaunchReport.Verdict {
-    init(_ outcome: Attempt.Outcome) {
-        switch outcome {
-        case .success(.nothing): self = .launched
-        case .success(.completed(let through)): self = .completed(through: through)
-        case .success(.result(let result)): self = .fetched(result)
-        case .gone: self = .gone
-        case .failure(let retryAfter, let wasAnswered): self = .failed(retryAfter: retryAfter, wasAnswered: wasAnswered)
-        case .interrupted: self = .interrupted
-        }
     }
 }

@@ -97,21 +97,17 @@ package final class Launches: Sendable {
         }
         guard mayGo else { return refused("Other pings are under way.") }
         defer { pings.withLock { $0[app] = $0[app].flatMap { $0 > 1 ? $0 - 1 : nil } } }
-        let outcome = try await client.post(
+        var (attempt, verdict) = try await client.post(
             WebhookClient.Message(
                 id: Identifier.make(prefix: "ping_"), app: app, url: url,
-                body: payload.ping(record.identifier, at: now),
-                traceparent: nil, timeout: client.settings.timeout))
-        meters.count(.ping, outcome)
+                body: payload.ping(record.identifier, at: now), timeout: client.settings.timeout))
+        meters.count(.ping, attempt, verdict)
         log.info(
-            "webhook pinged", ("app", record.identifier), ("result", outcome.attempt.result),
-            ("status", outcome.attempt.statusCode ?? 0), ("error", outcome.attempt.error ?? ""),
-            ("milliseconds", outcome.duration.milliseconds))
-        return LaunchAttempt(
-            number: 1, startedAt: outcome.startedAt, duration: outcome.duration,
-            statusCode: outcome.attempt.statusCode,
-            error: outcome.attempt.outcome == .interrupted ? "The service is stopping." : outcome.attempt.error,
-            excerpt: outcome.attempt.excerpt)
+            "webhook pinged", ("app", record.identifier), ("result", verdict.name),
+            ("status", attempt.statusCode ?? 0), ("error", attempt.error ?? ""),
+            ("milliseconds", attempt.duration.milliseconds))
+        if verdict == .interrupted { attempt.error = "The service is stopping." }
+        return attempt
     }
 
     // MARK: Background refresh
@@ -145,14 +141,32 @@ package final class Launches: Sendable {
         return launch
     }
 
-    /// Takes what came of a fetch.
+    // MARK: Launches
+
+    /// A launch with its attempts.
     ///
-    /// - Throws: ``DomainError/fetchLate``, ``DomainError/notFound``.
-    package func completeFetch(_ launchId: String, app: AppID, result: BackgroundRefresh.Result) async throws {
-        carryOut(try await store.completeFetch(launchId, app: app, result: result, at: clock.time))
+    /// - Throws: ``DomainError/notFound``.
+    package func launch(_ launchId: String, app: AppID) async throws -> LaunchRecord {
+        try await store.launch(launchId, app: app)
     }
 
-    // MARK: Launches
+    /// Up to `limit` launches of an app after a cursor, with the cursor of each, in the order of their creation.
+    package func launches(
+        of app: AppID, session identifier: String?, state: LaunchState.Phase?, kind: LaunchKind?,
+        after cursor: Int64, limit: Int
+    ) async throws -> [(cursor: Int64, launch: LaunchRecord)] {
+        try await store.launches(of: app, session: identifier, state: state, kind: kind, after: cursor, limit: limit)
+    }
+
+    /// Takes what an app answers to a launch by a call, as the sender does with what comes with the 2xx.
+    ///
+    /// - Throws: What ``Store/answer(_:app:with:epoch:at:)`` throws.
+    package func answer(
+        _ launchId: String, app: AppID, with answer: LaunchAnswer, epoch: Int64?
+    ) async throws -> LaunchRecord {
+        carryOut(try await store.answer(launchId, app: app, with: answer, epoch: epoch, at: clock.time))
+        return try await launch(launchId, app: app)
+    }
 
     /// Sends an open or exhausted launch again now.
     ///

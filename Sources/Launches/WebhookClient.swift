@@ -17,6 +17,8 @@ struct WebhookClient: Sendable {
     /// One message for a receiver.
     struct Message {
         var id: String
+        /// Which try to send it this is, from 1.
+        var attempt = 1
         var app: AppID
         var url: String
         var body: [UInt8]
@@ -24,17 +26,10 @@ struct WebhookClient: Sendable {
         var timeout: Duration
     }
 
-    /// How it went, and how long it took.
-    struct Outcome {
-        var attempt: Attempt
-        var startedAt: Timestamp
-        var duration: Duration
-    }
-
     /// Signs with the secrets that are valid now, sends, and reads the answer.
     ///
     /// - Throws: `BadURL`, and what the store throws.
-    func post(_ message: Message) async throws -> Outcome {
+    func post(_ message: Message) async throws -> (LaunchAttempt, LaunchReport.Verdict) {
         let url = try ParsedURL(message.url)
         let secrets = try await store.webhookSecrets(of: message.app, at: clock.time)
         let startedAt = clock.time
@@ -43,9 +38,12 @@ struct WebhookClient: Sendable {
         if case .failed(.egressDenied) = result.outcome {
             log.warning("webhook refused by the egress policy", ("launch", message.id))
         }
-        return Outcome(
-            attempt: Attempt(result, at: clock.time), startedAt: startedAt,
-            duration: .milliseconds(max(0, clock.monotonic() - began)))
+        let answer = ReceiverAnswer(result, at: clock.time)
+        let attempt = LaunchAttempt(
+            number: message.attempt, startedAt: startedAt,
+            duration: .milliseconds(max(0, clock.monotonic() - began)), statusCode: answer.statusCode,
+            error: answer.error, excerpt: answer.excerpt)
+        return (attempt, answer.verdict)
     }
 
     private func request(

@@ -40,6 +40,23 @@ extension LaunchRule.Reasons {
     }
 }
 
+extension LaunchAnswer {
+    /// What an app answers by a call.
+    ///
+    /// - Throws: A fault for an answer that does not fit the kind of the launch.
+    package init(_ completion: LaunchCompletion, to launch: LaunchRecord) throws(JSONError) {
+        self =
+            completion.result.flatMap { Core.BackgroundRefresh.Result($0) }.map { .fetched($0) }
+            ?? .completed(through: completion.through)
+        guard fits(launch.kind) else {
+            let detail =
+                launch.kind == .performFetch
+                ? "A fetch is completed with newData, noData or failed." : "Only fetches have a result."
+            throw .invalid([Fault(pointer: "/result", code: .invalidValue, detail: detail)])
+        }
+    }
+}
+
 extension Core.BackgroundRefresh.Result {
     package init?(_ word: LaunchCompletion.FetchResult) { self.init(rawValue: word.rawValue) }
 }

@@ -17,10 +17,9 @@ import Testing
     static let exhausted = State.exhausted(attempts: 11, at: now)
     static let states = [pending, delivering, launched, parked, completed, superseded, exhausted]
 
-    static let success = Event.succeeded(completedInline: false, deadline: .after(90))
-    static let inline = Event.succeeded(completedInline: true, deadline: .after(90))
+    static let success = Event.succeeded(deadline: .after(90))
     static let events: [Event] = [
-        .claim(leaseUntil: .after(45)), success, inline, .failed(failure), .deadlinePassed(failure), .interrupted,
+        .claim(leaseUntil: .after(45)), success, .failed(failure), .deadlinePassed(failure), .interrupted,
         .leaseExpired, .complete, .clientAttached, .park(.disabled), .enabled(nextAttemptAt: .after(7)), .redeliver,
         .sessionEnded, .putOff(until: .after(70)),
     ]
@@ -47,7 +46,6 @@ import Testing
         Row(pending, .park(.noURL), .parked(attempts: 2, reason: .noURL)),
         Row(pending, .redeliver, .pending(attempts: 2, nextAttemptAt: .after(60))),
         Row(delivering, success, .launched(attempts: 3, deadline: .after(90))),
-        Row(delivering, inline, .completed(at: .after(60)), done),
         Row(delivering, .failed(failure), .pending(attempts: 3, nextAttemptAt: .after(360))),
         Row(delivering, .interrupted, .pending(attempts: 2, nextAttemptAt: .after(60))),
         Row(delivering, .leaseExpired, .pending(attempts: 2, nextAttemptAt: .after(45)), at: 45),
@@ -61,7 +59,6 @@ import Testing
         Row(launched, .park(.paused), .parked(attempts: 3, reason: .paused)),
         Row(launched, .redeliver, .pending(attempts: 3, nextAttemptAt: .after(60))),
         Row(parked, success, .launched(attempts: 2, deadline: .after(90))),
-        Row(parked, inline, .completed(at: .after(60)), done),
         Row(parked, .failed(failure), parked),
         Row(parked, .complete, .completed(at: .after(60)), done),
         Row(parked, .clientAttached, .superseded(at: .after(60)), [.makeRoom]),

@@ -39,8 +39,8 @@ import Testing
             #expect(data["events"][1]["data"]["outcome"].string == "cancelled")
             #expect(data["events"][1]["data"]["error"]["code"].int == -999)
             #expect(delivery.body.allSatisfy { $0 < 0x80 })
-            _ = try await stage.store.completeLaunch(
-                launch.launchId, app: stage.app, through: nil, epoch: nil, at: stage.now)
+            _ = try await stage.store.answer(
+                launch.launchId, app: stage.app, with: .completed(through: nil), epoch: nil, at: stage.now)
             let record = try await stage.store.session(session)
             #expect(record.acknowledgedSeq == 2)
             #expect(record.lastEventSeq == 3)
@@ -112,8 +112,8 @@ import Testing
             let all = try await stage.receiver.waitForDelivery(count: 2)
             #expect(all[0].id == all[1].id)
             let again = try await stage.waitForLaunch("launched")
-            _ = try await stage.store.completeLaunch(
-                again.launchId, app: stage.app, through: nil, epoch: nil, at: stage.now)
+            _ = try await stage.store.answer(
+                again.launchId, app: stage.app, with: .completed(through: nil), epoch: nil, at: stage.now)
             #expect(try await stage.onlyLaunch().state.name == "completed")
         }
     }

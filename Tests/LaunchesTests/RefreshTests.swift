@@ -31,8 +31,8 @@ import Testing
                 try await launches.simulateFetch(of: stage.app)
             }
             try await stage.waitForLaunch("launched")
-            try await launches.completeFetch(id, app: stage.app, result: .noData)
-            try await launches.completeFetch(id, app: stage.app, result: .noData)
+            _ = try await launches.answer(id, app: stage.app, with: .fetched(.noData), epoch: nil)
+            _ = try await launches.answer(id, app: stage.app, with: .fetched(.noData), epoch: nil)
             #expect(try await stage.onlyLaunch().result == .noData)
         }
     }
@@ -45,7 +45,7 @@ import Testing
             try await stage.waitForLaunch("launched")
             stage.clock.advance(by: 30_001)
             await #expect(throws: DomainError.fetchLate) {
-                try await launches.completeFetch(id, app: stage.app, result: .newData)
+                _ = try await launches.answer(id, app: stage.app, with: .fetched(.newData), epoch: nil)
             }
             stage.bell.ring()
             let launch = try await stage.waitForLaunch("exhausted")

@@ -55,25 +55,25 @@ import Wire
     }
 
     @Test func `what a 2xx says is read, and nonsense is nothing`() {
-        func inline(_ text: String) -> Attempt.Inline { Attempt.inline(Array(text.utf8)) }
+        func inline(_ text: String) -> LaunchAnswer? { ReceiverAnswer.answer(Array(text.utf8)) }
         #expect(inline(#"{"completed": true}"#) == .completed(through: nil))
         #expect(inline(#"{"completed": true, "through": 7}"#) == .completed(through: 7))
-        #expect(inline(#"{"completed": true, "through": -7}"#) == .nothing)
-        #expect(inline(#"{"completed": "true"}"#) == .nothing)
-        #expect(inline(#"{"completed": false}"#) == .nothing)
-        #expect(inline(#"{"result": "noData"}"#) == .result(.noData))
-        #expect(inline(#"{"result": "other"}"#) == .nothing)
-        #expect(inline("ok") == .nothing)
-        #expect(inline("[]") == .nothing)
-        #expect(inline("") == .nothing)
+        #expect(inline(#"{"completed": true, "through": -7}"#) == nil)
+        #expect(inline(#"{"completed": "true"}"#) == nil)
+        #expect(inline(#"{"completed": false}"#) == nil)
+        #expect(inline(#"{"result": "noData"}"#) == .fetched(.noData))
+        #expect(inline(#"{"result": "other"}"#) == nil)
+        #expect(inline("ok") == nil)
+        #expect(inline("[]") == nil)
+        #expect(inline("") == nil)
     }
 
     @Test func `excerpts hide keys and control characters`() {
         let key = "usd_abcdefgh_0123456789012345678901234567890123456789012"
-        #expect(Attempt.excerpt(Array("a \(key) b".utf8)) == "a usd_<redacted> b")
-        #expect(Attempt.excerpt(Array("Bearer abcdefghijklmnopqrstuvw".utf8)) == "Bearer <redacted>")
-        #expect(Attempt.excerpt(Array("Bearer bonds".utf8)) == "Bearer bonds")
-        #expect(Attempt.excerpt([0x61, 0x00, 0x62]) == "a\u{FFFD}b")
-        #expect(Attempt.excerpt([]) == nil)
+        #expect(ReceiverAnswer.excerpt(Array("a \(key) b".utf8)) == "a usd_<redacted> b")
+        #expect(ReceiverAnswer.excerpt(Array("Bearer abcdefghijklmnopqrstuvw".utf8)) == "Bearer <redacted>")
+        #expect(ReceiverAnswer.excerpt(Array("Bearer bonds".utf8)) == "Bearer bonds")
+        #expect(ReceiverAnswer.excerpt([0x61, 0x00, 0x62]) == "a\u{FFFD}b")
+        #expect(ReceiverAnswer.excerpt([]) == nil)
     }
 }

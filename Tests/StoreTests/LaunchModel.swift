@@ -125,10 +125,10 @@ struct LaunchModel: Sendable {
             let last = sessions[s].book.lastSeq
             if sessions[s].launch?.isTold == false { sessions[s].launch?.lastSeq = last }
             sessions[s].launch?.isTold = true
-        case .answered(let s): _ = try move(s, .succeeded(completedInline: false, deadline: now + scope.deadline))
+        case .answered(let s): _ = try move(s, .succeeded(deadline: now + scope.deadline))
         case .answeredInline(let s, let through):
             if through != nil { scope.parts -= 1 }
-            try complete(s, .succeeded(completedInline: true, deadline: now), through)
+            try complete(s, through)
         case .failed(let s):
             scope.failures -= 1
             try failed(s) { .failed($0) }
@@ -141,7 +141,7 @@ struct LaunchModel: Sendable {
         case .complete(let s, let late, let through, let epoch):
             if through != nil { scope.parts -= 1 }
             guard sessions[s].attachment.admits(epoch: epoch, at: now) else { throw Violation(description: "fenced") }
-            if late { try completeLate(s, through) } else { try complete(s, .complete, through) }
+            if late { try completeLate(s, through) } else { try complete(s, through) }
         case .redeliver(let s): try redeliver(s)
         case .check(let s):
             sessions[s].check = nil
@@ -196,9 +196,9 @@ struct LaunchModel: Sendable {
         try settle(s)
     }
 
-    private mutating func complete(_ s: Int, _ event: LaunchState.Event, _ through: Int64?) throws {
+    private mutating func complete(_ s: Int, _ through: Int64?) throws {
         guard let launch = sessions[s].launch else { throw Violation(description: "no launch is open") }
-        guard try move(s, event) == [.acknowledge, .finishEvents] else {
+        guard try move(s, .complete) == [.acknowledge, .finishEvents] else {
             throw Violation(description: "an open launch does not complete")
         }
         try acknowledge(s, through: through ?? launch.lastSeq)

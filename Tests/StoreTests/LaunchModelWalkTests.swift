@@ -130,14 +130,14 @@ private struct ModelWalk {
                     questions["\(s).\(task)"] ?? "", app: app, with: Answer(disposition: .performDefaultHandling),
                     origin: nil, at: now
                 ).1)
-        case .answered(let s): try await report(s, .launched)
-        case .answeredInline(let s, let through): try await report(s, .completed(through: through))
+        case .answered(let s): try await report(s, .succeeded(nil))
+        case .answeredInline(let s, let through): try await report(s, .succeeded(.completed(through: through)))
         case .failed(let s): try await report(s, .failed(retryAfter: nil, wasAnswered: false))
         case .complete(let s, let late, let through, let epoch):
             let launch = late ? model.sessions[s].late : model.sessions[s].launch
             note(
-                try await store.completeLaunch(
-                    launch?.name ?? "", app: app, through: through, epoch: epoch, at: now))
+                try await store.answer(
+                    launch?.name ?? "", app: app, with: .completed(through: through), epoch: epoch, at: now))
         case .redeliver(let s):
             do {
                 note(try await store.redeliver(model.sessions[s].late?.name ?? "", app: app, at: now).1)

@@ -113,7 +113,8 @@ struct LaunchRuleTests {
         _ = try await fixture.store.clientAttached(to: session.id, at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
         // Late, completing it still acknowledges.
-        _ = try await fixture.store.completeLaunch(launch, app: session.app, through: nil, epoch: nil, at: fixture.now)
+        _ = try await fixture.store.answer(
+            launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         #expect(try await fixture.refresh(session).acknowledgedSeq == 3)
         #expect(try await !fixture.kinds(session).contains(.didFinishEvents))
     }
@@ -127,7 +128,8 @@ struct LaunchRuleTests {
         _ = try await fixture.store.attach(
             .take(ttl: .seconds(30), launchId: launch, takeover: false), to: session.id, at: fixture.now)
         #expect(try await fixture.openLaunch(session) == launch)
-        _ = try await fixture.store.completeLaunch(launch, app: session.app, through: nil, epoch: 1, at: fixture.now)
+        _ = try await fixture.store.answer(
+            launch, app: session.app, with: .completed(through: nil), epoch: 1, at: fixture.now)
         #expect(try await fixture.refresh(session).attachment?.isHeld(at: fixture.now) == false)
     }
 
@@ -138,8 +140,8 @@ struct LaunchRuleTests {
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
         for _ in 0..<2 {
-            _ = try await fixture.store.completeLaunch(
-                launch, app: session.app, through: nil, epoch: nil, at: fixture.now)
+            _ = try await fixture.store.answer(
+                launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
             let after = try await fixture.refresh(session)
             #expect((after.acknowledgedSeq, after.lastEventSeq) == (3, 4))
             #expect(after.openLaunch == nil)
@@ -159,11 +161,12 @@ struct LaunchRuleTests {
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
         await #expect(throws: DomainError.acknowledgementOutOfRange(lastSeq: 3)) {
-            try await fixture.store.completeLaunch(launch, app: session.app, through: 4, epoch: nil, at: fixture.now)
+            try await fixture.store.answer(
+                launch, app: session.app, with: .completed(through: 4), epoch: nil, at: fixture.now)
         }
         await #expect(throws: DomainError.notFound) {
-            try await fixture.store.completeLaunch(
-                launch, app: AppID(999), through: nil, epoch: nil, at: fixture.now)
+            try await fixture.store.answer(
+                launch, app: AppID(999), with: .completed(through: nil), epoch: nil, at: fixture.now)
         }
         #expect(try await fixture.openLaunch(session) == launch)
     }
@@ -177,8 +180,8 @@ struct LaunchRuleTests {
             let launch = try #require(try await fixture.openLaunch(session), "the launch had to wait")
             let last = try await fixture.refresh(session).lastEventSeq
             _ = try await fixture.store.acknowledge(through: last, epoch: nil, in: session.id, at: fixture.now)
-            _ = try await fixture.store.completeLaunch(
-                launch, app: session.app, through: nil, epoch: nil, at: fixture.now)
+            _ = try await fixture.store.answer(
+                launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         }
     }
 
@@ -189,15 +192,16 @@ struct LaunchRuleTests {
         try await fixture.finished(session)
         for wait in [5, 10, 20] {
             let launch = try #require(try await fixture.openLaunch(session))
-            let aftermath = try await fixture.store.completeLaunch(
-                launch, app: session.app, through: 0, epoch: nil, at: fixture.now)
+            let aftermath = try await fixture.store.answer(
+                launch, app: session.app, with: .completed(through: 0), epoch: nil, at: fixture.now)
             #expect(aftermath.launchChecks == [session.id: fixture.now + .seconds(wait)])
             #expect(try await fixture.openLaunch(session) == nil)
             fixture.advance(.seconds(wait))
             _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
         }
         let launch = try #require(try await fixture.openLaunch(session))
-        _ = try await fixture.store.completeLaunch(launch, app: session.app, through: nil, epoch: nil, at: fixture.now)
+        _ = try await fixture.store.answer(
+            launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         try await fixture.finished(session)
         #expect(try await fixture.openLaunch(session) != nil)
     }
@@ -223,7 +227,8 @@ struct LaunchRuleTests {
         let first = try #require(try await fixture.openLaunch(session))
         try await fixture.finished(session)
         #expect(try await fixture.openLaunch(session) == first)
-        _ = try await fixture.store.completeLaunch(first, app: session.app, through: nil, epoch: nil, at: fixture.now)
+        _ = try await fixture.store.answer(
+            first, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         let second = try #require(try await fixture.openLaunch(session))
         #expect(second != first)
         #expect(try await fixture.refresh(session).acknowledgedSeq == 3)

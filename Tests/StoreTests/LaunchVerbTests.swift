@@ -81,7 +81,7 @@ import Testing
         let (again, _) = try await stage.store.redeliver(id, app: stage.app, at: stage.now)
         #expect(again.state.name == "pending")
         #expect(try await stage.store.session(session).openLaunch == id)
-        try await stage.report(try await stage.claim()[0], .completed(through: nil))
+        try await stage.report(try await stage.claim()[0], .succeeded(.completed(through: nil)))
         #expect(try await stage.launches()[0].state.name == "completed")
         await #expect(throws: DomainError.launchNotOpen) {
             try await stage.store.redeliver(id, app: stage.app, at: stage.now)
@@ -112,9 +112,11 @@ import Testing
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         let launch = try await stage.claim()[0]
-        _ = try await stage.store.completeLaunch(
-            launch.launchId, app: stage.app, through: nil, epoch: nil, at: stage.now)
-        for verdict: LaunchReport.Verdict in [failed, .launched, .completed(through: nil), .interrupted] {
+        _ = try await stage.store.answer(
+            launch.launchId, app: stage.app, with: .completed(through: nil), epoch: nil, at: stage.now)
+        for verdict: LaunchReport.Verdict in [
+            failed, .succeeded(nil), .succeeded(.completed(through: nil)), .interrupted,
+        ] {
             try await stage.report(launch, verdict)
             #expect(try await stage.launches()[0].state.name == "completed")
         }
@@ -123,7 +125,7 @@ import Testing
     @Test func `a deadline that passes is a failed attempt, a lease that ends is none`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
-        try await stage.report(try await stage.claim()[0], .launched)
+        try await stage.report(try await stage.claim()[0], .succeeded(nil))
         stage.advance(by: .seconds(60))
         #expect(try await stage.store.launchAgenda(at: stage.now).hasExpired)
         _ = try await stage.store.expireLaunches(at: stage.now, limit: 10) { 0.5 }
@@ -174,7 +176,7 @@ import Testing
     @Test func `launches are listed by session, state and kind, page by page`() async throws {
         let stage = try await LaunchStage()
         for name in ["a", "b", "c"] { try await stage.finishTask(in: name) }
-        try await stage.report(try await stage.claim(limit: 1)[0], .launched)
+        try await stage.report(try await stage.claim(limit: 1)[0], .succeeded(nil))
         func list(
             _ session: String? = nil, _ state: String? = nil, _ kind: LaunchKind? = nil, after: Int64 = 0
         ) async throws -> [String?] {
@@ -211,7 +213,7 @@ import Testing
         let launch = try await stage.claim(limit: 1)[0]
         try await stage.webhook { $0.state = .paused }
         #expect(try await stage.launches().map(\.state.name) == ["parked", "parked"])
-        try await stage.report(launch, .completed(through: nil))
+        try await stage.report(launch, .succeeded(.completed(through: nil)))
         #expect(try await stage.launches().map(\.state.name) == ["completed", "parked"])
         #expect(try await stage.claim().isEmpty)
     }
@@ -245,7 +247,7 @@ import Testing
         let probe = try await stage.claim()
         #expect(probe.count == 1)
         #expect(try await stage.claim(inFlight: [stage.app: 1]).isEmpty)
-        try await stage.report(probe[0], .launched)
+        try await stage.report(probe[0], .succeeded(nil))
         #expect(try await stage.claim().count == 4)
     }
 
@@ -286,7 +288,7 @@ import Testing
     @Test func `finished launches are dropped after a month`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
-        try await stage.report(try await stage.claim()[0], .completed(through: nil))
+        try await stage.report(try await stage.claim()[0], .succeeded(.completed(through: nil)))
         try await stage.finishTask(in: "b")
         stage.advance(by: Store.launchRetention)
         #expect(try await !stage.store.clean(.launches, at: stage.now, rows: 30).hasMore)

@@ -167,8 +167,8 @@ private struct Walk {
     private mutating func acknowledge() async throws {
         let session = try await fixture.refresh(session())
         if let launch = session.openLaunch, number(0..<2) == 0 {
-            _ = try await fixture.store.completeLaunch(
-                launch, app: app, through: nil, epoch: nil, at: fixture.now)
+            _ = try await fixture.store.answer(
+                launch, app: app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         } else if session.lastEventSeq > 0 {
             let seq = Int64(number(0..<Int(session.lastEventSeq) + 1))
             _ = try await fixture.store.acknowledge(through: seq, epoch: nil, in: session.id, at: fixture.now)

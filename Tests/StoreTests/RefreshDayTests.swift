@@ -33,10 +33,10 @@ import Testing
                 (launch, answer(launch.app, fetches.filter { $0.app == launch.app }.count))
             }
             let begun = stage.now
-            for (launch, result) in results where result == nil { try await stage.report(launch, .launched) }
+            for (launch, result) in results where result == nil { try await stage.report(launch, .succeeded(nil)) }
             stage.advance(to: begun + .seconds(seconds))
             for (launch, result) in results {
-                if let result { try await stage.report(launch, .fetched(result)) }
+                if let result { try await stage.report(launch, .succeeded(.fetched(result))) }
             }
             if results.contains(where: { $0.1 == nil }) {
                 stage.advance(to: begun + .seconds(30))

@@ -39,7 +39,7 @@ import Testing
         #expect(fetch[0].expiresAt == stage.now + .seconds(30))
         #expect(try await stage.store.refresh(of: stage.app).why == "A fetch is open.")
         stage.advance(by: .seconds(3))
-        try await stage.report(fetch[0], .fetched(.noData))
+        try await stage.report(fetch[0], .succeeded(.fetched(.noData)))
         let after = try await stage.store.refresh(of: stage.app)
         #expect(after.history.map(\.result) == [.noData])
         let next = try #require(after.nextFetchAt)
@@ -49,17 +49,17 @@ import Testing
     @Test func `a fetch without an answer in time is failed, and a late one is refused`() async throws {
         let stage = try await LaunchStage()
         let id = try await stage.store.simulateFetch(of: stage.app, at: stage.now).0.launchId
-        try await stage.report(try await stage.claim()[0], .launched)
+        try await stage.report(try await stage.claim()[0], .succeeded(nil))
         stage.advance(by: .seconds(31))
         _ = try await stage.store.expireLaunches(at: stage.now, limit: 10) { 0 }
         let launch = try await stage.store.launch(id, app: stage.app)
         #expect(launch.state.name == "exhausted")
         #expect(launch.result == .failed)
         await #expect(throws: DomainError.fetchLate) {
-            try await stage.store.completeFetch(id, app: stage.app, result: .newData, at: stage.now)
+            try await stage.store.answer(id, app: stage.app, with: .fetched(.newData), epoch: nil, at: stage.now)
         }
         await #expect(throws: DomainError.notFound) {
-            try await stage.store.completeFetch(id, app: AppID(99), result: .newData, at: stage.now)
+            try await stage.store.answer(id, app: AppID(99), with: .fetched(.newData), epoch: nil, at: stage.now)
         }
     }
 
@@ -121,7 +121,7 @@ import Testing
         #expect(try await stage.store.nextFetchTime() == nil)
         let notice = try await stage.claim().first { $0.kind == .refreshStatusDidChange }
         #expect(notice?.refreshStatus == .denied)
-        try await stage.report(try #require(notice), .launched)
+        try await stage.report(try #require(notice), .succeeded(nil))
         _ = try await stage.store.setConditions(Conditions(), .available, at: stage.now)
         #expect(try await stage.store.nextFetchTime() != nil)
         let kinds = try await stage.launches().filter { $0.kind == .refreshStatusDidChange }.map(\.state.name)

@@ -107,8 +107,8 @@ struct SessionTests {
         #expect(task.number == 1)
         await #expect(throws: DomainError.notFound) { try await fixture.store.session(session.id) }
         // Late, it acknowledges what nobody reads any more and makes no event.
-        _ = try await fixture.store.completeLaunch(
-            launch, app: session.app, through: nil, epoch: nil, at: fixture.now)
+        _ = try await fixture.store.answer(
+            launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         #expect(try await fixture.refresh(next.session).lastEventSeq == 0)
         try await expectSoundLedger(fixture)
     }

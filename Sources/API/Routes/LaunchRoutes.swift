@@ -14,7 +14,7 @@ struct LaunchRoutes {
             server.route(
                 "GET", "/v1/launches", .readOrEvents, query: ["session", "state", "kind", "limit", "cursor"], list),
             server.route("GET", "/v1/launches/{launchId}", .readOrEvents) { call in
-                try await call.showLaunch()
+                .json(Launch(try await call.server.launches.launch(call.parameter("launchId"), app: call.app)))
             },
             server.route("POST", "/v1/launches/{launchId}/complete", .events, body: .optionalJSON, complete),
             server.route("POST", "/v1/launches/{launchId}/redeliver", .events, body: .empty) { call in
@@ -34,7 +34,7 @@ struct LaunchRoutes {
         let kind = try call.queryWord("kind", LaunchKind.allCases.map { ($0.name, $0) })
         return try await call.page(
             fetch: { cursor, limit in
-                try await call.service.launches(
+                try await call.server.launches.launches(
                     of: app, session: session, state: state, kind: kind, after: cursor, limit: limit)
             },
             position: \.cursor, write: { Launch($0.launch) })
@@ -42,27 +42,9 @@ struct LaunchRoutes {
 
     @Sendable private func complete(_ call: Call) async throws -> HTTPResponse {
         let completion = try call.readIfPresent(LaunchCompletion.self)
-        let launch = try await call.service.launch(call.parameter("launchId"), app: call.app)
-        if launch.kind == .performFetch {
-            guard let result = completion.result.flatMap({ Core.BackgroundRefresh.Result($0) }) else {
-                throw Self.fault("/result", "A fetch is completed with newData, noData or failed.")
-            }
-            try await server.launches.completeFetch(launch.launchId, app: call.app, result: result)
-        } else {
-            guard completion.result == nil else { throw Self.fault("/result", "Only fetches have a result.") }
-            try await call.service.completeLaunch(
-                launch.launchId, app: call.app, through: completion.through, epoch: completion.epoch)
-        }
-        return try await call.showLaunch()
-    }
-
-    private static func fault(_ pointer: String, _ detail: String) -> JSONError {
-        .invalid([Fault(pointer: pointer, code: .invalidValue, detail: detail)])
-    }
-}
-
-extension Call {
-    fileprivate func showLaunch() async throws -> HTTPResponse {
-        .json(Launch(try await service.launch(parameter("launchId"), app: app)))
+        let launch = try await server.launches.launch(call.parameter("launchId"), app: call.app)
+        let answered = try await server.launches.answer(
+            launch.launchId, app: call.app, with: LaunchAnswer(completion, to: launch), epoch: completion.epoch)
+        return .json(Launch(answered))
     }
 }

@@ -1,6 +1,7 @@
 import Base
 import Core
 import HTTPServer
+import Launches
 import Mapping
 import Service
 import Wire
@@ -116,7 +117,7 @@ extension Call {
     private func openLaunch(of session: SessionRecord) async throws -> LaunchRecord? {
         guard let launchId = session.openLaunch else { return nil }
         do {
-            return try await service.launch(launchId, app: session.app)
+            return try await server.launches.launch(launchId, app: session.app)
         } catch DomainError.notFound {
             // It ended between the two reads.
             return nil

@@ -39,8 +39,8 @@ package enum LaunchState: Hashable, Sendable, Codable {
     package enum Event: Hashable, Sendable {
         /// The sender takes it, with a lease that outlasts its request.
         case claim(leaseUntil: Timestamp)
-        /// 2xx. `completedInline`: the answer's body completed it; else the app has until `deadline`.
-        case succeeded(completedInline: Bool, deadline: Timestamp)
+        /// 2xx, without an answer that completes it: the app has until `deadline`.
+        case succeeded(deadline: Timestamp)
         case failed(Failure)
         /// The app did not complete it in time; a failed attempt.
         case deadlinePassed(Failure)
@@ -48,7 +48,7 @@ package enum LaunchState: Hashable, Sendable, Codable {
         case interrupted
         /// The lease ended without a report.
         case leaseExpired
-        /// The app called complete.
+        /// The app completed it, with the 2xx or by a call.
         case complete
         /// A client attached by itself.
         case clientAttached
@@ -107,9 +107,8 @@ package enum LaunchState: Hashable, Sendable, Codable {
             return [.send(attempt: attempts + 1)]
 
         // What is parked may have been under way: the receiver's answer counts all the same.
-        case (.delivering(let attempts, _), .succeeded(let isCompleted, let deadline)),
-            (.parked(let attempts, _), .succeeded(let isCompleted, let deadline)):
-            if isCompleted { return complete(at: now) }
+        case (.delivering(let attempts, _), .succeeded(let deadline)),
+            (.parked(let attempts, _), .succeeded(let deadline)):
             self = .launched(attempts: attempts, deadline: deadline)
             return []
         case (.delivering(let attempt, _), .failed(let failure)):

@@ -29,12 +29,6 @@ extension Service {
         return session
     }
 
-    /// Completes a session's launch by call.
-    package func completeLaunch(_ launchId: String, app: AppID, through: Int64?, epoch: Int64?) async throws {
-        outlet.handle(
-            try await store.completeLaunch(launchId, app: app, through: through, epoch: epoch, at: clock.now))
-    }
-
     /// Opens a stream's source of events; the caller closes it.
     package func openFeed(of id: SessionID) -> EventFeed { EventFeed(self, id) }
 }

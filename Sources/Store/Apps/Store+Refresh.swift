@@ -143,35 +143,6 @@ extension Store {
         }
         return (try await launch(launchId, app: app), aftermath)
     }
-
-    /// Takes the result of a fetch. The same call again, in time, changes nothing.
-    ///
-    /// - Throws: ``DomainError/fetchLate`` beyond the deadline, ``DomainError/notFound``.
-    package func completeFetch(
-        _ launchId: String, app: AppID, result: BackgroundRefresh.Result, at now: Timestamp
-    ) async throws -> Aftermath {
-        let (isLate, aftermath) = try await transact(at: now) { transaction -> Bool in
-            let id = try self.launchID(launchId, app: app, transaction.db)
-            guard let app = try self.readApp(app, transaction.db) else { throw DomainError.notFound }
-            var refresh = try self.readRefresh(of: app.id, transaction.db)
-            do {
-                guard
-                    try refresh.handle(
-                        .finished(launchId: launchId, result), identifier: app.identifier, at: now)
-                else { return false }
-            } catch {
-                // The deadline counts, not the timer that looks after it.
-                try self.expireFetch(launchId, id: id, app, transaction)
-                return true
-            }
-            try self.save(refresh, of: app, transaction)
-            try self.finish(id, result, transaction)
-            return false
-        }
-        // What the lateness changed is kept, so it is told from outside the transaction.
-        if isLate { throw DomainError.fetchLate }
-        return aftermath
-    }
 }
 
 // MARK: - Inside transactions
@@ -268,29 +239,6 @@ extension Store {
             "UPDATE launch SET expires_at = ?2 WHERE id = ?1", launch.id, deadline.milliseconds)
         try save(refresh, of: app, transaction)
         return true
-    }
-
-    /// A result that came with the 2xx; beyond the deadline it is none.
-    func finishFetch(
-        _ launchId: String, id: Int64, _ app: AppRecord, _ result: BackgroundRefresh.Result,
-        _ transaction: Transaction
-    ) throws {
-        var refresh = try readRefresh(of: app.id, transaction.db)
-        do {
-            guard
-                try refresh.handle(
-                    .finished(launchId: launchId, result), identifier: app.identifier, at: transaction.now)
-            else { return }
-        } catch {
-            return try expireFetch(launchId, id: id, app, transaction)
-        }
-        try save(refresh, of: app, transaction)
-        try finish(id, result, transaction)
-    }
-
-    private func finish(_ id: Int64, _ result: BackgroundRefresh.Result, _ transaction: Transaction) throws {
-        try transaction.move(launch: id, .complete)
-        try transaction.db.execute("UPDATE launch SET result = ?2 WHERE id = ?1", id, result.rawValue)
     }
 
     /// A fetch ends without a result, which counts as `failed`.

@@ -38,12 +38,8 @@ package struct LaunchContents: Sendable {
 /// How one attempt ended.
 package struct LaunchReport: Sendable {
     package enum Verdict: Hashable, Sendable {
-        /// 2xx.
-        case launched
-        /// 2xx, and the answer completed the launch.
-        case completed(through: Int64?)
-        /// 2xx, and the answer told what came of a fetch.
-        case fetched(BackgroundRefresh.Result)
+        /// 2xx, with what its body answers, if anything.
+        case succeeded(LaunchAnswer?)
         /// `wasAnswered`: the receiver sent a status.
         case failed(retryAfter: Duration?, wasAnswered: Bool)
         /// 410: the receiver wants no more of them.

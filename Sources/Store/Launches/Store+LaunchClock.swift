@@ -56,7 +56,7 @@ extension Store {
             ) { ($0.integer("id"), try $0.value("kind") as LaunchKind, $0.time("expires_at")) }
             for (id, kind, expiresAt) in interrupted {
                 if kind == .performFetch {
-                    try transaction.move(launch: id, .succeeded(completedInline: false, deadline: expiresAt))
+                    try transaction.move(launch: id, .succeeded(deadline: expiresAt))
                 } else {
                     try transaction.move(launch: id, .interrupted)
                 }

@@ -151,9 +151,9 @@ extension Store {
             }
             try self.insert(report.attempt, launch: id, db)
             switch report.verdict {
-            case .launched, .completed, .fetched:
+            case .succeeded(let answer):
                 try self.noteSuccess(of: app.id, transaction)
-                try self.succeed(report, app, isUnderWay: isUnderWay, transaction)
+                try self.succeed(report, answer, app, isUnderWay: isUnderWay, transaction)
             case .failed(let retryAfter, let wasAnswered):
                 if isUnderWay {
                     try self.fail(
@@ -184,33 +184,27 @@ extension Store {
     }
 
     private func succeed(
-        _ report: LaunchReport, _ app: AppRecord, isUnderWay: Bool, _ transaction: Transaction
+        _ report: LaunchReport, _ answer: LaunchAnswer?, _ app: AppRecord, isUnderWay: Bool, _ transaction: Transaction
     ) throws {
         let launch = report.launch
-        let deadline: Timestamp
-        switch (launch.kind, report.verdict) {
-        case (.handleEvents, .completed(let through)):
-            do {
-                return try complete(
-                    launch.launchId, app: app.id, through: through, epoch: nil, isInline: true, transaction)
-            } catch DomainError.acknowledgementOutOfRange {
-                // It completed more than there is: it was launched, at least.
-                try note("The answer completes events that do not exist.", on: launch, transaction.db)
-                deadline = transaction.now + .seconds(app.webhook.launchDeadline)
-            }
-        case (.handleEvents, _), (.ping, _):
-            deadline = transaction.now + .seconds(app.webhook.launchDeadline)
-        case (.performFetch, .fetched(let result)):
-            return try finishFetch(launch.launchId, id: launch.id, app, result, transaction)
-        case (.performFetch, _):
-            deadline = launch.expiresAt
-        case (.refreshStatusDidChange, _):
+        if launch.kind == .refreshStatusDidChange {
             // A notice: there is nothing to complete.
             if isUnderWay { try transaction.move(launch: launch.id, .complete) }
             return
         }
+        if let answer, answer.fits(launch.kind) {
+            do {
+                _ = try take(answer, to: launch.id, launch.launchId, of: app, .webhook, transaction)
+                return
+            } catch DomainError.acknowledgementOutOfRange {
+                // It completed more than there is: it was launched, at least.
+                try note("The answer completes events that do not exist.", on: launch, transaction.db)
+            }
+        }
         guard isUnderWay else { return }
-        try transaction.move(launch: launch.id, .succeeded(completedInline: false, deadline: deadline))
+        let completesBy = transaction.now + .seconds(app.webhook.launchDeadline)
+        let deadline = launch.kind == .performFetch ? launch.expiresAt : completesBy
+        try transaction.move(launch: launch.id, .succeeded(deadline: deadline))
     }
 
     func fail(

@@ -1,27 +1,12 @@
 import Base
 import Core
+import Store
 import TransferEngine
 import Wire
 
-/// How one exchange with a receiver is to be read.
-struct Attempt {
-    enum Outcome: Hashable {
-        /// 2xx, with what the body says.
-        case success(Inline)
-        case gone
-        case failure(retryAfter: Duration?, wasAnswered: Bool)
-        /// Stopped by ourselves.
-        case interrupted
-    }
-
-    /// What the body of a 2xx says.
-    enum Inline: Hashable {
-        case nothing
-        case completed(through: Int64?)
-        case result(Core.BackgroundRefresh.Result)
-    }
-
-    var outcome: Outcome
+/// What a receiver made of a webhook.
+struct ReceiverAnswer {
+    var verdict: LaunchReport.Verdict
     var statusCode: Int?
     /// In words, for the app.
     var error: String?
@@ -32,15 +17,15 @@ struct Attempt {
 
     init(_ result: ExchangeResult, at now: Timestamp) {
         guard result.outcome != .stopped else {
-            outcome = .interrupted
+            verdict = .interrupted
             return
         }
         // The status counts, whatever became of the body behind it.
         guard let head = result.head else {
-            outcome = .failure(retryAfter: nil, wasAnswered: false)
+            verdict = .failed(retryAfter: nil, wasAnswered: false)
             if case .failed(let fault) = result.outcome {
                 error = fault.words
-                outcome = .failure(retryAfter: nil, wasAnswered: fault.isAnswer)
+                verdict = .failed(retryAfter: nil, wasAnswered: fault.isAnswer)
             }
             return
         }
@@ -51,28 +36,27 @@ struct Attempt {
         switch head.status {
         case 200..<300:
             let isWhole = result.outcome == .complete && !result.receivedTruncated
-            outcome = .success(isWhole ? Self.inline(body) : .nothing)
-        case 410: outcome = .gone
-        case 429, 503:
-            outcome = .failure(retryAfter: RetryAfter.parse(head.fields, now: now), wasAnswered: true)
+            verdict = .succeeded(isWhole ? Self.answer(body) : nil)
+        case 410: verdict = .gone
+        case 429, 503: verdict = .failed(retryAfter: RetryAfter.parse(head.fields, now: now), wasAnswered: true)
         case 300..<400:
             error = "Redirects are not followed."
-            outcome = .failure(retryAfter: nil, wasAnswered: true)
-        default: outcome = .failure(retryAfter: nil, wasAnswered: true)
+            verdict = .failed(retryAfter: nil, wasAnswered: true)
+        default: verdict = .failed(retryAfter: nil, wasAnswered: true)
         }
     }
 
-    /// Reads `{"completed": true, "through"?}` and `{"result"}`; anything else is nothing.
-    static func inline(_ body: [UInt8]) -> Inline {
-        guard !body.isEmpty, let json = try? JSON.parse(body) else { return .nothing }
+    /// What the body of a 2xx answers: `{"completed": true, "through"?}` or `{"result"}`. Anything else is nothing.
+    static func answer(_ body: [UInt8]) -> LaunchAnswer? {
+        guard !body.isEmpty, let json = try? JSON.parse(body) else { return nil }
         if let name = json["result"]?.stringValue, let result = Core.BackgroundRefresh.Result(rawValue: name) {
-            return .result(result)
+            return .fetched(result)
         }
-        guard json["completed"]?.boolValue == true else { return .nothing }
+        guard json["completed"]?.boolValue == true else { return nil }
         switch json["through"] {
         case nil, .null?: return .completed(through: nil)
         case .integer(let through)? where through >= 0: return .completed(through: through)
-        default: return .nothing
+        default: return nil
         }
     }
 
