@@ -207,7 +207,7 @@ import Testing
         ("localhost", true), ("LOCALHOST:8080", true), ("127.3.2.1:1", true), ("[::1]", true), ("evil.example", false),
         ("localhost.evil.example", false), ("10.0.0.1", false), ("", false), ("[::1", false),
     ])
-    func `Hosts that name this machine`(host: String, isOurs: Bool) {
+    func `Some hosts name this machine`(host: String, isOurs: Bool) {
         #expect(HostField.namesThisMachine(host) == isOurs)
     }
 }

@@ -8,7 +8,7 @@ import Testing
 @testable import Store
 
 @Suite struct DeliveryTests {
-    @Test func `a launch is posted, signed, with what the session has to tell`() async throws {
+    @Test func `A launch is posted, signed, with what the session has to tell`() async throws {
         let stage = try await Stage { $0.includeEvents = 2 }
         let session = try await stage.finishTask(in: "com.example.bg:1")
         try await stage.running { _ in
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `the answer completes the launch inline`() async throws {
+    @Test func `The answer completes the launch inline`() async throws {
         let stage = try await Stage(answers: [.json(["completed": true])])
         let session = try await stage.finishTask()
         try await stage.running { _ in
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `completing more than there is counts as launched`() async throws {
+    @Test func `Completing more than there is counts as launched`() async throws {
         let stage = try await Stage(answers: [.json(["completed": true, "through": 99])])
         try await stage.finishTask()
         try await stage.running { _ in
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `a failed attempt is repeated with the same id and bytes and a new signature`() async throws {
+    @Test func `A failed attempt is repeated with the same id and bytes and a new signature`() async throws {
         let stage = try await Stage(answers: [.close, .status(500), .launched])
         try await stage.finishTask()
         try await stage.running { _ in
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func `a launch that is not completed in time is sent again`() async throws {
+    @Test func `A launch that is not completed in time is sent again`() async throws {
         let stage = try await Stage { $0.launchDeadline = 5 }
         try await stage.finishTask()
         try await stage.running { _ in
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func `a longer Retry-After counts`() async throws {
+    @Test func `A longer Retry-After counts`() async throws {
         let stage = try await Stage(answers: [.status(503, [("Retry-After", "100")])])
         try await stage.finishTask()
         try await stage.running { _ in
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `a redirect is a failure and is not followed`() async throws {
+    @Test func `A redirect is a failure and is not followed`() async throws {
         let stage = try await Stage(answers: [.status(302, [("Location", "/elsewhere")])])
         try await stage.finishTask()
         try await stage.running { _ in
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    @Test func `an endless answer is cut and its status counts`() async throws {
+    @Test func `An endless answer is cut and its status counts`() async throws {
         let stage = try await Stage()
         stage.receiver.respond { _ in
             .json(.string(String(repeating: "a", count: 4_000_000)))
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func `at most four are under way for one webhook`() async throws {
+    @Test func `At most four are under way for one webhook`() async throws {
         let gate = Gate()
         let stage = try await Stage(answers: [.hold(gate)])
         for number in 0..<7 { try await stage.finishTask(in: "s\(number)") }
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    @Test func `one dead receiver delays nobody else`() async throws {
+    @Test func `One dead receiver delays nobody else`() async throws {
         let gate = Gate()
         let stage = try await Stage(answers: [.hold(gate)])
         let healthy = try Receiver()
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    @Test func `silent receivers of many apps delay nobody else`() async throws {
+    @Test func `Silent receivers of many apps delay nobody else`() async throws {
         // Longer than the test: no silent attempt ends in it.
         let stage = try await Stage(answers: [.hang], timeout: .seconds(600))
         let healthy = try Receiver()
@@ -212,7 +212,7 @@ import Testing
         }
     }
 
-    @Test func `more silent receivers than there are slots hold them for a second`() async throws {
+    @Test func `More silent receivers than there are slots hold them for a second`() async throws {
         let stage = try await Stage(answers: [.hang], timeout: .seconds(600))
         let healthy = try Receiver()
         for number in 0..<(LaunchSlots.total + 6) {
@@ -227,7 +227,7 @@ import Testing
         }
     }
 
-    @Test func `a launch that cannot be told is a failed attempt and is tried on its schedule`() async throws {
+    @Test func `A launch that cannot be told is a failed attempt and is tried on its schedule`() async throws {
         let stage = try await Stage { $0.includeEvents = 1 }
         try await stage.finishTask()
         try await stage.store.database.write { try $0.execute("UPDATE task SET result_document = x'00'") }
@@ -243,7 +243,7 @@ import Testing
         }
     }
 
-    @Test func `plain http needs the operator's leave, and so does the address`() async throws {
+    @Test func `Plain http needs the operator's leave, and so does the address`() async throws {
         for (allowsHTTP, egress) in [(false, "127.0.0.0/8"), (true, "10.0.0.0/8")] {
             let stage = try await Stage(allowsHTTP: allowsHTTP, egress: egress)
             try await stage.finishTask()
@@ -258,7 +258,7 @@ import Testing
         }
     }
 
-    @Test func `rotated secrets sign together within their grace`() async throws {
+    @Test func `Rotated secrets sign together within their grace`() async throws {
         let stage = try await Stage()
         let new = [UInt8](repeating: 9, count: 32)
         try await stage.store.rotateWebhookSecret(
@@ -277,7 +277,7 @@ import Testing
         }
     }
 
-    @Test func `a launch that was under way when the service ended goes out again with the same id`() async throws {
+    @Test func `A launch that was under way when the service ended goes out again with the same id`() async throws {
         let stage = try await Stage(answers: [.hang, .launched])
         try await stage.finishTask()
         _ = try await stage.store.claimDueLaunches(
@@ -293,7 +293,7 @@ import Testing
         }
     }
 
-    @Test func `stopping in the middle of an attempt charges nobody`() async throws {
+    @Test func `Stopping in the middle of an attempt charges nobody`() async throws {
         let stage = try await Stage(answers: [.hang])
         try await stage.finishTask()
         try await stage.running { _ in _ = try await stage.receiver.waitForDelivery() }
@@ -302,7 +302,7 @@ import Testing
         #expect(launch.attempts.isEmpty)
     }
 
-    @Test func `redelivering goes out at once`() async throws {
+    @Test func `Redelivering goes out at once`() async throws {
         let stage = try await Stage(answers: [.status(500), .json(["completed": true])])
         try await stage.finishTask()
         try await stage.running { launches in
@@ -314,7 +314,7 @@ import Testing
         }
     }
 
-    @Test func `a ping tells how the receiver answered and is no launch`() async throws {
+    @Test func `A ping tells how the receiver answered and is no launch`() async throws {
         let stage = try await Stage(answers: [.status(418)]) { $0.state = .paused }
         try await stage.running { launches in
             let attempt = try await launches.ping(stage.app)

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct RefreshTests {
-    @Test func `a simulated fetch is answered inline`() async throws {
+    @Test func `A simulated fetch is answered inline`() async throws {
         let stage = try await Stage(answers: [.json(["result": "newData"])])
         try await stage.running { launches in
             let launch = try await launches.simulateFetch(of: stage.app)
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `a fetch is answered by a call, and again with the same answer`() async throws {
+    @Test func `A fetch is answered by a call, and again with the same answer`() async throws {
         let stage = try await Stage()
         try await stage.running { launches in
             let id = try await launches.simulateFetch(of: stage.app).launchId
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `a late answer is refused and the fetch counts as failed`() async throws {
+    @Test func `A late answer is refused and the fetch counts as failed`() async throws {
         let stage = try await Stage()
         try await stage.running { launches in
             _ = try await launches.setRefreshInterval(.minimum, of: stage.app)
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `a failed status is not tried again, a failed connection once`() async throws {
+    @Test func `A failed status is not tried again, a failed connection once`() async throws {
         // The first connection is new, so that libcurl sends nothing a second time by itself.
         let stage = try await Stage(answers: [.close, .json(["result": "noData"]), .status(500)])
         try await stage.running { launches in
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `a connection that fails twice is a failed fetch, within one deadline`() async throws {
+    @Test func `A connection that fails twice is a failed fetch, within one deadline`() async throws {
         let stage = try await Stage(answers: [.close])
         try await stage.running { launches in
             _ = try await launches.simulateFetch(of: stage.app)
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `a fetch goes out after its interval, and waits for good conditions`() async throws {
+    @Test func `A fetch goes out after its interval, and waits for good conditions`() async throws {
         let stage = try await Stage(answers: [.json(["result": "newData"])])
         var conditions = Conditions()
         conditions.network.expensive = true
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `what fell due while the service was down is not made up`() async throws {
+    @Test func `What fell due while the service was down is not made up`() async throws {
         let stage = try await Stage(answers: [.json(["result": "newData"])])
         _ = try await stage.store.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
         stage.clock.advance(by: 10_000_000)
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `a denied app is told, and fetches no more`() async throws {
+    @Test func `A denied app is told, and fetches no more`() async throws {
         let stage = try await Stage()
         try await stage.running { launches in
             _ = try await launches.setRefreshInterval(.minimum, of: stage.app)
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func `force quit silences everything until the app is activated`() async throws {
+    @Test func `Force quit silences everything until the app is activated`() async throws {
         let stage = try await Stage(answers: [.status(500), .launched])
         try await stage.finishTask()
         try await stage.running { launches in

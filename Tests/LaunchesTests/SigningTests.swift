@@ -32,14 +32,14 @@ import Wire
             key: key, body: [0xFF, 0x00, 0x0A], signature: "v1,Ce8OR5b7Hub64N7RqNE7qVtEFMA+EWr25LQ9szwntNQ="),
     ]
 
-    @Test(arguments: vectors) func `signatures are those of Standard Webhooks`(_ vector: Vector) throws {
+    @Test(arguments: vectors) func `Signatures are those of Standard Webhooks`(_ vector: Vector) throws {
         let key = try #require([UInt8](base64: vector.key))
         #expect(
             Signature.header(secrets: [key], id: vector.id, timestamp: vector.timestamp, body: vector.body)
                 == vector.signature)
     }
 
-    @Test func `several secrets sign side by side`() throws {
+    @Test func `Several secrets sign side by side`() throws {
         let keys = [Self.vectors[0], Self.vectors[2]].compactMap { [UInt8](base64: $0.key) }
         #expect(
             Signature.header(
@@ -47,14 +47,14 @@ import Wire
                 == Self.vectors[0].signature + " " + Self.vectors[2].signature)
     }
 
-    @Test func `bodies are ASCII and mean the same`() throws {
+    @Test func `Bodies are ASCII and mean the same`() throws {
         let text = "ä 漢 🎈 \"quoted\" \u{7F}"
         let ascii = Payload.asciiOnly(JSONText(Wire.JSON.string(text)).bytes)
         #expect(ascii.allSatisfy { $0 < 0x80 })
         #expect(try Wire.JSON.parse(ascii) == .string(text))
     }
 
-    @Test func `what a 2xx says is read, and nonsense is nothing`() {
+    @Test func `What a 2xx says is read, and nonsense is nothing`() {
         func inline(_ text: String) -> LaunchAnswer? { ReceiverAnswer.answer(Array(text.utf8)) }
         #expect(inline(#"{"completed": true}"#) == .completed(through: nil))
         #expect(inline(#"{"completed": true, "through": 7}"#) == .completed(through: 7))
@@ -68,7 +68,7 @@ import Wire
         #expect(inline("") == nil)
     }
 
-    @Test func `excerpts hide keys and control characters`() {
+    @Test func `Excerpts hide keys and control characters`() {
         let key = "usd_abcdefgh_0123456789012345678901234567890123456789012"
         #expect(ReceiverAnswer.excerpt(Array("a \(key) b".utf8)) == "a usd_<redacted> b")
         #expect(ReceiverAnswer.excerpt(Array("Bearer abcdefghijklmnopqrstuvw".utf8)) == "Bearer <redacted>")

@@ -25,107 +25,107 @@ import Testing
     static let shownElsewhere = [
         Line(
             "1. a task that is made suspended does nothing until it is resumed", "TaskTests",
-            "a suspended task waits to be resumed"),
+            "A suspended task waits to be resumed"),
         Line(
             "2. a session that is put again has everything after a kill", "SessionTests",
-            "everything is there after a kill"),
-        Line("3. the idle timeout fails no task", "ResumeTests", "the idle timeout ends the attempt, never the task"),
+            "Everything is there after a kill"),
+        Line("3. the idle timeout fails no task", "ResumeTests", "The idle timeout ends the attempt, never the task"),
         Line(
             "3 and 4. the resource timeout does, with -1001, and not while the task is suspended", "ResumeTests",
-            "the resource timeout ends the task, its suspended time left out"),
+            "The resource timeout ends the task, its suspended time left out"),
         Line(
             "6. ten tasks launch once, with the last of them; one that fails does not launch early", "LaunchTests",
-            "ten tasks launch once, after the last"),
-        Line("6. a challenge launches early", "QuestionTests", "a challenge launches the app, and its answer goes on"),
+            "Ten tasks launch once, after the last"),
+        Line("6. a challenge launches early", "QuestionTests", "A challenge launches the app, and its answer goes on"),
         Line(
             "7. an attached app gets no webhook", "LaunchTests",
-            "an attached client is not launched, a detached one after the grace"),
+            "An attached client is not launched, a detached one after the grace"),
         Line(
             "7. an attached client that vanished counts no longer", "LaunchTests",
-            "a long poll that vanished stops counting as attached"),
+            "A long poll that vanished stops counting as attached"),
         Line(
             "7. an attachment that another took over is told so", "EventTests",
-            "an attachment is one client's, until another takes it"),
+            "An attachment is one client's, until another takes it"),
         Line(
             "8. events replay in order after a kill between the change and its delivery", "LaunchTests",
-            "a kill while delivering sends the same launch again"),
+            "A kill while delivering sends the same launch again"),
         Line(
             "8. a kill at any moment loses and doubles nothing", "KillTests",
-            "downloads and uploads survive kills at any moment"),
-        Line("9. didFinishDownloading precedes didComplete", "EventTests", "a download tells its story in order"),
+            "Downloads and uploads survive kills at any moment"),
+        Line("9. didFinishDownloading precedes didComplete", "EventTests", "A download tells its story in order"),
         Line(
             "9. nothing follows didComplete, not even late progress", "NaiveTests",
-            "no event of a task follows its completion on any stream"),
+            "No event of a task follows its completion on any stream"),
         Line(
             "10. content survives until its launch is completed, then as long as it is kept", "ContentTests",
-            "content outlives the completion, and goes when it is claimed"),
+            "Content outlives the completion, and goes when it is claimed"),
         Line(
             "11. a launch that is not completed in time is delivered again under its identifier", "LaunchTests",
-            "a receiver that never completes is launched again with the same identifier"),
+            "A receiver that never completes is launched again with the same identifier"),
         Line(
             "11. completing a launch, and what the launched app reads, cause no other", "LaunchTests",
-            "a launch is completed by a call, and causes no other",
-            "the launched app's own reads do not supersede its launch"),
+            "A launch is completed by a call, and causes no other",
+            "The launched app's own reads do not supersede its launch"),
         Line(
             "15. a download that goes on never mixes two versions of a resource", "ResumeTests",
-            "bytes of two versions never meet"),
+            "Bytes of two versions never meet"),
         Line(
             "15. a partial file that was cut behind our back corrupts nothing", "ResumeTests",
-            "a partial file that was cut while the service was down corrupts nothing"),
+            "A partial file that was cut while the service was down corrupts nothing"),
         Line(
             "16. a kill in the middle of a download costs what was not synced, at most", "ResumeTests",
-            "a kill costs no more than what was not yet synced"),
+            "A kill costs no more than what was not yet synced"),
         Line(
             "17. an upload that speaks of 104 goes on from its offset", "UploadKillTests",
             "An upload goes on after SIGKILLs, and arrives as it was"),
         Line(
             "17. without 104 a broken upload starts from 0", "UploadTests",
-            "a broken upload starts again from its snapshot"),
+            "A broken upload starts again from its snapshot"),
         Line(
             "18. a source that is changed or deleted after creation is sent as it was", "UploadTests",
-            "a source changed after creation still sends the first bytes"),
-        Line("19. a challenge can be passed on or cancelled", "QuestionTests", "other answers end the task"),
+            "A source changed after creation still sends the first bytes"),
+        Line("19. a challenge can be passed on or cancelled", "QuestionTests", "Other answers end the task"),
         Line(
             "19. an answer for the session serves its other tasks", "QuestionTests",
-            "an answer for the session serves its other tasks"),
-        Line("20. a redirect to another origin drops credentials", "RedirectTests", "secrets do not cross origins"),
+            "An answer for the session serves its other tasks"),
+        Line("20. a redirect to another origin drops credentials", "RedirectTests", "Secrets do not cross origins"),
         Line(
             "20. the seventeenth redirect is -1007", "RedirectTests",
-            "sixteen redirects are followed, the seventeenth is -1007"),
+            "Sixteen redirects are followed, the seventeenth is -1007"),
         Line(
             "21. finishing and invalidating refuses new tasks, finishes the others, and tells it last", "SessionTests",
-            "finishing tasks invalidates once they are done"),
+            "Finishing tasks invalidates once they are done"),
         Line(
             "22. a force quit cancels all tasks and silences everything until activate", "AppTests",
-            "force quit silences everything until activate"),
+            "Force quit silences everything until activate"),
         Line(
             "22. a key that is revoked is refused at once", "AppTests",
-            "keys carry scopes and an expiry, and are revoked at once"),
+            "Keys carry scopes and an expiry, and are revoked at once"),
         Line(
             "25. nothing is fetched by default, and never sooner than the interval", "RefreshTests",
-            "the interval is never, the minimum or longer"),
-        Line("25. a late answer to a fetch counts as failed", "RefreshTests", "a late fetch answer is refused"),
+            "The interval is never, the minimum or longer"),
+        Line("25. a late answer to a fetch counts as failed", "RefreshTests", "A late fetch answer is refused"),
         Line(
             "25. a denied status suppresses fetches", "RefreshTests",
-            "a status that denies stops fetches and is told"),
+            "A status that denies stops fetches and is told"),
         Line(
             "26. a delayed request waits for its answer, and may be changed or cancelled", "QuestionTests",
-            "a delayed request is confirmed, changed or cancelled"),
+            "A delayed request is confirmed, changed or cancelled"),
         Line(
             "27. no more transfers to a host than the session allows", "TaskTests",
-            "no more transfers to a host at a time than the session allows"),
+            "A host has no more transfers at a time than the session allows"),
         Line(
             "28. ten thousand tasks are made in one batch within seconds", "TaskTests",
-            "ten thousand tasks in one batch take seconds"),
-        Line("a length that lies", "ResumeTests", "a length that lies ends clearly"),
-        Line("a body without end", "StatusTests", "a content that is too large ends with -1103"),
-        Line("a body that trickles", "NaiveTests", "a trickling body is ended by the resource timeout"),
-        Line("a full disk", "NaiveTests", "below the floor of free disk new content waits and writes are refused"),
-        Line("a client that hangs up", "NaiveTests", "held requests end within a second of their clients"),
+            "Ten thousand tasks in one batch take seconds"),
+        Line("a length that lies", "ResumeTests", "A length that lies ends clearly"),
+        Line("a body without end", "StatusTests", "A content that is too large ends with -1103"),
+        Line("a body that trickles", "NaiveTests", "A trickling body is ended by the resource timeout"),
+        Line("a full disk", "NaiveTests", "Below the floor of free disk new content waits and writes are refused"),
+        Line("a client that hangs up", "NaiveTests", "Held requests end within a second of their clients"),
     ]
 
     @Test(arguments: shownElsewhere)
-    func `a line that is shown elsewhere names tests that are there`(_ line: Line) throws {
+    func `A line that is shown elsewhere names tests that are there`(_ line: Line) throws {
         let bytes = try #require(readFile("\(repository)/Tests/SystemTests/\(line.file).swift"), "\(line.file)")
         // A sentence in backticks is the first thing in backticks behind its attribute.
         let sentences = String(decoding: bytes, as: UTF8.self).split(separator: "@Test").dropFirst().compactMap {
@@ -134,12 +134,12 @@ import Testing
         for test in line.tests { #expect(sentences.contains(test), "\(line.file) has no test `\(test)`") }
     }
 
-    @Test func `15. each kind of trouble is among those that a download goes on after`() {
+    @Test func `15. Each kind of trouble is among those that a download goes on after`() {
         let troubles = Set(ResumeTests.troubles.map(\.name))
         #expect(troubles.isSuperset(of: ["none", "changed", "weak", "starts later"]))
     }
 
-    @Test func `2. putting a live session again attaches and loses nothing, another configuration is refused`()
+    @Test func `2. Putting a live session again attaches and loses nothing, another configuration is refused`()
         async throws
     {
         let scene = try await Scene()
@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test(arguments: [404, 500])
-    func `5. a status of 400 and more is an answer, with its body and without an error`(_ status: Int) async throws {
+    func `5. A status of 400 and more is an answer, with its body and without an error`(_ status: Int) async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["statusCodes": []]])
         scene.origin.serve("/a", .text("x"), always: [.status(status, body: "no")])
         let task = try await scene.completed(try await scene.download("/a"))
@@ -168,7 +168,7 @@ import Testing
         #expect(try await scene.content(1).text == "no")
     }
 
-    @Test func `14. a discretionary task runs in bad conditions once its resource timeout is near`() async throws {
+    @Test func `14. A discretionary task runs in bad conditions once its resource timeout is near`() async throws {
         let scene = try await Scene(configuration: ["isDiscretionary": true, "timeoutIntervalForResource": 12])
         scene.origin.serve("/a", .text("x"))
         let bad: JSON = ["power": ["external": false, "lowPowerMode": true]]
@@ -180,7 +180,7 @@ import Testing
         #expect(try await scene.admin.get("/v1/system/conditions").json["power"]["external"] == false)
     }
 
-    @Test func `23. cancelling while a task completes leaves one end`() async throws {
+    @Test func `23. Cancelling while a task completes leaves one end`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 1000))
         let count = 60
@@ -207,7 +207,7 @@ import Testing
         }
     }
 
-    @Test func `24. a reset empties cookies and keeps partial downloads resumable`() async throws {
+    @Test func `24. A reset empties cookies and keeps partial downloads resumable`() async throws {
         let scene = try await Scene(configuration: ["httpCookieAcceptPolicy": "always"])
         let gate = Gate()
         scene.origin.serve("/set", .text("x"), turns: [[.header("Set-Cookie", "a=1; Path=/; Max-Age=1000")]])
@@ -226,7 +226,7 @@ import Testing
         #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 300_000))
     }
 
-    @Test func `28. a list of many is paged, and they launch once at the end`() async throws {
+    @Test func `28. A list of many is paged, and they launch once at the end`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver { _ in .json(["completed": true]) }
         try await scene.launches(to: receiver)

@@ -18,7 +18,7 @@ import Testing
         return scene.api.with(key: key)
     }
 
-    @Test func `an app is made with a key and a secret, shown once`() async throws {
+    @Test func `An app is made with a key and a secret, shown once`() async throws {
         let scene = try await Scene()
         let created = try await makeApp(scene, "com.example.a", ["webhook": ["url": "https://a.example/hook"]])
         let key = try #require(created["apiKey"].string)
@@ -43,7 +43,7 @@ import Testing
         #expect(list.json["items"].array?.compactMap { $0["identifier"].string }.sorted() == ["com.example.a", "dev"])
     }
 
-    @Test func `an app never sees another`() async throws {
+    @Test func `An app never sees another`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 10))
         let number = try await scene.download("/a")
@@ -70,7 +70,7 @@ import Testing
         #expect([404, 422].contains(try await other.post("/v1/sessions/s/tasks", upload).status))
     }
 
-    @Test func `the operator's routes are not for apps, nor the other way round`() async throws {
+    @Test func `The operator's routes are not for apps, nor the other way round`() async throws {
         let scene = try await Scene()
         for (method, path) in [
             ("GET", "/v1/apps"), ("GET", "/v1/apps/dev"), ("DELETE", "/v1/apps/dev"), ("GET", "/v1/apps/dev/keys"),
@@ -82,7 +82,7 @@ import Testing
         expectProblem(try await scene.admin.get("/v1/sessions"), 403, "insufficient-scope")
     }
 
-    @Test func `keys carry scopes and an expiry, and are revoked at once`() async throws {
+    @Test func `Keys carry scopes and an expiry, and are revoked at once`() async throws {
         let scene = try await Scene()
         func makeKey(_ members: JSON) async throws -> (identifier: String, api: APIClient) {
             let answer = try await scene.admin.post("/v1/apps/dev/keys", members)
@@ -108,7 +108,7 @@ import Testing
         try await eventually("the key expires") { try await brief.api.get("/v1/sessions").status == 401 }
     }
 
-    @Test func `deleting an app forgets everything of it`() async throws {
+    @Test func `Deleting an app forgets everything of it`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), always: [.hold(gate)])
@@ -124,7 +124,7 @@ import Testing
         #expect(try await again.get("/v1/sessions").json["items"].array?.isEmpty == true)
     }
 
-    @Test func `the webhook of an app can be set and is checked`() async throws {
+    @Test func `The webhook of an app can be set and is checked`() async throws {
         let scene = try await Scene()
         let set = try await scene.api.patch(
             "/v1/app",
@@ -146,7 +146,7 @@ import Testing
         #expect(try await scene.api.get("/v1/app").json["webhook"]["includeEvents"] == 8)
     }
 
-    @Test func `a ping is signed and answers with its attempt`() async throws {
+    @Test func `A ping is signed and answers with its attempt`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -165,7 +165,7 @@ import Testing
         #expect(receiver.deliveries[1].id != ping.id)
     }
 
-    @Test func `a replaced secret goes on signing for its grace period`() async throws {
+    @Test func `A replaced secret goes on signing for its grace period`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -189,7 +189,7 @@ import Testing
         #expect(receiver.deliveries.last?.isSigned(with: secret) == false)
     }
 
-    @Test func `force quit silences everything until activate`() async throws {
+    @Test func `Force quit silences everything until activate`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -213,7 +213,7 @@ import Testing
         #expect(receiver.deliveries.first?.type == "session.handleEvents")
     }
 
-    @Test func `limits of an app hold`() async throws {
+    @Test func `Limits of an app hold`() async throws {
         let scene = try await Scene()
         let app = try client(scene, try await makeApp(scene, "small", ["limits": ["tasks": 2]]))
         expect(try await app.put("/v1/sessions/s"), 201)
@@ -250,7 +250,7 @@ import Testing
         expect(try await app.post("/v1/sessions/s/tasks", scene.downloadOf("/a", ["state": "suspended"])), 201)
     }
 
-    @Test func `contents count as stored bytes until they are claimed`() async throws {
+    @Test func `Contents count as stored bytes until they are claimed`() async throws {
         let scene = try await Scene()
         let app = try client(scene, try await makeApp(scene, "small", ["limits": ["storedBytes": 100_000]]))
         expect(try await app.put("/v1/sessions/s"), 201)

@@ -12,7 +12,7 @@ import Testing
         return "sha-256=:\(Base64Text.encode(raw)):"
     }
 
-    @Test func `a body is stored once and described`() async throws {
+    @Test func `A body is stored once and described`() async throws {
         let scene = try await Scene()
         for length in [0, 10, 64 << 10, 3_000_000] {
             let bytes = Content.bytes(seed: 1, length: length)
@@ -35,7 +35,7 @@ import Testing
         #expect(chunked.status == 201 && chunked.json["length"] == 5, "\(chunked.text)")
     }
 
-    @Test func `a digest that differs keeps nothing`() async throws {
+    @Test func `A digest that differs keeps nothing`() async throws {
         let scene = try await Scene()
         let bytes = Content.bytes(seed: 1, length: 200_000)
         for name in ["Content-Digest", "Repr-Digest"] {
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `a client that dies leaves nothing`() async throws {
+    @Test func `A client that dies leaves nothing`() async throws {
         let scene = try await Scene()
         let exchange = try await scene.api.begin(
             "POST", "/v1/bodies", headers: [("Content-Length", "1000000")],
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `a body can be sent in parts`() async throws {
+    @Test func `A body can be sent in parts`() async throws {
         let scene = try await Scene()
         let bytes = Content.bytes(seed: 1, length: 300_000)
         let version = ("Upload-Draft-Interop-Version", "8")
@@ -101,7 +101,7 @@ import Testing
         #expect(scene.origin.requests("/up").first?.bodySHA256 == Content.sha256(of: bytes))
     }
 
-    @Test func `a body stays while a task needs it`() async throws {
+    @Test func `A body stays while a task needs it`() async throws {
         let scene = try await Scene()
         let bytes = Content.bytes(seed: 1, length: 200_000)
         let made = try await scene.api.send("POST", "/v1/bodies", body: bytes)
@@ -122,7 +122,7 @@ import Testing
 
 @Suite struct ContentReadingTests {
     @Test(arguments: [1000, 300_000])
-    func `content is read whole, in ranges and with its digest`(_ length: Int) async throws {
+    func `Content is read whole, in ranges and with its digest`(_ length: Int) async throws {
         let scene = try await Scene()
         let resource = Resource.generated(seed: 1, length: length).with {
             $0.contentType = "text/csv"
@@ -167,7 +167,7 @@ import Testing
         expect(fresh, 206)
     }
 
-    @Test func `content outlives the completion, and goes when it is claimed`() async throws {
+    @Test func `Content outlives the completion, and goes when it is claimed`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 300_000))
         let number = try await scene.download("/a")
@@ -185,7 +185,7 @@ import Testing
         #expect(try await scene.session()["lastEventSeq"].int == last)
     }
 
-    @Test func `a destination gets the whole file or none`() async throws {
+    @Test func `A destination gets the whole file or none`() async throws {
         let files = TemporaryFolder()
         let scene = try await Scene(["--files-root", "out=\(files.path)"])
         scene.origin.serve("/a", .generated(seed: 1, length: 300_000))
@@ -206,7 +206,7 @@ import Testing
         #expect(filesBelow(files.path) == ["dir/sub/a.bin"])
     }
 
-    @Test func `a destination never leaves its root`() async throws {
+    @Test func `A destination never leaves its root`() async throws {
         let files = TemporaryFolder()
         files.makeFolder("root")
         files.makeFolder("outside")

@@ -15,7 +15,7 @@ import Testing
         try await scene.service.start()
     }
 
-    @Test func `each fault kills as it does, and leaves a mark that the next start counts once`() async throws {
+    @Test func `Each fault kills as it does, and leaves a mark that the next start counts once`() async throws {
         let scene = try await Scene()
         let mark = scene.service.data.file("data/crashed")
         for signal in Self.faults {
@@ -29,7 +29,7 @@ import Testing
         #expect(readFile(mark) == nil)
     }
 
-    @Test func `a fault reaches its handler on every thread`() async throws {
+    @Test func `A fault reaches its handler on every thread`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 200_000))
         try await scene.completed(try await scene.download("/a"))
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `a task that crashes the service thrice fails, and the others go on`() async throws {
+    @Test func `A task that crashes the service thrice fails, and the others go on`() async throws {
         let scene = try await Scene(configuration: ["timeoutIntervalForRequest": 60])
         let (patience, silence) = (Gate(), Gate())
         let length = 300_000
@@ -82,7 +82,7 @@ import Testing
         #expect(completions(events).count == 3)
     }
 
-    @Test func `kills count nothing, however many there are beside a crash`() async throws {
+    @Test func `Kills count nothing, however many there are beside a crash`() async throws {
         let scene = try await Scene(configuration: ["timeoutIntervalForRequest": 60])
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 300_000), always: [.holdBody(after: 100_000, gate)])

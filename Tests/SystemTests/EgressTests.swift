@@ -33,7 +33,7 @@ import Testing
     private static let controls = ["8.8.8.8", "public.test", "[2606:4700::1]", "turning.test"]
 
     @Test(.enabled("a network of one's own is needed (unshare -rmn, ip, python3)") { await Island.canBeHad() })
-    func `no spelling of a forbidden address gets a byte, by task, redirect, name, proxy or webhook`() async throws {
+    func `No spelling of a forbidden address gets a byte, by task, redirect, name, proxy or webhook`() async throws {
         let spellings = try Spelling.all()
         try #require(spellings.count >= 200 && Set(spellings.map(\.text)).count == spellings.count)
         var names = Self.names

@@ -14,7 +14,7 @@ import Testing
         for number in 1...3 { try await scene.completed(number) }
     }
 
-    @Test func `a download tells its story in order`() async throws {
+    @Test func `A download tells its story in order`() async throws {
         let scene = try await Scene()
         try await threeDownloads(scene)
         let all = try await scene.events()
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `events come in pages`() async throws {
+    @Test func `Events come in pages`() async throws {
         let scene = try await Scene()
         try await threeDownloads(scene)
         let first = try await scene.api.get("\(events)?limit=4")
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `acknowledging is cumulative, and beyond the end refused`() async throws {
+    @Test func `Acknowledging is cumulative, and beyond the end refused`() async throws {
         let scene = try await Scene()
         try await threeDownloads(scene)
         let ack = try await scene.api.post("\(events)/ack", ["through": 4])
@@ -80,7 +80,7 @@ import Testing
         #expect(try await scene.session()["acknowledgedSeq"] == 4)
     }
 
-    @Test func `a long poll ends with the first event`() async throws {
+    @Test func `A long poll ends with the first event`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.hold(gate)]])
@@ -101,7 +101,7 @@ import Testing
         #expect(try await scene.api.get("\(events)?after=\(last)&wait=1").json["finished"] == true)
     }
 
-    @Test func `a stream tells what is kept, then what happens`() async throws {
+    @Test func `A stream tells what is kept, then what happens`() async throws {
         let scene = try await Scene()
         try await threeDownloads(scene)
         let stream = try await scene.api.openStream("\(events)?after=3")
@@ -129,7 +129,7 @@ import Testing
         try await stays("nothing follows", for: .seconds(1)) { stream.events.last?.json["type"] == "task.didComplete" }
     }
 
-    @Test func `retries are told live alone`() async throws {
+    @Test func `Retries are told live alone`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["statusCodes": [503], "initialDelay": 0.2]])
         let stream = try await scene.api.openStream(events)
         scene.origin.serve("/a", .text("x"), turns: [[.status(503)]])
@@ -141,7 +141,7 @@ import Testing
         expectSound(try await scene.events())
     }
 
-    @Test func `an attachment is one client's, until another takes it`() async throws {
+    @Test func `An attachment is one client's, until another takes it`() async throws {
         let scene = try await Scene()
         try await threeDownloads(scene)
         let path = "/v1/sessions/s/attachment"
@@ -172,14 +172,14 @@ import Testing
         for ttl in [4, 901] { expect(try await scene.api.post(path, ["ttl": .integer(ttl)]), 422) }
     }
 
-    @Test func `a lease ends by itself`() async throws {
+    @Test func `A lease ends by itself`() async throws {
         let scene = try await Scene()
         expect(try await scene.api.post("/v1/sessions/s/attachment", ["ttl": 5]), 201)
         try await eventually("it ends") { try await scene.session()["attachment"].isNull }
         expect(try await scene.api.post("/v1/sessions/s/attachment", [:]), 201)
     }
 
-    @Test func `a stream outlives a cut, nothing twice and nothing lost`() async throws {
+    @Test func `A stream outlives a cut, nothing twice and nothing lost`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 10))
         var seen: [String] = []

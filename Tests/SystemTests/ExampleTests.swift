@@ -43,7 +43,7 @@ struct ExampleTests {
         return process
     }
 
-    @Test func `a receiver is a page of code`() throws {
+    @Test func `A receiver is a page of code`() throws {
         for file in ["receiver.py", "swift-receiver/Sources/receiver/main.swift"] {
             let lines = try #require(readFile("\(Self.examples)/\(file)")).filter { $0 == 0x0A }.count
             #expect(lines > 0 && lines < 80, "\(file) has \(lines) lines")
@@ -51,7 +51,7 @@ struct ExampleTests {
     }
 
     @Test(arguments: Language.allCases)
-    func `a receiver drains a session through a restart of the service`(_ language: Language) async throws {
+    func `A receiver drains a session through a restart of the service`(_ language: Language) async throws {
         let servicePort = try Self.freePort()
         let scene = try await Scene(["--listen", "127.0.0.1:\(servicePort)"])
         let (port, inbox) = (try Self.freePort(), TemporaryFolder())
@@ -84,7 +84,7 @@ struct ExampleTests {
     }
 
     @Test(arguments: Language.allCases)
-    func `a receiver that is started anew takes over from the one that died`(_ language: Language) async throws {
+    func `A receiver that is started anew takes over from the one that died`(_ language: Language) async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"))
         let dead = try Receiver()
@@ -108,7 +108,7 @@ struct ExampleTests {
         withExtendedLifetime(receiver) {}
     }
 
-    @Test func `the news feed is fetched on condition, and its headlines come with the session's launch`() async throws
+    @Test func `The news feed is fetched on condition, and its headlines come with the session's launch`() async throws
     {
         let scene = try await Scene(configuration: nil)
         let port = try Self.freePort()
@@ -160,7 +160,7 @@ struct ExampleTests {
     }
 
     @Test(arguments: Language.allCases)
-    func `a receiver believes only what is signed`(_ language: Language) async throws {
+    func `A receiver believes only what is signed`(_ language: Language) async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"))
         let (port, inbox) = (try Self.freePort(), TemporaryFolder())

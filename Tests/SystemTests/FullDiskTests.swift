@@ -29,7 +29,7 @@ struct FullDiskTests {
         #expect(Content.sha256(of: try await scene.content(number).body) == digest)
     }
 
-    @Test func `a download that has no room waits for it, others complete beside it, and a restart changes nothing`()
+    @Test func `A download that has no room waits for it, others complete beside it, and a restart changes nothing`()
         async throws
     {
         // Longer than what is ever free, though not than the disk; and one that never ends.
@@ -71,7 +71,7 @@ struct FullDiskTests {
         expectSound(try await scene.events())
     }
 
-    @Test func `of two that do not fit together one gives way, and goes on when the other has left`() async throws {
+    @Test func `Of two that do not fit together one gives way, and goes on when the other has left`() async throws {
         let leash = Locked(0)
         let first = LargeContent(seed: 1, length: 24 << 20)
         let second = LargeContent(seed: 2, length: 30 << 20)
@@ -100,7 +100,7 @@ struct FullDiskTests {
         expectSound(try await scene.events())
     }
 
-    @Test func `what stopped at the floor goes on where it was when there is room`() async throws {
+    @Test func `What stopped at the floor goes on where it was when there is room`() async throws {
         let content = LargeContent(seed: 1, length: 24 << 20)
         let gate = Gate()
         scene.origin.serve(
@@ -123,7 +123,7 @@ struct FullDiskTests {
         #expect(resumptions.count == 1 && resumptions[0]["data"]["fileOffset"].int ?? 0 >= 8 << 20, "\(resumptions)")
     }
 
-    @Test func `what the whole disk could not hold fails and says so`() async throws {
+    @Test func `What the whole disk could not hold fails and says so`() async throws {
         _ = serve("/a", seed: 1, megabytes: 47)
         let task = try await scene.completed(try await scene.download("/a"))
         #expect(task["outcome"] == "failed" && task["error"]["code"] == -3003, "\(task["error"])")
@@ -131,7 +131,7 @@ struct FullDiskTests {
         #expect(task["countOfBytesReceived"] == 0)
     }
 
-    @Test func `a destination whose own disk is full is tried as often as the policy says, and then named`()
+    @Test func `A destination whose own disk is full is tried as often as the policy says, and then named`()
         async throws
     {
         let root = disk.data.file("data")
@@ -152,7 +152,7 @@ struct FullDiskTests {
 
     // MARK: Bodies
 
-    @Test func `a body stops at the floor`() async throws {
+    @Test func `A body stops at the floor`() async throws {
         let tooMuch = [UInt8](repeating: 7, count: 46 << 20)
         expectProblem(try await scene.api.send("POST", "/v1/bodies", body: tooMuch), 507, "insufficient-storage")
         let announced = try await scene.api.send(
@@ -163,7 +163,7 @@ struct FullDiskTests {
         #expect(disk.free > Self.floor)
     }
 
-    @Test func `what is appended to a draft stops at the floor, and what came before stays`() async throws {
+    @Test func `What is appended to a draft stops at the floor, and what came before stays`() async throws {
         let start: [UInt8] = [1, 2, 3]
         let made = try await scene.api.send("POST", "/v1/bodies", headers: [("Upload-Complete", "?0")], body: start)
         expect(made, 201)

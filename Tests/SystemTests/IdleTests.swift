@@ -4,7 +4,7 @@ import Testing
 
 /// A service that waits costs nothing.
 @Suite struct IdleTests {
-    @Test func `no thread runs while a transfer waits for its origin`() async throws {
+    @Test func `No thread runs while a transfer waits for its origin`() async throws {
         let scene = try await Scene(configuration: [:])
         scene.origin.serve("/slow", .text("never whole"), always: [.stall(after: 4)])
         let number = try await scene.download("/slow")
@@ -15,7 +15,7 @@ import Testing
     }
 
     /// libcurl gives up on connecting when its alarm goes off, and has no other alarm then.
-    @Test func `no thread runs after a connection could not be made in time`() async throws {
+    @Test func `No thread runs after a connection could not be made in time`() async throws {
         let (listener, port) = try Socket.listen(port: 0, backlog: 0)
         let only = try Socket.connect(port: port)
         let scene = try await Scene()

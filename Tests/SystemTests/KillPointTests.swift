@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(.enabled(if: canCompile, "/usr/bin/cc is needed"), arguments: [false, true])
-    func `a kill between the move to a destination and its commit is as if there was none`(
+    func `A kill between the move to a destination and its commit is as if there was none`(
         _ replace: Bool
     ) async throws {
         let folder = TemporaryFolder()
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(.enabled(if: canCompile, "/usr/bin/cc is needed"))
-    func `a kill between the plan and the move costs another attempt`() async throws {
+    func `A kill between the plan and the move costs another attempt`() async throws {
         let folder = TemporaryFolder()
         let count = try await move(to: TemporaryFolder(), replace: false, folder, killedAt: "before rename a.bin")
         #expect(count == 2)
@@ -70,7 +70,7 @@ import Testing
     @Test(
         .enabled(if: canCompile, "/usr/bin/cc is needed"),
         arguments: [("after rename a.bin", 1), ("before rename .urlsessiond-", 2)])
-    func `the same on another filesystem, and no copy is left on the way`(
+    func `A kill on the way to another filesystem costs as little, and no copy is left there`(
         _ point: String, _ requests: Int
     ) async throws {
         let folder = TemporaryFolder()
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(.enabled(if: canCompile, "/usr/bin/cc is needed"))
-    func `a file of somebody else is never taken for the task's own`() async throws {
+    func `A file of somebody else is never taken for the task's own`() async throws {
         let folder = TemporaryFolder()
         let files = TemporaryFolder()
         let scene = try await Scene(
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(.enabled(if: canCompile, "/usr/bin/cc is needed"))
-    func `a kill before the commit of a cancel leaves the task its bytes`() async throws {
+    func `A kill before the commit of a cancel leaves the task its bytes`() async throws {
         let folder = TemporaryFolder()
         let scene = try await Scene(environment: try await Self.killAt(in: folder))
         let (gate, length) = (Gate(), 2 << 20)

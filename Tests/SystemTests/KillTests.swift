@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2] as [UInt64])
-    func `downloads and uploads survive kills at any moment`(_ seed: UInt64) async throws {
+    func `Downloads and uploads survive kills at any moment`(_ seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)
         let receiver = try Receiver { $0.number % 5 == 4 ? .status(500) : .json(["completed": true]) }
         let scene = try await Scene(configuration: Self.configuration)
@@ -155,7 +155,7 @@ import Testing
         #expect(Set(completed) == Set(finished))
     }
 
-    @Test func `kills while it starts do no harm`() async throws {
+    @Test func `Kills while it starts do no harm`() async throws {
         let scene = try await Scene(configuration: Self.configuration)
         scene.origin.serve(
             "/a", .generated(seed: 1, length: 100_000), always: [.trickle(size: 10_000, pause: .milliseconds(20))])
@@ -171,7 +171,7 @@ import Testing
         #expect(filesBelow(scene.service.data.file("data/contents")).count == 20)
     }
 
-    @Test func `what was answered is there after a kill at once`() async throws {
+    @Test func `What was answered is there after a kill at once`() async throws {
         let scene = try await Scene(configuration: nil)
         for round in 1...5 {
             try await scene.makeSession("s\(round)")

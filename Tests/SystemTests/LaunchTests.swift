@@ -27,7 +27,7 @@ import Testing
         return (scene, delivery, "/v1/launches/\(delivery.id ?? "")")
     }
 
-    @Test func `ten tasks launch once, after the last`() async throws {
+    @Test func `Ten tasks launch once, after the last`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -52,7 +52,7 @@ import Testing
         try await stays("one launch", for: .seconds(2)) { receiver.deliveries.count == 1 }
     }
 
-    @Test func `a receiver has as long to answer as the operator says`() async throws {
+    @Test func `A receiver has as long to answer as the operator says`() async throws {
         let scene = try await Scene(["--webhook-timeout", "1s"])
         let receiver = try Receiver(answers: [.hang])
         try await scene.launches(to: receiver)
@@ -67,7 +67,7 @@ import Testing
         #expect(refused.status != .exited(0) && refused.errors.contains("webhook-timeout"), "\(refused.errors)")
     }
 
-    @Test func `a launch is completed by a call, and causes no other`() async throws {
+    @Test func `A launch is completed by a call, and causes no other`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -96,7 +96,7 @@ import Testing
         #expect(try await receiver.waitForDelivery(count: 2)[1].id != delivery.id)
     }
 
-    @Test func `a launch is completed inline`() async throws {
+    @Test func `A launch is completed inline`() async throws {
         let receiver = try Receiver { _ in .json(["completed": true]) }
         let (scene, delivery, _) = try await finishOne(receiver)
         try await eventually("it is completed") {
@@ -108,7 +108,7 @@ import Testing
         try await stays("one launch", for: .seconds(6)) { receiver.deliveries.count == 1 }
     }
 
-    @Test func `a completion in part is followed by another launch`() async throws {
+    @Test func `A completion in part is followed by another launch`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -121,7 +121,7 @@ import Testing
         #expect(second.json["data"]["pendingEvents"].int ?? 0 > 0)
     }
 
-    @Test func `a failed delivery is sent again, the same to the byte`() async throws {
+    @Test func `A failed delivery is sent again, the same to the byte`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver(answers: [.status(500), .launched])
         try await scene.launches(to: receiver)
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test(arguments: ["close", "redirect", "gone", "busy"])
-    func `answers that are no launch are failures`(_ kind: String) async throws {
+    func `Answers that are no launch are failures`(_ kind: String) async throws {
         let scene = try await Scene()
         let target = try Receiver()
         let answers: [String: Receiver.Answer] = [
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func `a receiver that never completes is launched again with the same identifier`() async throws {
+    @Test func `A receiver that never completes is launched again with the same identifier`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver, ["launchDeadline": 5])
@@ -176,7 +176,7 @@ import Testing
         #expect(late.status == 200 && late.json["state"] == "completed", "\(late.text)")
     }
 
-    @Test func `a late completion still acknowledges, and spares the retry`() async throws {
+    @Test func `A late completion still acknowledges, and spares the retry`() async throws {
         let receiver = try Receiver(answers: [.status(503, [("Retry-After", "15")])])
         let (scene, _, path) = try await finishOne(receiver)
         try await eventually("it waits for its retry") { try await scene.api.get(path).json["state"] == "pending" }
@@ -185,7 +185,7 @@ import Testing
         try await stays("no retry", for: .seconds(19)) { receiver.deliveries.count == 1 }
     }
 
-    @Test func `a kill while delivering sends the same launch again`() async throws {
+    @Test func `A kill while delivering sends the same launch again`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         let receiver = try Receiver { $0.number == 1 ? .hold(gate) : .launched }
@@ -201,7 +201,7 @@ import Testing
         try await stays("no third", for: .seconds(2)) { receiver.deliveries.count == 2 }
     }
 
-    @Test func `a kill after the launch keeps it launched`() async throws {
+    @Test func `A kill after the launch keeps it launched`() async throws {
         let receiver = try Receiver()
         let (scene, _, path) = try await finishOne(receiver)
         try await eventually("it is launched") { try await scene.api.get(path).json["state"] == "launched" }
@@ -211,7 +211,7 @@ import Testing
         try await stays("no second", for: .seconds(6)) { receiver.deliveries.count == 1 }
     }
 
-    @Test func `an attached client is not launched, a detached one after the grace`() async throws {
+    @Test func `An attached client is not launched, a detached one after the grace`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -227,7 +227,7 @@ import Testing
         try await stays("one launch", for: .seconds(1)) { receiver.deliveries.count == 1 }
     }
 
-    @Test func `a client that drained everything is not launched`() async throws {
+    @Test func `A client that drained everything is not launched`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -240,7 +240,7 @@ import Testing
         try await stays("no launch", for: .seconds(8)) { receiver.deliveries.isEmpty }
     }
 
-    @Test func `a long poll that vanished stops counting as attached`() async throws {
+    @Test func `A long poll that vanished stops counting as attached`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -255,7 +255,7 @@ import Testing
         try await receiver.waitForDelivery()
     }
 
-    @Test func `the launched app's own reads do not supersede its launch`() async throws {
+    @Test func `The launched app's own reads do not supersede its launch`() async throws {
         let gate = Gate()
         let receiver = try Receiver { _ in .hold(gate) }
         let (scene, _, path) = try await finishOne(receiver)
@@ -271,7 +271,7 @@ import Testing
         try await stays("no other", for: .seconds(7)) { receiver.deliveries.count == 1 }
     }
 
-    @Test func `a client that attaches by itself supersedes a pending launch`() async throws {
+    @Test func `A client that attaches by itself supersedes a pending launch`() async throws {
         let receiver = try Receiver(answers: [.status(503, [("Retry-After", "15")]), .launched])
         let (scene, delivery, path) = try await finishOne(receiver)
         try await eventually("it waits") { try await scene.api.get(path).json["state"] == "pending" }
@@ -284,7 +284,7 @@ import Testing
         #expect(next.id != delivery.id)
     }
 
-    @Test func `without an address a launch is parked until there is one`() async throws {
+    @Test func `Without an address a launch is parked until there is one`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"))
         try await scene.completed(try await scene.download("/a"))
@@ -298,7 +298,7 @@ import Testing
         #expect(try await receiver.waitForDelivery().first?.id == launch["launchId"].string)
     }
 
-    @Test func `a session that sends no launch events sends none`() async throws {
+    @Test func `A session that sends no launch events sends none`() async throws {
         let scene = try await Scene(configuration: ["sessionSendsLaunchEvents": false])
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -309,14 +309,14 @@ import Testing
         #expect(try await scene.events().count == 3)
     }
 
-    @Test func `a launch carries the first events where asked`() async throws {
+    @Test func `A launch carries the first events where asked`() async throws {
         let receiver = try Receiver()
         let (scene, delivery, _) = try await finishOne(receiver, ["includeEvents": 2])
         let events = try await scene.events()
         #expect(delivery.json["data"]["events"] == .array(Array(events.prefix(2))), "\(delivery.json)")
     }
 
-    @Test func `a cause during an open launch sends nothing more`() async throws {
+    @Test func `A cause during an open launch sends nothing more`() async throws {
         let receiver = try Receiver()
         let (scene, delivery, _) = try await finishOne(receiver)
         try await scene.completed(try await scene.download("/a"))
@@ -326,7 +326,7 @@ import Testing
         #expect(second.id != delivery.id && second.json["data"]["taskCounts"]["succeeded"] == 1, "\(second.json)")
     }
 
-    @Test func `redeliver sends an open launch now`() async throws {
+    @Test func `Redeliver sends an open launch now`() async throws {
         let receiver = try Receiver(answers: [.status(503, [("Retry-After", "3600")]), .launched])
         let (scene, delivery, path) = try await finishOne(receiver)
         try await eventually("it waits") { try await scene.api.get(path).json["state"] == "pending" }

@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `a session's bandwidth holds, and can be changed while bytes flow`() async throws {
+    @Test func `A session's bandwidth holds, and can be changed while bytes flow`() async throws {
         let scene = try await Scene(configuration: ["bandwidthLimit": 100_000])
         let length = 8_000_000
         var tasks: [(String, Int)] = []
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `a time window limits all sessions together, from one moment to the next`() async throws {
+    @Test func `A time window limits all sessions together, from one moment to the next`() async throws {
         let scene = try await Scene(configuration: nil)
         scene.origin.serve(
             "/a", .generated(seed: 2, length: 60_000_000), always: [.trickle(size: 20_000, pause: .milliseconds(10))])
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(.enabled(if: Nginx.isAvailable, "nginx and openssl are needed"))
-    func `on HTTP 2 a host has no more transfers at a time than the session allows`() async throws {
+    func `On HTTP 2 a host has no more transfers at a time than the session allows`() async throws {
         let scene = try await Scene(configuration: ["httpMaximumConnectionsPerHost": 3])
         let nginx = try await Nginx(
             "location / { proxy_pass http://127.0.0.1:\(scene.origin.port); proxy_buffering off; }")
@@ -104,7 +104,7 @@ import Testing
         #expect(metrics.contains { $0["data"]["transactionMetrics"][0]["isReusedConnection"] == true })
     }
 
-    @Test func `a session with much to do at a host leaves another its turn there`() async throws {
+    @Test func `A session with much to do at a host leaves another its turn there`() async throws {
         let scene = try await Scene(["--max-transfers-per-host", "2"])
         try await scene.makeSession("t")
         scene.origin.serve("/a", .text("x"), always: [.delayHead(.milliseconds(50))])
@@ -121,7 +121,7 @@ import Testing
         #expect(try await scene.settled()["taskCounts"]["succeeded"] == 60)
     }
 
-    @Test func `a head of 200 KiB is read, one of 300 KiB ends the task`() async throws {
+    @Test func `A head of 200 KiB is read, one of 300 KiB ends the task`() async throws {
         let scene = try await Scene()
         for (path, lines) in [("/large", 2000), ("/huge", 3000)] {
             let fields = (0..<lines).map { "X-\($0 + 1000): \(String(repeating: "v", count: 92))\r\n" }.joined()

@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `without its master key a database is not opened, unless its secrets may be lost`() async throws {
+    @Test func `Without its master key a database is not opened, unless its secrets may be lost`() async throws {
         let data = try await leftBehind()
         let key = readFile(data.file("data/master.key"))
         unlink(data.file("data/master.key"))
@@ -43,7 +43,7 @@ import Testing
         expect(try await again.api.get("/readyz"), 200)
     }
 
-    @Test func `with another master key a database is not opened`() async throws {
+    @Test func `With another master key a database is not opened`() async throws {
         let data = try await leftBehind()
         let right = try #require(readFile(data.file("data/master.key")))
         data.write(Array((Base64Text.encode([UInt8](repeating: 9, count: 32)) + "\n").utf8), to: "data/master.key")

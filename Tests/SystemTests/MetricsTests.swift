@@ -59,7 +59,7 @@ import Testing
             "\(one)", sourceLocation: location)
     }
 
-    @Test func `a new connection, a used one, a name, a redirect and an upload`() async throws {
+    @Test func `A new connection, a used one, a name, a redirect and an upload are each measured`() async throws {
         let scene = try await Scene(configuration: ["httpMaximumConnectionsPerHost": 1])
         scene.origin.serve("/a", .generated(seed: 1, length: 50_000), always: [.delayHead(.milliseconds(20))])
         scene.origin.serve("/r", .text("x"), always: [.redirect("/a")])
@@ -97,7 +97,7 @@ import Testing
         #expect(last["countOfRequestBodyBytesSent"] == 30_000, "\(last)")
     }
 
-    @Test func `attempts that failed say how far they came`() async throws {
+    @Test func `Attempts that failed say how far they came`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.1]])
         let gone = try OriginServer()
         let port = gone.port
@@ -126,7 +126,7 @@ import Testing
         #expect(cut[1]["countOfResponseBodyBytesReceived"] == 100_000, "\(cut[1])")
     }
 
-    @Test func `a proxy is the peer of the connection`() async throws {
+    @Test func `A proxy is the peer of the connection`() async throws {
         let scene = try await Scene(configuration: nil)
         scene.origin.serve("/a", .text("x"))
         let socks = try SocksServer()

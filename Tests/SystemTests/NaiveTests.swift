@@ -4,7 +4,7 @@ import Testing
 
 /// What naive versions miss, as ``AcceptanceTests`` lists it: the scenes that fit nowhere else.
 @Suite struct NaiveTests {
-    @Test func `no event of a task follows its completion on any stream`() async throws {
+    @Test func `No event of a task follows its completion on any stream`() async throws {
         let scene = try await Scene()
         let streams = try await (
             scene.api.openStream("/v1/sessions/s/events"), scene.api.openStream("/v1/sessions/s/events")
@@ -33,14 +33,14 @@ import Testing
         }
     }
 
-    @Test func `a trickling body is ended by the resource timeout`() async throws {
+    @Test func `A trickling body is ended by the resource timeout`() async throws {
         let scene = try await Scene(configuration: ["timeoutIntervalForResource": 3, "timeoutIntervalForRequest": 60])
         scene.origin.serve("/a", .text("x"), always: [.endless, .trickle(size: 2, pause: .milliseconds(200))])
         let task = try await scene.completed(try await scene.download("/a"))
         #expect(task["outcome"] == "failed" && task["error"]["code"] == -1001, "\(task)")
     }
 
-    @Test func `below the floor of free disk new content waits and writes are refused`() async throws {
+    @Test func `Below the floor of free disk new content waits and writes are refused`() async throws {
         let data = TemporaryFolder()
         let first = try await Scene(data: data)
         first.origin.serve("/a", .generated(seed: 1, length: 300_000))
@@ -62,7 +62,7 @@ import Testing
         #expect(try await first.completed(suspended)["outcome"] == "succeeded")
     }
 
-    @Test func `held requests end within a second of their clients`() async throws {
+    @Test func `Held requests end within a second of their clients`() async throws {
         let scene = try await Scene()
         var held: [APIClient.Exchange] = []
         for _ in 0..<50 { held.append(try await scene.api.begin("GET", "/v1/sessions/s/events?wait=60")) }

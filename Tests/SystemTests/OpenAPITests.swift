@@ -5,7 +5,7 @@ import Testing
 
 /// `openapi.yaml` is true: every path, every method, the members and statuses of real answers, and the webhooks.
 @Suite struct OpenAPITests {
-    @Test func `the description that is served is the one in the repository`() async throws {
+    @Test func `The description that is served is the one in the repository`() async throws {
         let scene = try await Scene(configuration: nil)
         let served = try await scene.api.with(key: nil).get("/openapi.json")
         #expect(served.status == 200 && served.body == Contract.embedded())
@@ -14,7 +14,7 @@ import Testing
         #expect(yaml.status == 200 && yaml.text.contains("openapi: 3.1.0"))
     }
 
-    @Test func `what is not described is noticed`() throws {
+    @Test func `What is not described is noticed`() throws {
         func answer(_ status: Int, _ body: JSON) -> APIClient.Answer {
             var fields = HTTPFields()
             fields.append("Content-Type", "application/json")
@@ -31,7 +31,7 @@ import Testing
         #expect(Contract.shared.faults("PUT", "/healthz", answer(200, good)).count == 1)
     }
 
-    @Test func `every described route is served, and nothing else on its path`() async throws {
+    @Test func `Every described route is served, and nothing else on its path`() async throws {
         let scene = try await Scene(configuration: nil)
         let client = scene.api.with(key: nil)
         for operation in Contract.shared.operations {
@@ -56,7 +56,7 @@ import Testing
         pattern.split(separator: "/").map { "/" + ($0.hasPrefix("{") ? "1" : String($0)) }.joined()
     }
 
-    @Test func `every operation succeeds with the members of its schema`() async throws {
+    @Test func `Every operation succeeds with the members of its schema`() async throws {
         let scene = try await Scene(configuration: nil)
         let succeeded = Locked<Set<String>>([])
         let tour = Tour(scene: scene, receiver: try Receiver()) { method, target, answer in

@@ -11,7 +11,7 @@ import Testing
         try await ServiceProcess.run(["healthcheck"] + words, environment: environment).status
     }
 
-    @Test func `the health check finds names, IPv6 and what the listener's setting says`() async throws {
+    @Test func `The health check finds names, IPv6 and what the listener's setting says`() async throws {
         let four = try await ServiceProcess()
         let six = try await ServiceProcess(["--listen", "[::1]:0"])
         #expect(try await check("http://localhost:\(four.port)") == .exited(0))
@@ -31,7 +31,7 @@ import Testing
         #expect(try await check("http://localhost:\(four.port)") == .exited(1))
     }
 
-    @Test func `the health check speaks TLS where the listener does`() async throws {
+    @Test func `The health check speaks TLS where the listener does`() async throws {
         let folder = TemporaryFolder()
         let (certificate, key) = (folder.file("c.pem"), folder.file("k.pem"))
         try await ChildProcess.run([
@@ -48,7 +48,7 @@ import Testing
         #expect(try await check("http://localhost:\(service.port)") == .exited(1))
     }
 
-    @Test func `a full pipe behind standard error holds up nobody`() async throws {
+    @Test func `A full pipe behind standard error holds up nobody`() async throws {
         let folder = TemporaryFolder()
         let pipe = folder.file("log")
         #expect(mkfifo(pipe, 0o600) == 0)
@@ -77,7 +77,7 @@ import Testing
         #expect(try await service.terminate(within: .seconds(30)) == .exited(0))
     }
 
-    @Test func `lines that are no tasks cost no memory`() async throws {
+    @Test func `Lines that are no tasks cost no memory`() async throws {
         let scene = try await Scene()
         func peak() -> Int {
             let status = readFile("/proc/\(scene.service.pid)/status") ?? []

@@ -63,7 +63,7 @@ import Testing
     // MARK: Servers
 
     @Test(nginx, arguments: [(Nginx.Manner.http2, "TLSv1.3"), (.secure, "TLSv1.2"), (.secure, "TLSv1.3")])
-    func `trust, password and certificate are asked for one after the other`(
+    func `Trust, password and certificate are asked for one after the other`(
         _ manner: Nginx.Manner, _ version: String
     ) async throws {
         let nginx = try await Nginx(
@@ -106,7 +106,7 @@ import Testing
         expectSound(try await scene.events())
     }
 
-    @Test(nginx) func `a server that asks for a certificate and does without is not asked about`() async throws {
+    @Test(nginx) func `A server that asks for a certificate and does without is not asked about`() async throws {
         let nginx = try await Nginx(
             """
             ssl_client_certificate FOLDER/client.pem; ssl_verify_client optional;
@@ -122,7 +122,7 @@ import Testing
         #expect(try await scene.api.get("/v1/questions?session=s").json["items"].array == [])
     }
 
-    @Test(nginx) func `stored secrets for key, certificate and password are used without asking`() async throws {
+    @Test(nginx) func `Stored secrets for key, certificate and password are used without asking`() async throws {
         let nginx = try await Nginx(
             """
             ssl_client_certificate FOLDER/client.pem; ssl_verify_client on;
@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test(nginx, arguments: ["rejectProtectionSpace", "performDefaultHandling"])
-    func `a server that is not to be trusted is asked about once`(_ disposition: String) async throws {
+    func `A server that is not to be trusted is asked about once`(_ disposition: String) async throws {
         let nginx = try await Nginx()
         let (scene, _) = try await attended()
         let number = try await download(scene, nginx.url("/a", .http2))
@@ -194,7 +194,7 @@ import Testing
     ]
 
     @Test(both, arguments: asked)
-    func `the proxy's 407 is a question, and its answer serves the session`(
+    func `The proxy's 407 is a question, and its answer serves the session`(
         _ scheme: Squid.Authentication, _ manner: Nginx.Manner
     ) async throws {
         let nginx = try await Nginx("location /b { auth_basic \"r\"; auth_basic_user_file FOLDER/users; }")
@@ -235,7 +235,7 @@ import Testing
         #expect(try await scene.content(next).text == "more")
     }
 
-    @Test(both) func `the proxy's password of the configuration or the store is used unasked`() async throws {
+    @Test(both) func `The proxy's password of the configuration or the store is used unasked`() async throws {
         let nginx = try await Nginx()
         let squid = try await Squid(.basic)
         nginx.folder.write(Array("content".utf8), to: "www/a")
@@ -259,7 +259,7 @@ import Testing
     }
 
     @Test(both, arguments: [Nginx.Manner.plain, .secure])
-    func `when nobody can answer, the proxy's 407 is the response`(_ manner: Nginx.Manner) async throws {
+    func `When nobody can answer, the proxy's 407 is the response`(_ manner: Nginx.Manner) async throws {
         let nginx = try await Nginx()
         let squid = try await Squid(.basic)
         let scene = try await Scene(configuration: Self.proxy(squid.port))
@@ -267,7 +267,7 @@ import Testing
         #expect(task["outcome"] == "httpError" && task["response"]["statusCode"] == 407, "\(task)")
     }
 
-    @Test func `a server that says 407 gets nothing of what the proxy asks for`() async throws {
+    @Test func `A server that says 407 gets nothing of what the proxy asks for`() async throws {
         let (scene, _) = try await attended()
         let challenge = [("Proxy-Authenticate", "Basic realm=\"the proxy\"")]
         scene.origin.serve("/a", .text("x"), always: [.status(407, challenge, body: "no")])

@@ -23,7 +23,7 @@ import Testing
         try await scene.api.post("/v1/questions/\(question["questionId"].string ?? "")/answer", answer)
     }
 
-    @Test func `a challenge launches the app, and its answer goes on`() async throws {
+    @Test func `A challenge launches the app, and its answer goes on`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(arguments: ["cancelAuthenticationChallenge", "performDefaultHandling", "rejectProtectionSpace"])
-    func `other answers end the task`(_ disposition: String) async throws {
+    func `Other answers end the task`(_ disposition: String) async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `a client with a lease is asked without a webhook`() async throws {
+    @Test func `A client with a lease is asked without a webhook`() async throws {
         let scene = try await Scene()
         expect(try await scene.api.post("/v1/sessions/s/attachment", ["ttl": 60]), 201)
         scene.origin.serve("/a", .text("content"), always: Self.guarded)
@@ -92,7 +92,7 @@ import Testing
         #expect(task["outcome"] == "succeeded", "\(task)")
     }
 
-    @Test func `when nobody can answer, the 401 is the response`() async throws {
+    @Test func `When nobody can answer, the 401 is the response`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("content"), always: Self.basic)
         let task = try await scene.completed(try await scene.download("/a"))
@@ -104,7 +104,7 @@ import Testing
         #expect(other["outcome"] == "httpError", "\(other)")
     }
 
-    @Test func `a stored credential is used without asking`() async throws {
+    @Test func `A stored credential is used without asking`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("content"), always: Self.guarded)
         let space: JSON = [
@@ -121,7 +121,7 @@ import Testing
         #expect(scene.origin.requests("/a").last?.fields["Authorization"] == Self.expected)
     }
 
-    @Test func `each realm gets its own stored credential`() async throws {
+    @Test func `Each realm gets its own stored credential`() async throws {
         let scene = try await Scene()
         for name in ["one", "two"] {
             let secret = "Basic " + Base64Text.encode(Array("\(name):p".utf8))
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func `a credential goes to the server that asked for it, and to no other`() async throws {
+    @Test func `A credential goes to the server that asked for it, and to no other`() async throws {
         let scene = try await Scene()
         let other = try OriginServer()
         try await scene.launches(to: try Receiver())
@@ -159,7 +159,7 @@ import Testing
         #expect(scene.origin.requests.allSatisfy { $0.fields["Authorization"] == nil })
     }
 
-    @Test func `an answer for the session serves its other tasks`() async throws {
+    @Test func `An answer for the session serves its other tasks`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -175,7 +175,7 @@ import Testing
         #expect(try await scene.api.get("/v1/questions?session=s").json["items"].array?.count == 1)
     }
 
-    @Test func `a delayed request is confirmed, changed or cancelled`() async throws {
+    @Test func `A delayed request is confirmed, changed or cancelled`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -214,7 +214,7 @@ import Testing
             authorization: "Basic " + Base64Text.encode(Array("u:p".utf8)), challenge: "Basic realm=\"the realm\"")
     ]
 
-    @Test func `many downloads behind one 401 ask one question, and one answer serves them all`() async throws {
+    @Test func `Many downloads behind one 401 ask one question, and one answer serves them all`() async throws {
         let count = 300
         let scene = try await Scene()
         let receiver = try Receiver()

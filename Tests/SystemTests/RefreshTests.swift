@@ -6,7 +6,7 @@ import Testing
 @Suite struct RefreshTests {
     private let refresh = "/v1/app/background-refresh"
 
-    @Test func `the interval is never, the minimum or longer`() async throws {
+    @Test func `The interval is never, the minimum or longer`() async throws {
         let scene = try await Scene()
         let first = try await scene.api.get(refresh)
         expect(first, 200)
@@ -27,7 +27,7 @@ import Testing
         #expect(try await scene.api.get(refresh).json["minimumBackgroundFetchInterval"].double == 7200)
     }
 
-    @Test func `a fetch is answered inline or by a call`() async throws {
+    @Test func `A fetch is answered inline or by a call`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver(answers: [.json(["result": "newData"]), .launched])
         try await scene.launches(to: receiver)
@@ -53,7 +53,7 @@ import Testing
         #expect(try await scene.api.get(refresh).json["history"].array?.count == 2)
     }
 
-    @Test func `a late fetch answer is refused`() async throws {
+    @Test func `A late fetch answer is refused`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -67,7 +67,7 @@ import Testing
         #expect(receiver.deliveries.count == 1)
     }
 
-    @Test func `a status that denies stops fetches and is told`() async throws {
+    @Test func `A status that denies stops fetches and is told`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -78,7 +78,7 @@ import Testing
         #expect(try await scene.api.get("/v1/app").json["backgroundRefreshStatus"] == "denied")
     }
 
-    @Test func `the operator's word for all is told to each app it changes anything for`() async throws {
+    @Test func `The operator's word for all is told to each app it changes anything for`() async throws {
         let scene = try await Scene()
         let (mine, denied, others) = (try Receiver(), try Receiver(), try Receiver())
         try await scene.launches(to: mine)
@@ -111,7 +111,7 @@ import Testing
         #expect(denied.deliveries.isEmpty, "nothing changed for it")
     }
 
-    @Test func `a force-quit app is not fetched until it is activated`() async throws {
+    @Test func `A force-quit app is not fetched until it is activated`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver(answers: [.json(["result": "noData"])])
         try await scene.launches(to: receiver)
@@ -126,7 +126,7 @@ import Testing
         _ = try await receiver.waitForDelivery(type: "app.performFetch")
     }
 
-    @Test func `a discretionary task waits for good conditions`() async throws {
+    @Test func `A discretionary task waits for good conditions`() async throws {
         let scene = try await Scene(configuration: ["isDiscretionary": true])
         scene.origin.serve("/a", .text("x"))
         let bad: JSON = ["power": ["external": false, "lowPowerMode": true]]
@@ -142,7 +142,7 @@ import Testing
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
     }
 
-    @Test func `a network that is not reachable or too dear is waited for`() async throws {
+    @Test func `A network that is not reachable or too dear is waited for`() async throws {
         let scene = try await Scene(configuration: ["allowsExpensiveNetworkAccess": false])
         scene.origin.serve("/a", .text("x"))
         for bad in [["network": ["reachable": false]], ["network": ["expensive": true]]] as [JSON] {
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func `a running discretionary transfer stops when conditions end, and goes on where it was`() async throws {
+    @Test func `A running discretionary transfer stops when conditions end, and goes on where it was`() async throws {
         let scene = try await Scene(configuration: ["isDiscretionary": true])
         let gate = Gate()
         scene.origin.serve(
@@ -174,7 +174,7 @@ import Testing
         gate.open()
     }
 
-    @Test func `discretionary tasks of an app that is denied are cancelled with reason 1, others go on`() async throws {
+    @Test func `Discretionary tasks of an app that is denied are cancelled with reason 1, others go on`() async throws {
         let scene = try await Scene(configuration: ["isDiscretionary": true])
         let gate = Gate()
         scene.origin.serve("/c", .text("x"), always: [.hold(gate)])

@@ -4,7 +4,7 @@ import Testing
 
 /// Section 2 and 3: the process, and what holds for every route.
 @Suite struct ServerTests {
-    @Test func `it says where it listens, and is alive and ready without a key`() async throws {
+    @Test func `It says where it listens, and is alive and ready without a key`() async throws {
         let service = try await ServiceProcess()
         #expect(service.output == "urlsessiond listening on http://127.0.0.1:\(service.port)\n")
         for path in ["/healthz", "/readyz", "/openapi.json", "/openapi.yaml"] {
@@ -27,7 +27,7 @@ import Testing
         #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 50_000))
     }
 
-    @Test func `a second instance on the same data directory refuses to start`() async throws {
+    @Test func `A second instance on the same data directory refuses to start`() async throws {
         let service = try await ServiceProcess()
         let second = try await ServiceProcess.run(
             ["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir", service.data.file("data")])
@@ -57,7 +57,7 @@ import Testing
         #expect(standard.output.split(separator: "\n").contains("webhook-timeout = 15s"), "\(standard.output)")
     }
 
-    @Test func `all wrong settings are reported at once`() async throws {
+    @Test func `All wrong settings are reported at once`() async throws {
         let result = try await ServiceProcess.run(
             ["check-config", "--max-transfers", "many", "--no-such-flag", "1", "--log-format", "poem"])
         #expect(result.status != .exited(0))
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `the developer's mode listens on loopback alone`() async throws {
+    @Test func `The developer's mode listens on loopback alone`() async throws {
         let folder = TemporaryFolder()
         let result = try await ServiceProcess.run(
             ["serve", "--dev", "--listen", "0.0.0.0:0", "--data-dir", folder.file("data")])
@@ -74,7 +74,7 @@ import Testing
         #expect(!result.errors.isEmpty)
     }
 
-    @Test func `without the developer's mode a key is made, 0600, and works`() async throws {
+    @Test func `Without the developer's mode a key is made, 0600, and works`() async throws {
         let service = try await ServiceProcess(dev: false)
         let key = String(decoding: readFile(service.data.file("data/admin.key")) ?? [], as: UTF8.self)
         let trimmed = String(key.prefix { $0 != "\n" })
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `requests that are not understood get a problem`() async throws {
+    @Test func `Requests that are not understood get a problem`() async throws {
         let scene = try await Scene()
         let api = scene.api
         let tasks = "/v1/sessions/s/tasks"
@@ -117,7 +117,7 @@ import Testing
         #expect([400, 422].contains(try await post(deep, json).status))
     }
 
-    @Test func `all faults of a body are named at once`() async throws {
+    @Test func `All faults of a body are named at once`() async throws {
         let scene = try await Scene()
         let task: JSON = [
             "kind": "download", "request": ["url": "ftp://a.example/"], "priority": 7, "metadata": ["a": 1],
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func `what is too large is refused before it is read`() async throws {
+    @Test func `What is too large is refused before it is read`() async throws {
         let scene = try await Scene()
         let large = [UInt8](repeating: 0x20, count: 1 << 20 + 1)
         let headers = [("Content-Type", "application/json")]
@@ -143,7 +143,7 @@ import Testing
         expect(try await scene.api.get("/readyz"), 200)
     }
 
-    @Test func `framings that smuggle are refused and the connection is closed`() async throws {
+    @Test func `Framings that smuggle are refused and the connection is closed`() async throws {
         let service = try await ServiceProcess()
         let head =
             "POST /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dev\r\n"
@@ -163,7 +163,7 @@ import Testing
         #expect(try await service.api.get("/v1/sessions").json["items"].array?.isEmpty == true)
     }
 
-    @Test func `a host that is not this machine is misdirected in the developer's mode`() async throws {
+    @Test func `A host that is not this machine is misdirected in the developer's mode`() async throws {
         let service = try await ServiceProcess()
         for host in ["evil.example", "127.0.0.1.evil.example:80", "10.0.0.1"] {
             expectProblem(
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func `every answer has a request identifier`() async throws {
+    @Test func `Every answer has a request identifier`() async throws {
         let service = try await ServiceProcess()
         let given = try await service.api.get("/v1/sessions", headers: [("X-Request-Id", "my-id_1.2")])
         #expect(given.fields["X-Request-Id"] == "my-id_1.2")
@@ -198,7 +198,7 @@ import Testing
         expect(try await scene.api.send("HEAD", "/v1/sessions/unknown"), 404)
     }
 
-    @Test func `entity tags spare reads and protect changes`() async throws {
+    @Test func `Entity tags spare reads and protect changes`() async throws {
         let scene = try await Scene()
         let path = "/v1/sessions/s"
         let first = try await scene.api.get(path)
@@ -217,7 +217,7 @@ import Testing
             try await scene.api.patch(path, change, headers: [("If-Match", etag)]), 412, "precondition-failed")
     }
 
-    @Test func `a request with the same idempotency key is done once`() async throws {
+    @Test func `A request with the same idempotency key is done once`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 10))
         let path = "/v1/sessions/s/tasks"
@@ -239,7 +239,7 @@ import Testing
         #expect(later.status == 201 && later.json["taskIdentifier"] == first.json["taskIdentifier"], "\(later.text)")
     }
 
-    @Test func `only good answers are kept under an idempotency key, and a batch keeps its identifiers`() async throws {
+    @Test func `Only good answers are kept under an idempotency key, and a batch keeps its identifiers`() async throws {
         let scene = try await Scene()
         let path = "/v1/sessions/s/tasks/batch?return=minimal"
         let key = [("Idempotency-Key", "k-2")]
@@ -256,7 +256,7 @@ import Testing
         #expect(try await scene.session()["taskCounts"]["suspended"] == 2)
     }
 
-    @Test func `a hundred equal requests at once make one task`() async throws {
+    @Test func `A hundred equal requests at once make one task`() async throws {
         let scene = try await Scene()
         let task = scene.downloadOf("/a", ["state": "suspended"])
         let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -271,7 +271,7 @@ import Testing
         #expect(try await scene.session()["taskCounts"]["suspended"] == 1)
     }
 
-    @Test func `lists come in pages`() async throws {
+    @Test func `Lists come in pages`() async throws {
         let scene = try await Scene(configuration: nil)
         for number in 0..<5 { try await scene.makeSession("page-\(number)") }
         var seen: [String] = []
@@ -291,7 +291,7 @@ import Testing
         }
     }
 
-    @Test func `each segment of a path is decoded once`() async throws {
+    @Test func `Each segment of a path is decoded once`() async throws {
         let scene = try await Scene(configuration: nil)
         let answer = try await scene.api.put("/v1/sessions/a%3Ab%2Bc")
         expect(answer, 201)
@@ -306,7 +306,7 @@ import Testing
         }
     }
 
-    @Test func `waiting for a task ends when it completes, and when it is newer`() async throws {
+    @Test func `Waiting for a task ends when it completes, and when it is newer`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.hold(gate)]])
@@ -325,7 +325,7 @@ import Testing
         expectProblem(try await scene.api.get("/v1/sessions/s/tasks/1?wait=61"), 422, "invalid-value")
     }
 
-    @Test func `metrics need the admin key, or their own listener`() async throws {
+    @Test func `Metrics need the admin key, or their own listener`() async throws {
         let scene = try await Scene()
         let metrics = try await scene.admin.get("/metrics")
         expect(metrics, 200)
@@ -334,7 +334,7 @@ import Testing
         expectProblem(try await scene.api.get("/metrics"), 403, "insufficient-scope")
     }
 
-    @Test func `over the rate limit a key has to wait`() async throws {
+    @Test func `Over the rate limit a key has to wait`() async throws {
         let service = try await ServiceProcess(["--rate-limit", "1"])
         var limited: APIClient.Answer?
         for _ in 0..<200 where limited == nil {
@@ -347,7 +347,7 @@ import Testing
         expect(try await service.api.get("/healthz"), 200)
     }
 
-    @Test func `browsers of one origin may call`() async throws {
+    @Test func `Browsers of one origin may call`() async throws {
         let service = try await ServiceProcess(["--cors-origin", "https://a.example"])
         let preflight = try await service.api.with(key: nil).send(
             "OPTIONS", "/v1/sessions",
@@ -358,7 +358,7 @@ import Testing
         #expect(!other.fields.contains("Access-Control-Allow-Origin"))
     }
 
-    @Test func `a connection serves many requests`() async throws {
+    @Test func `A connection serves many requests`() async throws {
         let service = try await ServiceProcess()
         let request = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         let bytes = try await service.api.raw(Array("\(request)\r\n\(request)Connection: close\r\n\r\n".utf8))

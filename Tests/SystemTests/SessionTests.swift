@@ -4,7 +4,7 @@ import Testing
 
 /// Section 5: sessions.
 @Suite struct SessionTests {
-    @Test func `one call creates, and reconnects`() async throws {
+    @Test func `One call creates, and reconnects`() async throws {
         let scene = try await Scene(configuration: nil)
         let body: JSON = ["configuration": ["httpMaximumConnectionsPerHost": 3], "sessionDescription": "mine"]
         let created = try await scene.api.put("/v1/sessions/com.example.bg", body)
@@ -29,7 +29,7 @@ import Testing
         #expect(!mismatch.text.contains("timeoutIntervalForRequest"))
     }
 
-    @Test func `the effective configuration is echoed`() async throws {
+    @Test func `The effective configuration is echoed`() async throws {
         let scene = try await Scene()
         let configuration = try await scene.session()["configuration"]
         let expected: [String: JSON] = [
@@ -63,7 +63,7 @@ import Testing
         expect(try await scene.api.post("/v1/sessions", ["identifier": .string(longest)]), 201)
     }
 
-    @Test func `wrong configurations are refused with a pointer to each fault`() async throws {
+    @Test func `Wrong configurations are refused with a pointer to each fault`() async throws {
         let scene = try await Scene(configuration: nil)
         let faults: [(String, JSON)] = [
             ("timeoutIntervalForRequest", -1), ("timeoutIntervalForResource", "long"),
@@ -87,7 +87,7 @@ import Testing
         expect(try await scene.api.get("/v1/sessions/x"), 404)
     }
 
-    @Test func `description and bandwidth limit can change, the rest is frozen`() async throws {
+    @Test func `Description and bandwidth limit can change, the rest is frozen`() async throws {
         let scene = try await Scene()
         let changed = try await scene.api.patch(
             "/v1/sessions/s", ["sessionDescription": "new", "bandwidthLimit": 1_000_000])
@@ -102,7 +102,7 @@ import Testing
         expect(try await scene.api.put("/v1/sessions/s", ["configuration": [:]]), 200)
     }
 
-    @Test func `finishing tasks invalidates once they are done`() async throws {
+    @Test func `Finishing tasks invalidates once they are done`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.hold(gate)]])
@@ -127,7 +127,7 @@ import Testing
         expect(try await scene.content(number), 200)
     }
 
-    @Test func `invalidating and cancelling cancels all tasks`() async throws {
+    @Test func `Invalidating and cancelling cancels all tasks`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), always: [.hold(gate)])
@@ -147,7 +147,7 @@ import Testing
         #expect(events.last?["type"] == "session.didBecomeInvalid")
     }
 
-    @Test func `an invalid session gives way to a new one under its identifier`() async throws {
+    @Test func `An invalid session gives way to a new one under its identifier`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 10))
         for _ in 1...2 { try await scene.completed(try await scene.download("/a")) }
@@ -162,7 +162,7 @@ import Testing
         #expect(try await scene.events().isEmpty)
     }
 
-    @Test func `a deleted session is forgotten`() async throws {
+    @Test func `A deleted session is forgotten`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 100_000), turns: [[], [.hold(gate)]])
@@ -180,7 +180,7 @@ import Testing
         #expect(try await scene.session()["taskCounts"]["completed"] == 0)
     }
 
-    @Test func `additional headers are sent, the request's own win`() async throws {
+    @Test func `Additional headers are sent, the request's own win`() async throws {
         let scene = try await Scene(configuration: ["httpAdditionalHeaders": ["X-A": "session", "X-B": "session"]])
         scene.origin.serve("/a", .text("x"))
         let request: JSON = ["url": .string(scene.origin.url("/a")), "headers": ["x-a": "request"]]
@@ -190,7 +190,7 @@ import Testing
         #expect(sent.fields.values("X-B") == ["session"])
     }
 
-    @Test func `cookies are kept for the session, through a restart, until a reset`() async throws {
+    @Test func `Cookies are kept for the session, through a restart, until a reset`() async throws {
         let scene = try await Scene(configuration: ["httpCookieAcceptPolicy": "always"])
         scene.origin.serve("/set", .text("x"), turns: [[.header("Set-Cookie", "a=1; Path=/; Max-Age=1000")]])
         scene.origin.serve("/get", .text("x"))
@@ -206,14 +206,14 @@ import Testing
         #expect(scene.origin.requests("/get").map { $0.fields["Cookie"] } == ["a=1", "a=1", nil, nil])
     }
 
-    @Test func `a session without cookies sends none`() async throws {
+    @Test func `A session without cookies sends none`() async throws {
         let scene = try await Scene(configuration: ["httpShouldSetCookies": false])
         scene.origin.serve("/a", .text("x"), always: [.header("Set-Cookie", "a=1; Path=/")])
         for _ in 1...2 { try await scene.completed(try await scene.download("/a")) }
         #expect(scene.origin.requests("/a").allSatisfy { !$0.fields.contains("Cookie") })
     }
 
-    @Test func `counts and byte totals add up`() async throws {
+    @Test func `Counts and byte totals add up`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 1000))
         scene.origin.serve("/up", .upload())
@@ -231,7 +231,7 @@ import Testing
         #expect(session["countOfBytesSent"] == 5, "\(session)")
     }
 
-    @Test func `everything is there after a kill`() async throws {
+    @Test func `Everything is there after a kill`() async throws {
         let scene = try await Scene(configuration: ["httpMaximumConnectionsPerHost": 2])
         scene.origin.serve("/a", .generated(seed: 1, length: 100_000))
         let number = try await scene.download("/a")

@@ -27,7 +27,7 @@ import Testing
         Case(status: 201, more: ["acceptableStatusCodes": ["200"]], outcome: "httpError"),
         Case(status: 200, more: ["failOnHTTPError": true], outcome: "succeeded"),
     ])
-    func `the final status decides the outcome`(_ row: Case) async throws {
+    func `The final status decides the outcome`(_ row: Case) async throws {
         let scene = try await Scene(configuration: ["retryPolicy": "apple"])
         let body = row.status == 204 || row.status == 304 ? "" : "the page"
         scene.origin.serve("/a", .text("x"), always: [.status(row.status, [("X-A", "b")], body: body)])
@@ -60,7 +60,7 @@ import Testing
         #expect(try await scene.completed(changed)["outcome"] == "succeeded")
     }
 
-    @Test func `a status that passes is tried again, without an event that is kept`() async throws {
+    @Test func `A status that passes is tried again, without an event that is kept`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.status(503)], [.status(429)]])
         let number = try await scene.download("/a")
@@ -70,7 +70,7 @@ import Testing
         #expect(!types.contains("task.willRetry") && types.last == "task.didComplete", "\(types)")
     }
 
-    @Test func `retries used up by a status end as that status`() async throws {
+    @Test func `Retries used up by a status end as that status`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         scene.origin.serve("/a", .text("x"), always: [.status(503, body: "busy")])
         let number = try await scene.download("/a")
@@ -89,7 +89,7 @@ import Testing
         #expect(scene.origin.requests.count == 1)
     }
 
-    @Test func `the robust policy tries again by itself`() async throws {
+    @Test func `The robust policy tries again by itself`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"), turns: [[.status(500)], [.status(408)]])
         let number = try await scene.download("/a")
@@ -112,7 +112,7 @@ import Testing
         #expect(try await scene.completed(number, in: "t")["outcome"] == "succeeded")
     }
 
-    @Test func `an origin that says 429 slows down for all sessions of the app`() async throws {
+    @Test func `An origin that says 429 slows down for all sessions of the app`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         scene.origin.serve("/a", .text("x"), turns: [[.status(429, [("Retry-After", "8")])]])
         scene.origin.serve("/b", .text("x"))
@@ -126,7 +126,7 @@ import Testing
         #expect(try #require(scene.origin.requests("/b").first).time - start >= .milliseconds(7500))
     }
 
-    @Test func `a connection that is refused is tried until it is not`() async throws {
+    @Test func `A connection that is refused is tried until it is not`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.3]])
         let gone = try OriginServer()
         gone.stop()
@@ -141,7 +141,7 @@ import Testing
         #expect(back.requests.count == 1 && gone.requests.isEmpty)
     }
 
-    @Test func `a content that is too large ends with -1103`() async throws {
+    @Test func `A content that is too large ends with -1103`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/announced", .generated(seed: 1, length: 100_000))
         scene.origin.serve("/endless", .text("x"), always: [.endless])
@@ -155,7 +155,7 @@ import Testing
         #expect(task["outcome"] == "succeeded")
     }
 
-    @Test func `a digest that differs restarts once, then fails`() async throws {
+    @Test func `A digest that differs restarts once, then fails`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.1]])
         scene.origin.serve("/a", .generated(seed: 1, length: 100_000))
         func digest(_ value: String, _ algorithm: String = "sha-256") -> [String: JSON] {
@@ -178,7 +178,7 @@ import Testing
         #expect(healed["outcome"] == "succeeded", "\(healed)")
     }
 
-    @Test func `the egress policy refuses what is not public`() async throws {
+    @Test func `The egress policy refuses what is not public`() async throws {
         let origin = try OriginServer()
         let service = try await ServiceProcess(dev: false)
         let key = String(decoding: readFile(service.data.file("data/admin.key")) ?? [], as: UTF8.self).prefix {
@@ -212,14 +212,14 @@ import Testing
         #expect(origin.requests.isEmpty && origin.openConnections == 0)
     }
 
-    @Test func `the service's own listener is no origin`() async throws {
+    @Test func `The service's own listener is no origin`() async throws {
         let scene = try await Scene()
         let url = "http://127.0.0.1:\(scene.service.port)/healthz"
         let task = try await scene.completed(try await scene.download("/", ["request": ["url": .string(url)]]))
         #expect(task["error"]["code"] == -1022 && task["error"]["policy"] == "egress", "\(task)")
     }
 
-    @Test func `plain http is refused where transport must be secure`() async throws {
+    @Test func `Plain http is refused where transport must be secure`() async throws {
         let scene = try await Scene(configuration: ["requiresSecureTransport": true])
         let task = try await scene.completed(try await scene.download("/a"))
         #expect(task["outcome"] == "failed" && task["error"]["code"] == -1022, "\(task)")

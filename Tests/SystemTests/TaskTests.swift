@@ -6,7 +6,7 @@ import Testing
 @Suite struct TaskTests {
     private let tasks = "/v1/sessions/s/tasks"
 
-    @Test func `a task is made, starts at once and says all about itself`() async throws {
+    @Test func `A task is made, starts at once and says all about itself`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/dir/a.bin", .generated(seed: 1, length: 1000))
         let more: [String: JSON] = [
@@ -39,7 +39,7 @@ import Testing
         #expect(task["waitingFor"] == [] && task["phase"].isNull)
     }
 
-    @Test func `a suspended task waits to be resumed`() async throws {
+    @Test func `A suspended task waits to be resumed`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), always: [.hold(gate)])
@@ -58,7 +58,7 @@ import Testing
         expectProblem(try await scene.api.get("\(tasks)/x"), 404, "not-found")
     }
 
-    @Test func `a suspended transfer keeps its bytes`() async throws {
+    @Test func `A suspended transfer keeps its bytes`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 300_000), turns: [[.holdBody(after: 200_000, gate)]])
@@ -76,7 +76,7 @@ import Testing
         #expect(resumed["data"]["fileOffset"] == 200_000 && resumed["data"]["expectedTotalBytes"] == 300_000)
     }
 
-    @Test func `cancel ends a task with -999`() async throws {
+    @Test func `Cancel ends a task with -999`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), always: [.hold(gate)])
@@ -103,7 +103,7 @@ import Testing
         for end in ends.values { #expect(end["error"]["failingURL"].string == scene.origin.url("/a"), "\(end)") }
     }
 
-    @Test func `a batch is made whole or not at all`() async throws {
+    @Test func `A batch is made whole or not at all`() async throws {
         let scene = try await Scene()
         var items = (0..<5).map { scene.downloadOf("/\($0)", ["state": "suspended"]) }
         items[3] = ["kind": "download", "request": ["url": "nonsense"]]
@@ -125,7 +125,7 @@ import Testing
         expect(try await scene.api.post("\(tasks)/batch", ["tasks": []]), 422)
     }
 
-    @Test func `ten thousand tasks in one batch take seconds`() async throws {
+    @Test func `Ten thousand tasks in one batch take seconds`() async throws {
         let scene = try await Scene()
         let items = (0..<10_000).map { scene.downloadOf("/\($0)", ["state": "suspended"]) }
         let body = JSON(dictionaryLiteral: ("tasks", .array(items))).bytes
@@ -145,7 +145,7 @@ import Testing
         #expect(try await scene.session()["taskCounts"]["suspended"] == 10_000)
     }
 
-    @Test func `lines of tasks get a line of answer each, and may be sent again`() async throws {
+    @Test func `Lines of tasks get a line of answer each, and may be sent again`() async throws {
         let scene = try await Scene()
         var lines = (0..<500).map {
             scene.downloadOf("/\($0)", ["state": "suspended", "clientTaskId": .string("c-\($0)")]).description
@@ -168,7 +168,7 @@ import Testing
         #expect(try await scene.session()["taskCounts"]["suspended"] == 498)
     }
 
-    @Test func `a client's own identifier makes a task once`() async throws {
+    @Test func `A client's own identifier makes a task once`() async throws {
         let scene = try await Scene()
         let task = scene.downloadOf("/a", ["state": "suspended", "clientTaskId": "c-1"])
         let first = try await scene.api.post(tasks, task)
@@ -192,7 +192,7 @@ import Testing
         expect(try await scene.api.post("/v1/sessions/t/tasks", other), 201)
     }
 
-    @Test func `lists are filtered and paged by key`() async throws {
+    @Test func `Lists are filtered and paged by key`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 10))
         for number in 1...6 {
@@ -223,7 +223,7 @@ import Testing
         #expect(try await numbers("group=even&limit=2&cursor=\(cursor)").count == 1)
     }
 
-    @Test func `commands for a whole session say how many they matched`() async throws {
+    @Test func `Commands for a whole session say how many they matched`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), always: [.hold(gate)])
@@ -247,7 +247,7 @@ import Testing
         try await eventually("they succeed") { try await scene.session()["taskCounts"]["succeeded"] == 4 }
     }
 
-    @Test func `a completed task can be retried as a new one`() async throws {
+    @Test func `A completed task can be retried as a new one`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.status(404)]])
         let number = try await scene.download("/a", ["metadata": ["row": "1"], "state": "suspended"])
@@ -262,7 +262,7 @@ import Testing
         #expect(try await scene.completed(again)["outcome"] == "succeeded")
     }
 
-    @Test func `resume data continues as a new task, once`() async throws {
+    @Test func `Resume data continues as a new task, once`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 300_000), turns: [[.holdBody(after: 200_000, gate)]])
@@ -287,7 +287,7 @@ import Testing
             [409, 422].contains(try await scene.api.post(tasks, ["kind": "download", "resumeData": "forged"]).status))
     }
 
-    @Test func `a download that cannot resume says why`() async throws {
+    @Test func `A download that cannot resume says why`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         let plain = Resource(.generated(seed: 1, length: 300_000))
@@ -299,7 +299,7 @@ import Testing
         #expect(cancelled.json["resumeData"].isNull && cancelled.json["notResumableReason"].string?.isEmpty == false)
     }
 
-    @Test func `a task can be changed, a completed one in what describes it alone`() async throws {
+    @Test func `A task can be changed, a completed one in what describes it alone`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/b", .generated(seed: 2, length: 10))
         let number = try await scene.download("/a", ["state": "suspended"])
@@ -330,7 +330,7 @@ import Testing
         #expect(try await scene.events() == events)
     }
 
-    @Test func `a new address keeps the bytes while the validator matches`() async throws {
+    @Test func `A new address keeps the bytes while the validator matches`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/old", .generated(seed: 1, length: 300_000), always: [.holdBody(after: 200_000, gate)])
@@ -346,7 +346,7 @@ import Testing
         #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 300_000))
     }
 
-    @Test func `a higher priority starts first`() async throws {
+    @Test func `A higher priority starts first`() async throws {
         let scene = try await Scene(configuration: ["httpMaximumConnectionsPerHost": 1])
         let gate = Gate()
         scene.origin.serve("/first", .text("x"), turns: [[.hold(gate)]])
@@ -363,7 +363,7 @@ import Testing
         #expect(scene.origin.requests.map(\.path) == ["/first", "/high", "/middle", "/low"])
     }
 
-    @Test func `no more transfers to a host at a time than the session allows`() async throws {
+    @Test func `A host has no more transfers at a time than the session allows`() async throws {
         let scene = try await Scene(configuration: ["httpMaximumConnectionsPerHost": 2])
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 1000), always: [.hold(gate)])
@@ -377,7 +377,7 @@ import Testing
         #expect(scene.origin.inFlight.peak == 2)
     }
 
-    @Test func `a task begins no earlier than it may`() async throws {
+    @Test func `A task begins no earlier than it may`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"))
         let start = wallMilliseconds()
@@ -394,7 +394,7 @@ import Testing
         #expect(try await scene.completed(late)["outcome"] == "succeeded")
     }
 
-    @Test func `addresses that are none are refused`() async throws {
+    @Test func `Addresses that are none are refused`() async throws {
         let scene = try await Scene()
         for url in [
             "", "a", "/a", "//a.example/b", "a.example/x", "file:///etc/passwd", "ftp://a.example/", "gopher://a/",
@@ -412,7 +412,7 @@ import Testing
         expect(try await scene.api.post(tasks, ["request": ["url": "http://a.example/"]]), 422)
     }
 
-    @Test func `requests that cannot be sent are refused`() async throws {
+    @Test func `Requests that cannot be sent are refused`() async throws {
         let scene = try await Scene()
         func post(_ request: [String: JSON], _ more: [String: JSON] = [:]) async throws -> APIClient.Answer {
             var request = request
@@ -444,7 +444,7 @@ import Testing
         #expect(try await scene.api.get(tasks).json["items"] == [])
     }
 
-    @Test func `secrets are not shown again`() async throws {
+    @Test func `Secrets are not shown again`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"))
         let request: JSON = [

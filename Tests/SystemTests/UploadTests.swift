@@ -6,7 +6,7 @@ import Testing
 @Suite struct UploadTests {
     private static let quick: JSON = ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.1]]
 
-    @Test func `bytes come from every kind of body`() async throws {
+    @Test func `Bytes come from every kind of body`() async throws {
         let files = TemporaryFolder()
         let bytes = Content.bytes(seed: 5, length: 200_000)
         files.makeFolder("dir")
@@ -46,7 +46,7 @@ import Testing
         #expect(uploads == [download])
     }
 
-    @Test func `a source changed after creation still sends the first bytes`() async throws {
+    @Test func `A source changed after creation still sends the first bytes`() async throws {
         let files = TemporaryFolder()
         let bytes = Content.bytes(seed: 5, length: 300_000)
         files.write(bytes, to: "f")
@@ -60,7 +60,7 @@ import Testing
         #expect(scene.origin.requests("/up").first?.bodySHA256 == Content.sha256(of: bytes))
     }
 
-    @Test func `files outside the roots are not read`() async throws {
+    @Test func `Files outside the roots are not read`() async throws {
         let files = TemporaryFolder()
         files.makeFolder("root")
         files.write([1], to: "secret")
@@ -80,7 +80,7 @@ import Testing
         #expect(scene.origin.requests.isEmpty)
     }
 
-    @Test func `a broken upload starts again from its snapshot`() async throws {
+    @Test func `A broken upload starts again from its snapshot`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         let bytes = Content.bytes(seed: 5, length: 500_000)
         let identifier = try await scene.api.send("POST", "/v1/bodies", body: bytes).json["id"]
@@ -92,7 +92,7 @@ import Testing
         #expect(scene.origin.requests("/up").last?.bodySHA256 == Content.sha256(of: bytes))
     }
 
-    @Test func `what is not idempotent is sent again on a status only with a key`() async throws {
+    @Test func `What is not idempotent is sent again on a status only with a key`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["statusCodes": [503], "initialDelay": 0.05]])
         for path in ["/plain", "/keyed"] { scene.origin.serve(path, .upload(status: 200), turns: [[.status(503)]]) }
         func post(_ path: String, _ headers: JSON) async throws -> JSON {
@@ -107,7 +107,7 @@ import Testing
         #expect(scene.origin.requests("/keyed").map { $0.fields["Idempotency-Key"] } == ["k", "k"])
     }
 
-    @Test func `a download may ask with a body`() async throws {
+    @Test func `A download may ask with a body`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/q", .echo)
         let request: JSON = [
@@ -121,7 +121,7 @@ import Testing
         #expect(scene.origin.requests.first?.fields.values("Content-Type") == ["text/plain"])
     }
 
-    @Test func `an upload survives a kill`() async throws {
+    @Test func `An upload survives a kill`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         let bytes = Content.bytes(seed: 5, length: 300_000)
         let identifier = try await scene.api.send("POST", "/v1/bodies", body: bytes).json["id"]

@@ -55,7 +55,7 @@ struct ClientTests {
         var result: Result<Void, any Error> { get async { await task.result } }
     }
 
-    @Test func `a stream brings kept and live events as they happen, and attaches`() async throws {
+    @Test func `A stream brings kept and live events as they happen, and attaches`() async throws {
         let house = try await House()
         let gate = Gate()
         house.origin.serve("/a", .generated(seed: 1, length: 300_000), always: [.holdBody(after: 200_000, gate)])
@@ -85,7 +85,7 @@ struct ClientTests {
         try await eventually("the rest") { await second.kept.map(\.seq) == [3] }
     }
 
-    @Test func `a stream goes on where it was when the service is killed, without a gap or a repetition`() async throws
+    @Test func `A stream goes on where it was when the service is killed, without a gap or a repetition`() async throws
     {
         let house = try await House()
         house.origin.serve("/a", .text("x"))
@@ -101,7 +101,7 @@ struct ClientTests {
         #expect(await reader.kept.compactMap(\.seq) == Array(1...45))
     }
 
-    @Test func `a stream tells what the service refuses`() async throws {
+    @Test func `A stream tells what the service refuses`() async throws {
         let house = try await House()
         for (client, session, code) in [
             (house.client, "absent", ProblemCode.notFound),
@@ -117,7 +117,7 @@ struct ClientTests {
         }
     }
 
-    @Test func `questions are listed and answered`() async throws {
+    @Test func `Questions are listed and answered`() async throws {
         let house = try await House()
         house.origin.serve(
             "/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
@@ -143,7 +143,7 @@ struct ClientTests {
         #expect(try await house.client.questions(limit: 1).nextCursor != nil)
     }
 
-    @Test func `an app is fetched, and says what came of it`() async throws {
+    @Test func `An app is fetched, and says what came of it`() async throws {
         let house = try await House()
         let receiver = try Receiver()
         _ = try await house.client.changeWebhook(WebhookChange(url: .set(receiver.url)))
@@ -160,7 +160,7 @@ struct ClientTests {
         #expect(try await house.client.backgroundRefresh().history.map(\.result) == [.noData])
     }
 
-    @Test func `a lease that is taken over fences who had it`() async throws {
+    @Test func `A lease that is taken over fences who had it`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("x"))
         let number = try await house.download("/a")

@@ -44,7 +44,7 @@ struct CommandLineTests {
         return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    @Test func `sessions, tasks and events`() async throws {
+    @Test func `Sessions, tasks and events are shown`() async throws {
         #expect(try await call("open", "s") == ["s\tactive\trunning 0\tcompleted 0"])
         origin.serve("/a", .generated(seed: 3, length: 10_000))
         let folder = TemporaryFolder()
@@ -58,7 +58,7 @@ struct CommandLineTests {
         #expect(try await call("events", "s").isEmpty)
     }
 
-    @Test func `a download that failed leaves no file and ends with 1`() async throws {
+    @Test func `A download that failed leaves no file and ends with 1`() async throws {
         try await call("open", "s")
         let folder = TemporaryFolder()
         origin.serve("/page", .text("not here", status: 404))
@@ -69,12 +69,12 @@ struct CommandLineTests {
         #expect(filesBelow(folder.path).isEmpty)
     }
 
-    @Test func `sessions are listed to the end`() async throws {
+    @Test func `Sessions are listed to the end`() async throws {
         for number in 1...1001 { _ = try await service.api.put("/v1/sessions/t\(number)", [:]) }
         #expect(try await call("sessions").count == 1001)
     }
 
-    @Test func `events and launches are listed to the end`() async throws {
+    @Test func `Events and launches are listed to the end`() async throws {
         try await call("open", "s")
         let task: JSON = ["kind": "download", "request": ["url": "https://example.com/"], "state": "suspended"]
         let tasks = JSON.array(Array(repeating: task, count: 510))
@@ -93,7 +93,7 @@ struct CommandLineTests {
         #expect(try await call("launches").count == 106)
     }
 
-    @Test func `events are followed over a restart of the service`() async throws {
+    @Test func `Events are followed over a restart of the service`() async throws {
         try await call("open", "s")
         let folder = TemporaryFolder()
         let command = "exec '\(tool)' events s --follow > '\(folder.file("events"))'"
@@ -113,7 +113,7 @@ struct CommandLineTests {
         }
     }
 
-    @Test func `a question is answered with a secret from standard input`() async throws {
+    @Test func `A question is answered with a secret from standard input`() async throws {
         try await call("open", "s")
         let receiver = try Receiver()
         _ = try await service.api.patch("/v1/app", ["webhook": ["url": .string(receiver.url)]])
@@ -129,7 +129,7 @@ struct CommandLineTests {
         }
     }
 
-    @Test func `refresh is set, a fetch simulated and completed`() async throws {
+    @Test func `Refresh is set, a fetch simulated and completed`() async throws {
         let receiver = try Receiver()
         _ = try await service.api.patch("/v1/app", ["webhook": ["url": .string(receiver.url)]])
         #expect(try await call("refresh").first?.hasPrefix("never\tavailable\tnext -\t") == true)
@@ -142,7 +142,7 @@ struct CommandLineTests {
     }
 
     @Test(arguments: [[], ["nothing"], ["answer", "q"], ["refresh", "often"], ["answer", "q", "useNewRequest"]])
-    func `a wrong call is told how it goes`(_ words: [String]) async throws {
+    func `A wrong call is told how it goes`(_ words: [String]) async throws {
         let failure = await #expect(throws: ChildProcess.Failed.self) { try await run("", words) }
         #expect(failure?.status == 64 << 8 && failure?.errors.hasPrefix("usage: urlsession") == true)
     }

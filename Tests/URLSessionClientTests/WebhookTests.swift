@@ -23,7 +23,7 @@ struct WebhookTests {
         } catch { return error }
     }
 
-    @Test func `digests are those of the standard`() {
+    @Test func `Digests are those of the standard`() {
         let expected = [
             "": "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
             "abc": "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=",
@@ -32,14 +32,14 @@ struct WebhookTests {
         for (text, digest) in expected { #expect(Base64.encode(SHA256.digest(Array(text.utf8))) == digest) }
     }
 
-    @Test func `keys longer than a block are digested first`() {
+    @Test func `Keys longer than a block are digested first`() {
         let code = SHA256.authenticationCode(
             of: Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8),
             key: [UInt8](repeating: 0xAA, count: 131))
         #expect(Base64.encode(code) == "YOQxWR7gtn8Niiaqy/W3f44LxiE3KMUUBUYEDw7jf1Q=")
     }
 
-    @Test func `a signed webhook of ours is read`() throws {
+    @Test func `A signed webhook of ours is read`() throws {
         let body = Array(#"{"type":"webhook.ping","timestamp":"2026-01-01T00:00:00.000Z","data":{"app":"a"}}"#.utf8)
         let key = [UInt8](repeating: 7, count: 32)
         let signature = Base64.encode(SHA256.authenticationCode(of: Array("lnch_1.100.".utf8) + body, key: key))
@@ -50,25 +50,25 @@ struct WebhookTests {
         #expect(try webhook.verify(headers: headers, body: body, now: 120).type == "webhook.ping")
     }
 
-    @Test func `the reference libraries' vector passes the signature, with the secret's prefix or without`() {
+    @Test func `The reference libraries' vector passes the signature, with the secret's prefix or without`() {
         // Its payload has no type, which is looked at last.
         #expect(Self.outcome() == .unreadable)
         #expect(Self.outcome(secrets: [String(Self.secret.dropFirst(6))]) == .unreadable)
     }
 
-    @Test func `during a rotation either secret will do`() {
+    @Test func `During a rotation either secret will do`() {
         let other = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
         #expect(Self.outcome(secrets: [other, Self.secret]) == .unreadable)
         #expect(Self.outcome(secrets: [other]) == .wrongSignature)
     }
 
-    @Test func `one changed byte of body, identifier or time is refused`() {
+    @Test func `One changed byte of body, identifier or time is refused`() {
         #expect(Self.outcome(Self.headers, Self.body + [0x20]) == .wrongSignature)
         #expect(Self.outcome(Self.headers.merging(["Webhook-Id": "msg_other"]) { $1 }) == .wrongSignature)
         #expect(Self.outcome(Self.headers.merging(["webhook-timestamp": "1614265331"]) { $1 }) == .wrongSignature)
     }
 
-    @Test func `five minutes either way are forgiven`() {
+    @Test func `Five minutes either way are forgiven`() {
         let expected: KeyValuePairs<Int64, WebhookError> = [
             -301: .wrongTime, -300: .unreadable, 300: .unreadable, 301: .wrongTime,
         ]
@@ -76,24 +76,24 @@ struct WebhookTests {
     }
 
     @Test(arguments: ["Webhook-Id", "webhook-timestamp", "webhook-signature"])
-    func `nothing may be missing`(_ name: String) {
+    func `Nothing may be missing`(_ name: String) {
         var headers = Self.headers
         headers[name] = nil
         #expect(Self.outcome(headers) == .incompleteHeaders)
     }
 
     @Test(arguments: ["", "x", "-", "1e9", "9223372036854775808"])
-    func `a time that is none is refused`(_ text: String) {
+    func `A time that is none is refused`(_ text: String) {
         #expect(Self.outcome(Self.headers.merging(["webhook-timestamp": text]) { $1 }) == .incompleteHeaders)
     }
 
-    @Test func `the earliest of times is refused, not trapped on`() {
+    @Test func `The earliest of times is refused, not trapped on`() {
         let headers = Self.headers.merging(["webhook-timestamp": "-9223372036854775808"]) { $1 }
         #expect(Self.outcome(headers) == .wrongTime)
     }
 
     @Test(arguments: ["", "whsec_", "whsec_not base64", "whsec_AAA"])
-    func `a secret that is none makes no verifier`(_ secret: String) {
+    func `A secret that is none makes no verifier`(_ secret: String) {
         #expect(Self.outcome(secrets: [secret]) == .unusableSecret)
     }
 }

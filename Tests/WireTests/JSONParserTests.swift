@@ -26,7 +26,7 @@ private let document = """
     """
 
 @Suite struct JSONParserTests {
-    @Test func `a document of all kinds is read`() throws {
+    @Test func `A document of all kinds is read`() throws {
         let expected: JSON = [
             "null": nil, "truth": [true, false], "whole": [0, -1, 9_223_372_036_854_775_807],
             "numbers": [0.5, .number(-0.0), .number(100), 1e-7],
@@ -35,12 +35,12 @@ private let document = """
         #expect(try parse(document) == expected)
     }
 
-    @Test func `every truncation of a document is refused`() {
+    @Test func `Every truncation of a document is refused`() {
         let bytes = Array(document.utf8)
         for length in bytes.indices { #expect(isMalformed(Array(bytes.prefix(length)))) }
     }
 
-    @Test func `no single changed byte crashes`() {
+    @Test func `No single changed byte crashes`() {
         let bytes = Array(document.utf8)
         for index in bytes.indices {
             for value: UInt8 in [0x00, 0x22, 0x5C, 0x7B, 0x5D, 0x80, 0xED, 0xFF] {
@@ -61,7 +61,7 @@ private let document = """
         "[",
         "{", "]", "\u{0}", "1\u{0}",
     ])
-    func `what RFC 8259 does not know is malformed`(_ text: String) {
+    func `What RFC 8259 does not know is malformed`(_ text: String) {
         #expect(isMalformed(Array(text.utf8)))
     }
 
@@ -73,11 +73,11 @@ private let document = """
             [0x22, 0x5C, 0x6E, 0xFF, 0x22], [0xEF, 0xBB, 0xBF, 0x31], [0xFF, 0xFE, 0x31, 0x00],
             [0x31, 0x00, 0x00, 0x00],
         ] as [[UInt8]])
-    func `what is not UTF-8 is malformed`(_ bytes: [UInt8]) {
+    func `What is not UTF-8 is malformed`(_ bytes: [UInt8]) {
         #expect(isMalformed(bytes))
     }
 
-    @Test func `nesting is bounded`() throws {
+    @Test func `Nesting is bounded`() throws {
         let deepest = String(repeating: "[", count: 32) + String(repeating: "]", count: 32)
         #expect(try parse(deepest).elements?.count == 1)
         #expect(isMalformed(Array("[\(deepest)]".utf8)))
@@ -91,11 +91,11 @@ private let document = """
         ("1.0", .number(1)), ("1e2", .number(100)), ("-12", .integer(-12)), ("1e-400", .number(0)),
         ("99999999999999999999", .number(1e20)),
     ])
-    func `whole numbers are kept apart from others`(_ text: String, _ expected: JSON) throws {
+    func `Whole numbers are kept apart from others`(_ text: String, _ expected: JSON) throws {
         #expect(try parse(text) == expected)
     }
 
-    @Test func `numbers beyond all measure are invalid values, not syntax`() {
+    @Test func `Numbers beyond all measure are invalid values, not syntax`() {
         for text in ["1e400", "-1e400", String(repeating: "9", count: 400), "0." + String(repeating: "1", count: 2000)]
         {
             let found = faults("{\"a\":[1,\(text)]}")
@@ -104,13 +104,13 @@ private let document = """
         }
     }
 
-    @Test func `a name that stands twice is told with its place`() {
+    @Test func `A name that stands twice is told with its place`() {
         let found = faults(#"{"a":[{"x":1,"y/~":2,"y/~":3,"\u0078":4}],"a":1}"#)
         #expect(found.map(\.pointer) == ["/a/0/y~1~0", "/a/0/x", "/a"])
         #expect(found.allSatisfy { $0.code == .duplicateMember })
     }
 
-    @Test func `names are compared as bytes`() throws {
+    @Test func `Names are compared as bytes`() throws {
         #expect(try parse("{\"\u{e9}\":1,\"e\u{301}\":2}").members?.count == 2)
         var members = (0..<100).map { "\"m\($0)\":\($0)" }
         members += ["\"\u{e9}\":1", "\"e\u{301}\":2"]
@@ -119,18 +119,18 @@ private let document = """
         #expect(faults("{\(members.joined(separator: ","))}").map(\.pointer) == ["/m57"])
     }
 
-    @Test func `a null character in a string is an invalid value`() {
+    @Test func `A null character in a string is an invalid value`() {
         #expect(faults(#"{"a":{"b":["x\u0000"]}}"#).map(\.pointer) == ["/a/b/0"])
         #expect(faults(#"["\u0000"]"#).map(\.code) == [.invalidValue])
     }
 
-    @Test func `a syntax error outweighs other faults, and faults are bounded`() {
+    @Test func `A syntax error outweighs other faults, and faults are bounded`() {
         #expect(isMalformed(Array(#"{"a":1,"a":2"#.utf8)))
         let many = "[" + Array(repeating: #""\u0000""#, count: 1000).joined(separator: ",") + "]"
         #expect(faults(many).count == Faults.maximumCount)
     }
 
-    @Test func `a batch of ten thousand tasks is read quickly`() throws {
+    @Test func `A batch of ten thousand tasks is read quickly`() throws {
         let metadata = String(repeating: "x", count: 2800)
         let task =
             #"{"kind":"download","request":{"url":"https://example.com/a.bin","headers":{"Accept":"*/*"}},"#

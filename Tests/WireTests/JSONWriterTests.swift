@@ -12,16 +12,16 @@ import Wire
     ]
 
     @Test(arguments: rows)
-    func `values are written compactly`(_ json: JSON, _ expected: String) {
+    func `Values are written compactly`(_ json: JSON, _ expected: String) {
         #expect(text(json) == expected)
     }
 
-    @Test func `what is written is read again`() throws {
+    @Test func `What is written is read again`() throws {
         let json: JSON = ["b": [1, 1.5, "\u{0001}\u{1F600}", nil], "a": ["x": [[:]], "y": false], "": -7]
         #expect(try JSON.parse(json.serialize()) == json)
     }
 
-    @Test func `the writer puts the commas`() {
+    @Test func `The writer puts the commas`() {
         var writer = JSONWriter()
         writer.object { writer in
             writer.member("seq", 4)
@@ -40,7 +40,7 @@ import Wire
         #expect(String(decoding: writer.bytes, as: UTF8.self) == expected)
     }
 
-    @Test func `members and elements are found by name and place`() {
+    @Test func `Members and elements are found by name and place`() {
         let json: JSON = ["a": [1, 2.5, "x", true, nil]]
         #expect(json["a"]?[0]?.integerValue == 1)
         #expect(json["a"]?[1]?.numberValue == 2.5)
@@ -52,7 +52,7 @@ import Wire
     }
 
     @Test(arguments: [Int64.min, -10, -1, 0, 9, 10, 1_234_567_890_123, .max])
-    func `a number is written in decimal`(number: Int64) {
+    func `A number is written in decimal`(number: Int64) {
         #expect(number.jsonBytes == Array("\(number)".utf8))
     }
 }

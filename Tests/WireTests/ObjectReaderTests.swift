@@ -48,7 +48,7 @@ private func faults(_ text: String, _ mode: ReadingMode = .strict) -> [String] {
 }
 
 @Suite struct ObjectReaderTests {
-    @Test func `members are taken by name`() throws {
+    @Test func `Members are taken by name`() throws {
         let outer = try read(
             #"{"text":"abc","count":3,"ratio":1,"flag":true,"colour":"green","inner":{"x":4},"list":[{"x":1},{"x":2}],"#
                 + #""map":{"b":"2","a":"1"},"change":"new"}"#)
@@ -63,7 +63,7 @@ private func faults(_ text: String, _ mode: ReadingMode = .strict) -> [String] {
         #expect(outer.change == .set("new"))
     }
 
-    @Test func `absent members have their defaults`() throws {
+    @Test func `Absent members have their defaults`() throws {
         let outer = try read(#"{"text":"a"}"#)
         #expect(outer.count == nil)
         #expect(outer.ratio == 0.5)
@@ -101,11 +101,11 @@ private func faults(_ text: String, _ mode: ReadingMode = .strict) -> [String] {
         ("[]", [" invalid-value"]),
         ("1", [" invalid-value"]),
     ])
-    func `all faults are told with their places`(_ text: String, _ expected: [String]) {
+    func `All faults are told with their places`(_ text: String, _ expected: [String]) {
         #expect(faults(text) == expected)
     }
 
-    @Test func `an unknown member outweighs a missing one`() {
+    @Test func `An unknown member outweighs a missing one`() {
         #expect(throws: JSONError.self) { try read(#"{"txt":"a"}"#) }
         do { _ = try read(#"{"txt":"a"}"#) } catch { #expect(error.code == "unknown-member") }
         do { _ = try read(#"{"text":7}"#) } catch { #expect(error.code == "invalid-value") }
@@ -113,7 +113,7 @@ private func faults(_ text: String, _ mode: ReadingMode = .strict) -> [String] {
         do { _ = try read("{") } catch { #expect(error.code == "malformed-json") }
     }
 
-    @Test func `a tolerant reader passes over what is new`() throws {
+    @Test func `A tolerant reader passes over what is new`() throws {
         let outer = try read(#"{"text":"abcd","colour":"blue","new":1,"ratio":7,"inner":{"x":12,"y":[]}}"#, .tolerant)
         #expect(outer.colour == "blue" && !outer.colour.isKnown)
         #expect(outer.ratio == 7)

@@ -37,7 +37,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
 }
 
 @Suite struct ShapeTests {
-    @Test func `sessions come back as they went`() throws {
+    @Test func `Sessions come back as they went`() throws {
         var configuration = SessionConfiguration()
         configuration.isDiscretionary = true
         configuration.timeoutIntervalForRequest = 1.5
@@ -74,7 +74,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         try checkRoundTrip(session)
     }
 
-    @Test func `secrets do not stand in answers`() {
+    @Test func `Secrets do not stand in answers`() {
         var session = Session {
             $0.identifier = "s"
             $0.createdAt = time
@@ -100,7 +100,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         #expect(!text(task).contains("hidden") && text(task).contains("shown"))
     }
 
-    @Test func `configurations are effective as they are read`() throws {
+    @Test func `Configurations are effective as they are read`() throws {
         #expect(try SessionConfiguration(parsing: Array("{}".utf8)) == SessionConfiguration())
         let expected =
             #"{"isDiscretionary":false,"sessionSendsLaunchEvents":true,"timeoutIntervalForRequest":60,"#
@@ -136,11 +136,11 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         (#"{"isDiscretionary":null}"#, "/isDiscretionary invalid-value"),
         (#"{"HTTPShouldSetCookies":true}"#, "/HTTPShouldSetCookies unknown-member"),
     ])
-    func `wrong members of a configuration are told`(_ json: String, _ expected: String) {
+    func `Wrong members of a configuration are told`(_ json: String, _ expected: String) {
         #expect(faults(SessionConfiguration.self, json) == [expected])
     }
 
-    @Test func `tasks come back as they went`() throws {
+    @Test func `Tasks come back as they went`() throws {
         let request = TransferRequest(url: "http://h/", method: "GET", headers: ["A": "b"], sensitiveHeaders: ["X"])
         var task = SessionTask {
             $0.taskIdentifier = 3
@@ -242,7 +242,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 request: RequestChange(url: "http://h/", headers: ["A": "b"], sensitiveHeaders: [])))
     }
 
-    @Test func `events come back as they went`() throws {
+    @Test func `Events come back as they went`() throws {
         let data = EventData.DidComplete {
             $0.outcome = .failed
             $0.error = failure
@@ -335,7 +335,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         #expect(faults(AttachmentRequest.self, #"{"ttl":4}"#) == ["/ttl invalid-value"])
     }
 
-    @Test func `questions and credentials come back as they went`() throws {
+    @Test func `Questions and credentials come back as they went`() throws {
         try checkRoundTrip(space)
         let challenge = AuthenticationChallenge {
             $0.questionId = "q_1"
@@ -406,11 +406,11 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             ["/credential/persistence invalid-value"]
         ),
     ])
-    func `answers hold together`(_ json: String, _ expected: [String]) {
+    func `Answers hold together`(_ json: String, _ expected: [String]) {
         #expect(faults(Answer.self, json) == expected)
     }
 
-    @Test func `launches and webhooks come back as they went`() throws {
+    @Test func `Launches and webhooks come back as they went`() throws {
         var launch = Launch {
             $0.launchId = "lnch_1"
             $0.kind = "session.handleEvents"
@@ -477,7 +477,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         try checkRoundTrip(WebhookPayload.Ping { $0.app = "a" })
     }
 
-    @Test func `apps and keys come back as they went`() throws {
+    @Test func `Apps and keys come back as they went`() throws {
         let webhook = Webhook {
             $0.url = "https://h/"
             $0.state = .paused
@@ -536,7 +536,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             ])
     }
 
-    @Test func `refresh and conditions come back as they went`() throws {
+    @Test func `Refresh and conditions come back as they went`() throws {
         for interval: FetchInterval in [.never, .minimum, .seconds(900), .seconds(1800.5)] {
             try checkRoundTrip(BackgroundRefreshChange(minimumBackgroundFetchInterval: interval))
         }
@@ -571,7 +571,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             ])
     }
 
-    @Test func `problems say what clients switch on`() throws {
+    @Test func `Problems say what clients switch on`() throws {
         let problem = Problem(
             .eventsExpired, "Events before 7 are gone.", instance: "/v1/x",
             errors: [Problem.Entry(pointer: "/a", detail: "d")],
@@ -586,7 +586,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         #expect(ProblemCode.known.allSatisfy { $0.title != $0.rawValue && (400...507).contains($0.status) })
     }
 
-    @Test func `a body that cannot be read becomes a problem`() {
+    @Test func `A body that cannot be read becomes a problem`() {
         func problem(_ text: String) -> Problem? {
             do {
                 _ = try EventAck(parsing: Array(text.utf8))

@@ -32,7 +32,7 @@ private let full = """
     """
 
 @Suite struct TaskCreationTests {
-    @Test func `all members are read`() throws {
+    @Test func `All members are read`() throws {
         let task = try TaskCreation(parsing: Array(full.utf8))
         #expect(task.kind == .download)
         #expect(task.request?.url == "https://example.com/a.bin")
@@ -57,7 +57,7 @@ private let full = """
         #expect(try TaskCreation(parsing: task.jsonBytes) == task)
     }
 
-    @Test func `kind and url are enough`() throws {
+    @Test func `Kind and url are enough`() throws {
         let task = try TaskCreation(parsing: Array(#"{"kind":"download","request":{"url":"http://h/"}}"#.utf8))
         #expect(task == .download(TransferRequest(url: "http://h/")))
         #expect(
@@ -71,20 +71,20 @@ private let full = """
         (#"{"json":null}"#, .json(nil)), (#"{"root":"in","path":"a/b"}"#, .file(root: "in", path: "a/b")),
         (#"{"task":7}"#, .task(7)),
     ])
-    func `an upload has its body in each form`(_ text: String, _ body: BodySource) throws {
+    func `An upload has its body in each form`(_ text: String, _ body: BodySource) throws {
         let task = try TaskCreation(parsing: Array(upload("\"body\":" + text).utf8))
         #expect(task == .upload(TransferRequest(url: "https://example.com/a"), body: body))
         #expect(try TaskCreation(parsing: task.jsonBytes) == task)
     }
 
-    @Test func `a download by POST has its body in its request`() throws {
+    @Test func `A download by POST has its body in its request`() throws {
         let text = #"{"kind":"download","request":{"url":"http://h/","method":"POST","body":{"text":"q"}}}"#
         let task = try TaskCreation(parsing: Array(text.utf8))
         #expect(task.request?.body == .text("q"))
         #expect(try TaskCreation(parsing: task.jsonBytes) == task)
     }
 
-    @Test func `resume data stands for the request`() throws {
+    @Test func `Resume data stands for the request`() throws {
         let task = try TaskCreation(parsing: Array(#"{"kind":"download","resumeData":"x","priority":1}"#.utf8))
         #expect(task.resumeData == "x" && task.request == nil && task.priority == 1)
         #expect(try TaskCreation(parsing: task.jsonBytes) == task)
@@ -146,7 +146,7 @@ private let full = """
         (upload(#""body":{"root":"r"}"#), ["/body/path invalid-value"]),
         (upload(#""body":{"text":""# + String(repeating: "x", count: 65_537) + #""}"#), ["/body/text invalid-value"]),
     ])
-    func `what does not fit is told with its place`(_ text: String, _ expected: [String]) {
+    func `What does not fit is told with its place`(_ text: String, _ expected: [String]) {
         #expect(taskFaults(text) == expected)
     }
 
@@ -154,18 +154,18 @@ private let full = """
         "Host", "content-length", "Connection", "Keep-Alive", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
         "Proxy-Authorization", "Range", "If-Range", "Accept-Encoding", "a b", "a:", "", "é",
     ])
-    func `headers that are the service's own are refused`(_ name: String) {
+    func `Headers that are the service's own are refused`(_ name: String) {
         let text = #"{"kind":"download","request":{"url":"http://h/","headers":{""# + name + #"":"x"}}}"#
         #expect(taskFaults(text) == ["/request/headers/\(name) invalid-value"])
     }
 
-    @Test func `uploads may set what only resuming downloads need`() {
+    @Test func `Uploads may set what only resuming downloads need`() {
         #expect(
             taskFaults(#"{"kind":"upload","request":{"url":"http://h/","headers":{"Range":"x"}},"body":{"text":""}}"#)
                 == [])
     }
 
-    @Test func `header values, doubles and amounts are bounded`() {
+    @Test func `Header values, doubles and amounts are bounded`() {
         func headers(_ text: String) -> [String] {
             taskFaults(#"{"kind":"download","request":{"url":"http://h/","headers":{"# + text + "}}}")
         }
@@ -179,7 +179,7 @@ private let full = """
         #expect(headers(long) == ["/request/headers invalid-value"])
     }
 
-    @Test func `a batch tells the place of each fault`() {
+    @Test func `A batch tells the place of each fault`() {
         let good = #"{"kind":"download","request":{"url":"http://h/"}}"#
         let bad = #"{"kind":"download","request":{"url":"ftp://h/"},"x":1}"#
         #expect(
@@ -191,7 +191,7 @@ private let full = """
         #expect(faults(BatchCreation.self, #"{"tasks":[\#(many)]}"#) == ["/tasks invalid-value"])
     }
 
-    @Test func `a change tells absent from null`() throws {
+    @Test func `A change tells absent from null`() throws {
         let change = try TaskChange(parsing: Array(#"{"taskDescription":null,"request":{"headers":{}}}"#.utf8))
         #expect(change.taskDescription == .clear)
         #expect(change.metadata == .unchanged)

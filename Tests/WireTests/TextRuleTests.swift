@@ -7,7 +7,7 @@ import Testing
         "http://h", "HTTPS://h/", "https://example.com:8443/a?b=c#d", "http://[2001:db8::1]:80/", "http://127.0.0.1/",
         "http://h?x", "https://xn--bcher-kva.example/%20", "http://h:1/",
     ])
-    func `a URL is absolute and plain`(_ text: String) {
+    func `A URL is absolute and plain`(_ text: String) {
         #expect(TextRule.url.fault(text) == nil)
     }
 
@@ -19,11 +19,11 @@ import Testing
         "http://[::1/", "http://[::1]x/", "http://①②⑦.0.0.1/", "http://127。0。0。1/", "http://bücher.example/",
         "http://h/<>", "http://h/{}", "unix:/x",
     ])
-    func `what libcurl and others read differently is no URL`(_ text: String) {
+    func `What libcurl and others read differently is no URL`(_ text: String) {
         #expect(TextRule.url.fault(text) != nil)
     }
 
-    @Test func `a URL has at most 8 KiB`() {
+    @Test func `A URL has at most 8 KiB`() {
         #expect(TextRule.url.fault("http://h/" + String(repeating: "a", count: 8183)) == nil)
         #expect(TextRule.url.fault("http://h/" + String(repeating: "a", count: 8184)) != nil)
     }
@@ -32,7 +32,7 @@ import Testing
         "2026-12-01T00:00:00Z", "2026-12-01T00:00:00.123Z", "2024-02-29t23:59:59.123456789+14:00",
         "2000-02-29T00:00:00-00:30", "0001-01-01T00:00:00z",
     ])
-    func `times follow RFC 3339`(_ text: String) {
+    func `Times follow RFC 3339`(_ text: String) {
         #expect(TextRule.timestamp.fault(text) == nil)
     }
 
@@ -42,11 +42,11 @@ import Testing
         "2026-12-01T00:00:00+1:00", "2026-12-01T00:00:00+24:00", "10000-01-01T00:00:00Z", "2026-12-01T00:00:00Zx",
         "+026-12-01T00:00:00Z", "2026-1-01T00:00:00.00Z",
     ])
-    func `what is no time is refused`(_ text: String) {
+    func `What is no time is refused`(_ text: String) {
         #expect(TextRule.timestamp.fault(text) != nil)
     }
 
-    @Test func `identifiers have 1 to 128 characters of a few`() {
+    @Test func `Identifiers have 1 to 128 characters of a few`() {
         for text in ["a", "com.example.bg", "A-Z_0~9:@+", String(repeating: "x", count: 128)] {
             #expect(TextRule.identifier.fault(text) == nil)
         }
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `paths stay below their root`() {
+    @Test func `Paths stay below their root`() {
         for text in ["a", "a/b.c", "...", ".a", "é/ü", String(repeating: "x", count: 255)] {
             #expect(TextRule.relativePath.fault(text) == nil)
         }
@@ -64,14 +64,14 @@ import Testing
         }
     }
 
-    @Test func `methods are tokens in upper case`() {
+    @Test func `Methods are tokens in upper case`() {
         for text in ["GET", "POST", "M-SEARCH"] { #expect(TextRule.method.fault(text) == nil) }
         for text in ["", "get", "GET\r\nX", "A B", "CONNECT", "TRACE", String(repeating: "A", count: 33)] {
             #expect(TextRule.method.fault(text) != nil)
         }
     }
 
-    @Test func `status codes are read as ranges`() {
+    @Test func `Status codes are read as ranges`() {
         #expect(StatusCodes.parse("204") == 204...204)
         #expect(StatusCodes.parse("200-299") == 200...299)
         for text in ["", "20", "2000", "200-", "-299", "200-299-300", "600", "99", "+20", "200 "] {
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `base64 has one text for each value`() {
+    @Test func `Base64 has one text for each value`() {
         for (bytes, text) in [([], ""), ([0x66], "Zg=="), ([0x66, 0x6F], "Zm8="), ([0xFB, 0xEF, 0xFF], "++//")]
             as [([UInt8], String)]
         {
