@@ -5,7 +5,7 @@ package import Launches
 package import Service
 import Wire
 
-/// The API: makes requests of HTTP into calls of the service, and what comes of them into answers.
+/// The API: turns HTTP requests into calls of the service, and their results into answers.
 package final class APIServer: Sendable {
     package let settings: APISettings
     package let service: Service
@@ -33,23 +33,17 @@ package final class APIServer: Sendable {
         limiter = settings.rateLimit.map { RateLimiter(perSecond: $0, clock: service.clock) }
     }
 
-    /// Every route of the API.
     package var routes: [Route] {
-        let groups: [[Route]] = [
-            AppRoutes(server: self).routes, OwnAppRoutes(server: self).routes, SessionRoutes(server: self).routes,
-            TaskRoutes(server: self).routes, BatchRoutes(server: self).routes, EventRoutes(server: self).routes,
-            AttachmentRoutes(server: self).routes,
-            SystemRoutes(server: self).routes, BodyRoutes(server: self).routes, ContentRoutes(server: self).routes,
-            LaunchRoutes(server: self).routes, QuestionRoutes(server: self).routes,
-            CredentialRoutes(server: self).routes, RefreshRoutes(server: self).routes,
-            ConditionsRoutes(server: self).routes,
-        ]
-        return groups.flatMap { $0 }
+        [
+            appRoutes, ownAppRoutes, sessionRoutes, taskRoutes, batchRoutes, eventRoutes, attachmentRoutes,
+            systemRoutes,
+            bodyRoutes, contentRoutes, launchRoutes, questionRoutes, credentialRoutes, refreshRoutes, conditionsRoutes,
+        ].flatMap { $0 }
     }
 
     package var router: Router { Router(routes, options: options) }
 
-    /// Counts a request that was answered, and tells of it.
+    /// Counts and logs a request that was answered.
     package func observe(_ observation: Observation) {
         requests.count(observation)
         guard log.shows(.debug) else { return }

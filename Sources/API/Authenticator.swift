@@ -5,8 +5,8 @@ import Wire
 
 /// Finds out who makes a request.
 ///
-/// Only hashes are compared, in constant time. A key that names an unknown identifier costs a comparison and, the first
-/// time, a look into the store, as one with a wrong secret does.
+/// Only hashes are compared, in constant time. A key with an unknown identifier costs the same as one with a wrong secret:
+/// a comparison and, the first time, a look into the store.
 final class Authenticator: Sendable {
     /// Key records as the store has them; `.some(nil)` for identifiers it does not know.
     private struct Cache {
@@ -29,7 +29,7 @@ final class Authenticator: Sendable {
         literalKeys = settings.literalKeys
     }
 
-    /// Who has this `Authorization` field.
+    /// The caller with this `Authorization` field.
     ///
     /// - Throws: ``Problem`` `unauthorized`; what the store throws.
     func caller(authorization: String?) async throws -> Caller {

@@ -12,8 +12,7 @@ extension Call {
     /// A whole number.
     func queryInteger(_ name: String, in range: ClosedRange<Int64>) throws -> Int64? {
         guard let text = query(name) else { return nil }
-        let isNumber = (1...19).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
-        guard isNumber, let number = Int64(text), range.contains(number) else {
+        guard let number = Int64(digits: text), range.contains(number) else {
             let top = range.upperBound == .max ? "on" : "to \(range.upperBound)"
             throw Problem.query(name, "This must be a whole number from \(range.lowerBound) \(top).")
         }
@@ -23,7 +22,7 @@ extension Call {
     /// A number, possibly with a fraction.
     func queryNumber(_ name: String, in range: ClosedRange<Double>) throws -> Double? {
         guard let text = query(name) else { return nil }
-        let isNumber = text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
+        let isNumber = text.utf8.allSatisfy { Bytes.isDigit($0) || $0 == UInt8(ascii: ".") }
         guard isNumber, let number = Double(text), range.contains(number) else {
             throw Problem.query(
                 name, "This must be a number from \(Int(range.lowerBound)) to \(Int(range.upperBound)).")
@@ -31,7 +30,7 @@ extension Call {
         return number
     }
 
-    /// One of the words that `value` knows.
+    /// What one of the words stands for.
     func queryWord<Word>(_ name: String, _ words: [(String, Word)]) throws -> Word? {
         guard let text = query(name) else { return nil }
         guard let word = words.first(where: { $0.0.utf8.elementsEqual(text.utf8) }) else {
@@ -40,12 +39,10 @@ extension Call {
         return word.1
     }
 
-    /// A text of so many bytes.
-    func queryText(_ name: String, from shortest: Int = 1, upTo longest: Int = 256) throws -> String? {
+    /// A text.
+    func queryText(_ name: String, _ rule: TextRule = .length(1...256)) throws -> String? {
         guard let text = query(name) else { return nil }
-        guard (shortest...longest).contains(text.utf8.count) else {
-            throw Problem.query(name, "This must be \(shortest) to \(longest) bytes long in UTF-8.")
-        }
+        if let detail = rule.violation(in: text) { throw Problem.query(name, detail) }
         return text
     }
 
@@ -80,7 +77,7 @@ extension Call {
     /// - Parameters:
     ///   - fetch: Reads up to so many records after a position.
     ///   - position: Where a record stands in the list.
-    ///   - write: What a record is to the client.
+    ///   - write: Makes what the client sees of a record.
     func page<Record, Item: JSONWritable>(
         fetch: (_ after: Int64, _ limit: Int) async throws -> [Record], position: (Record) -> Int64,
         write: (Record) async throws -> Item
@@ -105,7 +102,7 @@ extension Call {
         return response
     }
 
-    /// What a cursor is bound to: whose list it is, which, and how it is filtered.
+    /// What a cursor is bound to: whose list it is, which list, and its filters.
     private var listName: String {
         let filters = request.query.filter { $0.name != "limit" && $0.name != "cursor" }
             .map { "\($0.name)=\($0.value)" }.sorted()
@@ -129,5 +126,13 @@ extension Problem {
     /// A fault of a header field.
     static func header(_ name: String, _ detail: String) -> Problem {
         Problem(.invalidValue, "\(name): \(detail)")
+    }
+}
+
+extension Int64 {
+    /// The number that digits make, without a sign.
+    init?(digits text: String, atMost count: Int = 19) {
+        guard (1...count).contains(text.utf8.count), text.utf8.allSatisfy(Bytes.isDigit) else { return nil }
+        self.init(text)
     }
 }

@@ -68,13 +68,17 @@ extension Call {
     }
 
     private func entityTags(_ field: String) -> [String] {
-        request.headers.all(field).flatMap { $0.split(separator: ",") }
-            .map { String($0.drop { $0 == " " || $0 == "\t" }) }
-            .map { tag in
-                var tag = tag
-                while tag.last == " " || tag.last == "\t" { tag.removeLast() }
-                return tag
-            }
+        request.headers.all(field).flatMap { $0.split(separator: ",") }.map(MediaTypes.trimmed)
+    }
+
+    /// Answers with what the request creates. With an `Idempotency-Key` the answer is kept in the same commit.
+    ///
+    /// - Parameter answer: Makes the answer of the result; runs on the writer's thread.
+    func creating<Result>(
+        holdsSecrets: Bool = false, _ create: (Recording<Result>?) async throws -> Result,
+        answer: @escaping @Sendable (Result) -> HTTPResponse
+    ) async throws -> HTTPResponse {
+        answer(try await create(recording(holdsSecrets: holdsSecrets, answer)))
     }
 
     /// Keeps the answer to a request with an `Idempotency-Key` in the commit that does what the request asks for.

@@ -4,7 +4,7 @@ import HTTPServer
 import Service
 import Wire
 
-/// One request on its way to an answer: who makes it, what it says, and what the service has.
+/// One request on its way to an answer: the caller, the request, and the server that answers it.
 struct Call: Sendable {
     let server: APIServer
     let caller: Caller
@@ -35,8 +35,7 @@ struct Call: Sendable {
     /// A segment that must be a positive whole number; anything else names nothing.
     func number(_ name: String) throws -> Int64 {
         let text = parameter(name)
-        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), text.utf8.first != 0x30, let number = Int64(text)
-        else { throw DomainError.notFound }
+        guard text.first != "0", let number = Int64(digits: text) else { throw DomainError.notFound }
         return number
     }
 
@@ -63,12 +62,18 @@ struct Call: Sendable {
 
     // MARK: Waiting
 
-    /// Runs something that waits, counted against what one key may have waiting.
-    func holding<Result>(_ body: () async throws -> Result) async throws -> Result {
-        guard server.held.begin(caller.key) else {
+    /// One of the requests that a key may have waiting, for as long as it is kept.
+    func heldPlace() throws -> HeldRequests.Place {
+        guard let place = server.held.place(of: caller.key) else {
             throw Problem(.rateLimited, "This key has too many requests waiting already.")
         }
-        defer { server.held.end(caller.key) }
+        return place
+    }
+
+    /// Runs something that waits, counted against what one key may have waiting.
+    func holding<Result>(_ body: () async throws -> Result) async throws -> Result {
+        let place = try heldPlace()
+        defer { withExtendedLifetime(place) {} }
         return try await body()
     }
 

@@ -2,9 +2,9 @@ import Core
 
 /// Who makes a request.
 enum Caller: Hashable, Sendable {
-    /// Nobody was asked for a key.
+    /// The route asks for no key.
     case anyone
-    /// Whoever has the admin key.
+    /// The holder of the admin key.
     case `operator`
     case app(AppID, keyIdentifier: String, scopes: Set<Scope>)
 
@@ -17,7 +17,7 @@ enum Caller: Hashable, Sendable {
         }
     }
 
-    /// By which requests are counted.
+    /// What requests are counted by.
     var key: String {
         switch self {
         case .anyone: "anyone"

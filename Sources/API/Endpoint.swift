@@ -31,7 +31,7 @@ extension APIServer {
     ///   - query: The parameters that the route knows.
     ///   - produces: The media types that it answers with, the standard one first.
     ///   - isIdempotent: Whether a `POST` takes an `Idempotency-Key`.
-    ///   - replay: Makes the answer to a repeated request of what is kept, where that is not the answer itself.
+    ///   - replay: Makes the answer to a repeated request from what was kept, where that is not the answer itself.
     func route(
         _ method: String, _ pattern: String, _ access: Access, query: [String] = [], body: BodyForm = .none,
         produces: [String] = ["application/json"], isIdempotent: Bool = true,
@@ -169,8 +169,8 @@ extension Call {
     }
 }
 
-/// The `Host` field as `--dev` sees it, so that a page of another site cannot reach the service through a name of its
-/// own that leads to this machine (DNS rebinding).
+/// The `Host` field under `--dev`. It is checked so that a page of another site cannot reach the service through a name
+/// of its own that leads to this machine (DNS rebinding).
 enum HostField {
     static func namesThisMachine(_ field: String) -> Bool {
         var host = Array(field.lowercased().utf8)[...]

@@ -4,7 +4,7 @@ import HTTPServer
 import Service
 import Wire
 
-/// Makes repeated requests answer the same: answers are in the store, requests under way are known here.
+/// Answers repeated requests alike. The store keeps the answers; requests under way are known here.
 final class IdempotencyKeys: Sendable {
     /// One request with a key.
     struct Entry: Sendable {
@@ -32,9 +32,9 @@ final class IdempotencyKeys: Sendable {
 
     init(service: Service) { self.service = service }
 
-    /// Answers a request with a key: from the store where it has been answered, else with `body`, whose success is kept.
+    /// Answers a request with a key: from the store where it was answered before, else with `body`, whose success is kept.
     ///
-    /// - Parameter replay: Makes the answer of what is kept.
+    /// - Parameter replay: Makes the answer from what was kept.
     func answer(
         _ entry: Entry, replay: (StoredAnswer) async throws -> HTTPResponse = { HTTPResponse($0) },
         _ body: (Entry) async throws -> HTTPResponse
@@ -87,7 +87,7 @@ final class IdempotencyKeys: Sendable {
 }
 
 extension StoredAnswer {
-    /// What is kept of an answer: those with bytes at hand are whole.
+    /// What is kept of an answer. A streamed body is not.
     init(_ response: HTTPResponse, holdsSecrets: Bool) {
         var bytes: [UInt8] = []
         if case .bytes(let body) = response.body { bytes = body }

@@ -55,7 +55,8 @@ enum MediaTypes {
         }
     }
 
-    private static func trimmed(_ text: some StringProtocol) -> String {
+    /// A text without the blanks and tabs around it.
+    static func trimmed(_ text: some StringProtocol) -> String {
         let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
         var bytes = Array(text.utf8)[...]
         while let first = bytes.first, isSpace(first) { bytes.removeFirst() }

@@ -31,7 +31,6 @@ extension Core.Answer {
 extension Service {
     /// - Throws: A fault at `pointer` for a URL that libcurl's parser does not take.
     fileprivate static func check(url: String, at pointer: String) throws(JSONError) {
-        guard let detail = faultOfURL(url) else { return }
-        throw .invalid([Fault(pointer: pointer, code: .invalidValue, detail: detail)])
+        if let detail = faultOfURL(url) { throw .invalid(detail, at: pointer) }
     }
 }

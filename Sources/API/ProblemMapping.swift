@@ -13,7 +13,7 @@ struct OrderPlaces: Sendable {
 }
 
 extension Problem {
-    /// The one mapping of errors to what clients are told. Total; nil for an error that is nobody's business.
+    /// The one mapping of errors to what clients are told. Nil for errors whose details are only for the operator.
     init?(_ failure: Failure, _ places: OrderPlaces) {
         switch failure {
         case .domain(let error): self.init(error, places)
@@ -142,7 +142,6 @@ extension Problem {
         }
     }
 
-    /// The answer that tells it.
     func response(headers more: [(String, String)] = []) -> HTTPResponse {
         HTTPResponse(
             status: status, headers: [("Content-Type", MediaTypes.problem)] + headers + more, body: .bytes(jsonBytes))

@@ -1,6 +1,6 @@
 import Base
 
-/// How many requests a second each key may make: a bucket of one second's worth for each.
+/// Limits the requests a second of each key, by a bucket that holds one second's worth.
 final class RateLimiter: Sendable {
     private struct Bucket {
         var tokens: Double
@@ -34,24 +34,38 @@ final class RateLimiter: Sendable {
     }
 }
 
-/// How many requests of each key wait for something.
+/// Counts the requests of each key that wait for something.
 final class HeldRequests: Sendable {
+    /// One of the requests that a key may have waiting, for as long as it lives.
+    final class Place: Sendable {
+        private let requests: HeldRequests
+        private let key: String
+
+        fileprivate init(_ requests: HeldRequests, _ key: String) {
+            self.requests = requests
+            self.key = key
+        }
+
+        deinit { requests.end(key) }
+    }
+
     private let limit: Int
     private let counts = Locked<[String: Int]>([:])
 
     init(limit: Int) { self.limit = limit }
 
-    /// Counts one more; false when there are too many already.
-    func begin(_ key: String) -> Bool {
-        counts.withLock { counts in
+    /// Counts one more; nil when there are too many already.
+    func place(of key: String) -> Place? {
+        let hasRoom = counts.withLock { counts in
             let count = counts[key] ?? 0
             guard count < limit else { return false }
             counts[key] = count + 1
             return true
         }
+        return hasRoom ? Place(self, key) : nil
     }
 
-    func end(_ key: String) {
+    private func end(_ key: String) {
         counts.withLock { counts in
             let left = (counts[key] ?? 1) - 1
             counts[key] = left > 0 ? left : nil

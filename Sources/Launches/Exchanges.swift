@@ -2,7 +2,7 @@ import Base
 import Synchronization
 import TransferEngine
 
-/// Performs one exchange at a time for whoever waits for it, on an engine of its own.
+/// Performs exchanges on an engine of its own, each for a caller that waits for it.
 final class Exchanges: Sendable {
     private final class Waiting: Sendable {
         let continuations = Locked<[ExchangeID: CheckedContinuation<ExchangeResult, Never>]>([:])

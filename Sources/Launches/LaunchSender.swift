@@ -4,7 +4,7 @@ import Store
 
 /// Sends due launches: claims a few, signs and posts each beside the loop, stores how it went.
 ///
-/// It meets the rest of the service only in the store, where launches are rows that the causing commit wrote.
+/// It meets the rest of the service only in the store: a launch is a row, written by the commit that caused it.
 final class LaunchSender: Sendable {
     private let store: Store
     private let settings: LaunchSettings
@@ -96,7 +96,7 @@ final class LaunchSender: Sendable {
             for launch in result.claimed { slots.began(launch.id, of: launch.app, at: clock.monotonic()) }
         }
         meters.inFlight.add(Double(result.claimed.count))
-        // The slots are taken now; clock and signature come after.
+        // The slots are taken now; time and signature are those of the sending.
         for launch in result.claimed { group.addTask { await self.deliver(launch) } }
         carryOut(result.aftermath)
         return result.hasMore
@@ -126,7 +126,7 @@ final class LaunchSender: Sendable {
                     id: launch.launchId, attempt: launch.attempt, app: launch.app, url: launch.webhook.url ?? "",
                     body: try await body(of: launch), traceparent: launch.traceparent, timeout: timeout(of: launch)))
         } catch {
-            // It counts: who cannot be told today is not tried for ever.
+            // It counts as an attempt, so that it is not tried for ever.
             log.error("a launch could not be told", ("launch", launch.launchId), ("error", "\(error)"))
             return LaunchReport(
                 launch: launch,
@@ -144,7 +144,7 @@ final class LaunchSender: Sendable {
         return LaunchReport(launch: launch, attempt: attempt, verdict: verdict)
     }
 
-    /// What earlier attempts sent, or what this first one sends, kept before it is sent.
+    /// What earlier attempts sent. What the first one sends is kept before it is sent.
     private func body(of launch: ClaimedLaunch) async throws -> [UInt8] {
         if let body = launch.body { return body }
         var contents: LaunchContents?
@@ -153,7 +153,7 @@ final class LaunchSender: Sendable {
                 contents = try await store.launchContents(
                     of: session, through: launch.lastSeq, limit: launch.webhook.includeEvents)
             } catch DomainError.notFound {
-                // Forgotten a moment ago: the receiver finds nothing either.
+                // The session is gone: the receiver will find nothing either.
             }
         }
         return try await store.freezeBody(payload.body(of: launch, contents), of: launch.id)

@@ -58,7 +58,7 @@ package final class Launches: Sendable {
             store: store, bell: refreshBell, clock: clock, log: log, load: settings.load, carryOut: carryOutAndRing)
     }
 
-    /// Runs until it is cancelled: puts in order what the last run left, then sends and fetches.
+    /// Runs until it is cancelled: repairs what the last run left, then sends and fetches.
     package func run() async throws {
         try await Store.loop {
             carryOut(try await store.recoverLaunches(at: clock.time))
@@ -71,7 +71,7 @@ package final class Launches: Sendable {
         await exchanges.shutdown()
     }
 
-    /// Has the loops look at intervals and conditions again. For who changed them.
+    /// Has the loops look again at intervals and conditions, which have changed.
     package func refreshChanged() { refreshBell.ring() }
 
     // MARK: Ping
@@ -79,7 +79,7 @@ package final class Launches: Sendable {
     /// Pings of one app under way at once.
     private static let pingsAtOnce = 4
 
-    /// Sends a `webhook.ping` now and tells how it went. It is no launch: nothing is stored, nothing repeated.
+    /// Sends a `webhook.ping` now and returns how it went. It is no launch: nothing is stored or repeated.
     ///
     /// - Throws: ``DomainError/notFound``.
     package func ping(_ app: AppID) async throws -> LaunchAttempt {
@@ -112,7 +112,7 @@ package final class Launches: Sendable {
 
     // MARK: Background refresh
 
-    /// Background refresh of an app as it stands; what a fetch that is due waits for is said by name.
+    /// Background refresh of an app. Of a fetch that is due it says what it waits for.
     package func refresh(of app: AppID) async throws -> RefreshOverview {
         var overview = try await store.refresh(of: app)
         let now = clock.time

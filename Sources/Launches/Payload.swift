@@ -9,25 +9,32 @@ struct Payload: Sendable {
 
     /// - Parameter contents: Of a session's launch; nil where the session is gone.
     func body(of launch: ClaimedLaunch, _ contents: LaunchContents?) -> [UInt8] {
-        let timestamp = launch.createdAt.rfc3339
-        let payload =
+        let data =
             switch launch.kind {
-            case .handleEvents: WebhookPayload(timestamp: timestamp, handleEvents(launch, contents))
-            case .performFetch: WebhookPayload(timestamp: timestamp, performFetch(launch))
+            case .handleEvents: JSONText(handleEvents(launch, contents))
+            case .performFetch: JSONText(performFetch(launch))
             case .refreshStatusDidChange:
-                WebhookPayload(
-                    timestamp: timestamp,
+                JSONText(
                     WebhookPayload.RefreshStatusDidChange {
                         $0.app = launch.appIdentifier
                         $0.backgroundRefreshStatus = Wire.BackgroundRefreshStatus(launch.refreshStatus)
                     })
-            case .ping: WebhookPayload(timestamp: timestamp, WebhookPayload.Ping { $0.app = launch.appIdentifier })
+            case .ping: Self.ping(launch.appIdentifier)
             }
-        return Self.asciiOnly(payload.jsonBytes)
+        return Self.text(launch.kind, at: launch.createdAt, data)
     }
 
-    func ping(_ app: String, at now: Timestamp) -> [UInt8] {
-        Self.asciiOnly(WebhookPayload(timestamp: now.rfc3339, WebhookPayload.Ping { $0.app = app }).jsonBytes)
+    func ping(_ app: String, at now: Timestamp) -> [UInt8] { Self.text(.ping, at: now, Self.ping(app)) }
+
+    private static func ping(_ app: String) -> JSONText { JSONText(WebhookPayload.Ping { $0.app = app }) }
+
+    private static func text(_ kind: LaunchKind, at moment: Timestamp, _ data: JSONText) -> [UInt8] {
+        let payload = WebhookPayload {
+            $0.type = kind.name
+            $0.timestamp = moment.rfc3339
+            $0.data = data
+        }
+        return asciiOnly(payload.jsonBytes)
     }
 
     private func handleEvents(_ launch: ClaimedLaunch, _ contents: LaunchContents?) -> WebhookPayload.HandleEvents {
@@ -58,9 +65,9 @@ struct Payload: Sendable {
         }
     }
 
-    /// JSON text with what is not ASCII escaped, so that no framework between can change a byte by recoding.
+    /// JSON text with everything outside ASCII escaped, so that no framework on the way changes a byte by recoding.
     ///
-    /// Outside ASCII there is nothing in JSON but the insides of strings.
+    /// Only strings of JSON have anything outside ASCII.
     static func asciiOnly(_ json: [UInt8]) -> [UInt8] {
         guard json.contains(where: { $0 >= 0x80 }) else { return json }
         let digits = Array("0123456789abcdef".utf8)

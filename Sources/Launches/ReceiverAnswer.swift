@@ -73,7 +73,7 @@ struct ReceiverAnswer {
         return redacted(printable)
     }
 
-    /// Text with what looks like a key of ours, or a bearer token, cut out.
+    /// Text without anything that looks like a key of ours or a bearer token.
     static func redacted(_ text: String) -> String {
         let bytes = Array(text.utf8)
         let marks = ["whsec_", "usd_", "v1,", "Bearer ", "bearer "].map { Array($0.utf8) }
@@ -87,7 +87,7 @@ struct ReceiverAnswer {
             }
             var end = index + mark.count
             while end < bytes.count, bytes[end].isKeyCharacter { end += 1 }
-            // Short words behind a mark are words.
+            // What is short is a word, not a key.
             if end - index - mark.count < 16 {
                 result += bytes[index..<end]
             } else {
@@ -110,7 +110,7 @@ extension UInt8 {
 }
 
 extension TransferFault {
-    /// Whether the receiver sent something, though no answer that can be read.
+    /// Whether the receiver sent something, though nothing that can be read.
     var isAnswer: Bool {
         switch self {
         case .unparsableResponse, .headersTooLarge, .twoLengths, .tooLarge, .shortBody: true
@@ -118,7 +118,7 @@ extension TransferFault {
         }
     }
 
-    /// What the app is told. One text for all that policy refuses: addresses are for the operator's log.
+    /// What the app is told. Policy has one text for all it refuses: addresses are for the operator's log.
     var words: String {
         switch self {
         case .badRequest: "The webhook's URL cannot be used."

@@ -26,7 +26,7 @@ extension Webhook {
     package init(_ core: WebhookSettings) {
         self.init()
         url = core.url
-        state = WebhookState(rawValue: core.state.rawValue)
+        state = WebhookState(core.state)
         disabledReason = core.disabledReason
         includeEvents = Int64(core.includeEvents)
         launchDeadline = Double(core.launchDeadline)
@@ -34,17 +34,17 @@ extension Webhook {
 }
 
 extension WebhookSettings {
-    /// The settings with what a request says changed.
+    /// The settings with the changes of a request.
     package func applying(_ change: WebhookChange?) -> WebhookSettings {
         guard let change else { return self }
         var settings = self
         settings.url = change.url.applied(to: url)
-        if let state = change.state, let value = State(rawValue: state.rawValue) {
+        if let state = change.state, let value = State(state) {
             settings.state = value
             if value != .disabled { settings.disabledReason = nil }
         }
         if let count = change.includeEvents { settings.includeEvents = Int(clamping: count) }
-        // Whole seconds; a part of one is given in full.
+        // In whole seconds, rounded up.
         if let seconds = change.launchDeadline { settings.launchDeadline = Int(seconds.rounded(.up)) }
         return settings
     }
@@ -59,12 +59,12 @@ extension Wire.AppLimits {
 }
 
 extension Core.AppLimits {
-    /// The limits with what a request says changed; null stands for no limit.
+    /// The limits with the changes of a request; null stands for no limit.
     package func applying(_ change: AppLimitsChange?) -> Core.AppLimits {
         guard let change else { return self }
         var limits = self
         if let tasks = change.tasks { limits.maximumUnfinishedTasks = tasks }
-        if change.storedBytes.isPresent { limits.maximumStoredBytes = change.storedBytes.newValue ?? .max }
+        if let bytes = change.storedBytes.update { limits.maximumStoredBytes = bytes ?? .max }
         return limits
     }
 }
@@ -85,25 +85,13 @@ extension AppChanges {
     }
 }
 
-extension Core.BackgroundRefreshStatus {
-    package init?(_ word: Wire.BackgroundRefreshStatus) { self.init(rawValue: word.rawValue) }
-}
-
-extension Wire.BackgroundRefreshStatus {
-    package init(_ core: Core.BackgroundRefreshStatus) { self.init(rawValue: core.rawValue) }
-}
-
 extension AppKey {
     /// - Parameter secret: The key itself, in the one answer that shows it.
     package init(_ record: KeyRecord, secret: String? = nil) {
         self.init()
         keyIdentifier = record.keyIdentifier
         apiKey = secret
-        scopes = record.scopes.map { Wire.Scope(rawValue: $0.rawValue) }
+        scopes = record.scopes.map { Wire.Scope($0) }
         expiresAt = record.expiresAt?.rfc3339
     }
-}
-
-extension Core.Scope {
-    package init?(_ word: Wire.Scope) { self.init(rawValue: word.rawValue) }
 }

@@ -17,20 +17,23 @@ extension Core.Conditions {
 
 extension Wire.Conditions {
     package init(_ core: Core.Conditions, _ status: Core.BackgroundRefreshStatus) {
-        self.init(
-            network: Network(
-                reachable: core.network.reachable, cellular: core.network.cellular, expensive: core.network.expensive,
-                constrained: core.network.constrained),
-            power: Power(external: core.power.external, lowPowerMode: core.power.lowPowerMode),
-            maximumLoad: core.maximumLoad, windows: core.windows.map(Window.init),
-            backgroundRefreshStatus: Wire.BackgroundRefreshStatus(status))
+        self.init()
+        network.reachable = core.network.reachable
+        network.cellular = core.network.cellular
+        network.expensive = core.network.expensive
+        network.constrained = core.network.constrained
+        power.external = core.power.external
+        power.lowPowerMode = core.power.lowPowerMode
+        maximumLoad = core.maximumLoad
+        windows = core.windows.map(Window.init)
+        backgroundRefreshStatus = Wire.BackgroundRefreshStatus(status)
     }
 }
 
 extension ServiceWindow {
     package init(_ wire: Wire.Conditions.Window) {
         self.init(
-            days: Set(wire.days.compactMap { Weekday(rawValue: $0.rawValue) }), from: Self.minutes(wire.from),
+            days: Set(wire.days.compactMap { Weekday($0) }), from: Self.minutes(wire.from),
             to: Self.minutes(wire.to), bandwidthLimit: wire.bandwidthLimit)
     }
 

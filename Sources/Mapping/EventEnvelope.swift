@@ -153,7 +153,7 @@ package struct EventEnvelope: Sendable {
     }
 }
 
-/// ``Wire.TaskMetrics``, written from what is kept, as it is at rest: there are many members, and they are the same.
+/// ``Wire.TaskMetrics``, written straight from what is kept: the many members are the same at rest.
 private struct MetricsOfTask: JSONWritable {
     let interval: TaskInterval
     let progress: Core.TaskProgress

@@ -34,14 +34,14 @@ extension StringMap {
 
 extension Wire.ContentDigest {
     package init(_ digest: Core.ContentDigest) {
-        self.init(algorithm: Algorithm(rawValue: digest.algorithm.rawValue), value: digest.value)
+        self.init(algorithm: Algorithm(digest.algorithm), value: digest.value)
     }
 }
 
 extension Core.ContentDigest {
     /// A digest that Wire has read, so that its value is lower-case hex already.
     package init?(_ digest: Wire.ContentDigest) {
-        guard let algorithm = DigestAlgorithm(rawValue: digest.algorithm.rawValue) else { return nil }
+        guard let algorithm = DigestAlgorithm(digest.algorithm) else { return nil }
         self.init(algorithm: algorithm, value: digest.value.asciiLowercased)
     }
 }

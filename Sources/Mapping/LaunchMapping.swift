@@ -52,15 +52,7 @@ extension LaunchAnswer {
             let detail =
                 launch.kind == .performFetch
                 ? "A fetch is completed with newData, noData or failed." : "Only fetches have a result."
-            throw .invalid([Fault(pointer: "/result", code: .invalidValue, detail: detail)])
+            throw .invalid(detail, at: "/result")
         }
     }
-}
-
-extension Core.BackgroundRefresh.Result {
-    package init?(_ word: LaunchCompletion.FetchResult) { self.init(rawValue: word.rawValue) }
-}
-
-extension LaunchCompletion.FetchResult {
-    package init(_ result: Core.BackgroundRefresh.Result) { self.init(rawValue: result.rawValue) }
 }

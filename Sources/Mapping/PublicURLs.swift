@@ -1,6 +1,6 @@
 import Wire
 
-/// The URLs that the service gives out, on its configured public base and never on what a request called it.
+/// The URLs that the service gives out. Their base is configured, never taken from a request.
 package struct PublicURLs: Sendable {
     private let base: String
 

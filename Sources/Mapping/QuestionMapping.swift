@@ -8,7 +8,7 @@ extension Wire.Question {
         self.init()
         questionId = record.questionId
         type = isChallenge ? .taskDidReceiveChallenge : .taskWillBeginDelayedRequest
-        state = Wire.QuestionState(rawValue: record.state.phase.rawValue)
+        state = Wire.QuestionState(record.state.phase)
         sessionIdentifier = record.sessionIdentifier
         taskIdentifier = record.taskIdentifier
         taskCount = record.taskCount
@@ -17,7 +17,7 @@ extension Wire.Question {
         proposedCredential = question.proposedUser.map { user in ProposedCredential { $0.user = user } }
         failureResponse = question.failureResponse.map(Wire.TaskResponse.init)
         request = question.request.map { Wire.TransferRequest($0) }
-        disposition = record.state.disposition.map { Disposition(rawValue: $0.rawValue) }
+        disposition = record.state.disposition.map { Disposition($0) }
         deadline = record.deadline.rfc3339
         createdAt = record.createdAt.rfc3339
         answeredAt = record.state.answeredAt?.rfc3339
@@ -30,15 +30,15 @@ extension Core.Answer {
     /// - Parameter record: The question, which decides which answers make sense.
     /// - Throws: A fault for a disposition of the other kind of question, and for a credential that does not fit.
     package init(_ wire: Wire.Answer, to record: QuestionRecord) throws(JSONError) {
-        guard let disposition = Disposition(rawValue: wire.disposition.rawValue) else {
-            throw Self.fault("/disposition", "There is no such disposition.")
+        guard let disposition = Disposition(wire.disposition) else {
+            throw .invalid("There is no such disposition.", at: "/disposition")
         }
         guard disposition.fits(record.question.kind) else {
-            throw Self.fault("/disposition", "This disposition does not answer a question of this kind.")
+            throw .invalid("This disposition does not answer a question of this kind.", at: "/disposition")
         }
         if let credential = wire.credential, let space = record.question.protectionSpace {
-            guard credential.fits(Wire.AuthenticationMethod(rawValue: space.authenticationMethod.rawValue)) else {
-                throw Self.fault("/credential", "\(space.authenticationMethod.rawValue) needs another credential.")
+            guard credential.fits(Wire.AuthenticationMethod(space.authenticationMethod)) else {
+                throw .invalid("\(space.authenticationMethod.rawValue) needs another credential.", at: "/credential")
             }
         }
         let method = record.question.request?.method
@@ -50,10 +50,6 @@ extension Core.Answer {
                 if request.method == nil, let method { core.method = method }
                 return core
             })
-    }
-
-    private static func fault(_ pointer: String, _ detail: String) -> JSONError {
-        .invalid([Fault(pointer: pointer, code: .invalidValue, detail: detail)])
     }
 }
 
@@ -69,7 +65,7 @@ extension Core.Answer.Disposition {
 
 extension Core.Credential {
     package init(_ wire: Wire.Credential) {
-        let persistence = Persistence(rawValue: wire.persistence.rawValue) ?? .none
+        let persistence = Persistence(wire.persistence) ?? .none
         switch wire.secret {
         case .password(let user, let password):
             self.init(user: user, password: password, persistence: persistence)
@@ -84,7 +80,7 @@ extension Core.Credential {
 extension Core.ProtectionSpace {
     /// Hosts are compared as the URL parser writes them.
     package init?(_ wire: Wire.ProtectionSpace) {
-        guard let method = Method(rawValue: wire.authenticationMethod.rawValue) else { return nil }
+        guard let method = Method(wire.authenticationMethod) else { return nil }
         self.init(
             host: wire.host.asciiLowercased, port: Int(clamping: wire.port), scheme: wire.protocol, realm: wire.realm,
             authenticationMethod: method, isProxy: wire.isProxy, serverPublicKey: wire.serverPublicKey)
@@ -95,7 +91,7 @@ extension Wire.ProtectionSpace {
     package init(_ core: Core.ProtectionSpace) {
         self.init(
             host: core.host, port: Int64(core.port), protocol: core.scheme, realm: core.realm,
-            authenticationMethod: AuthenticationMethod(rawValue: core.authenticationMethod.rawValue),
+            authenticationMethod: AuthenticationMethod(core.authenticationMethod),
             isProxy: core.isProxy, serverPublicKey: core.serverPublicKey)
     }
 }

@@ -4,7 +4,7 @@ package import Wire
 extension Core.SessionConfiguration {
     /// What an app asked for, with the default of every member that it left out.
     ///
-    /// Words have been checked when the request was read; one that is not known stands for the default.
+    /// Words were checked when the request was read; an unknown one stands for the default.
     package init(_ wire: Wire.SessionConfiguration) {
         self.init()
         isDiscretionary = wire.isDiscretionary
@@ -15,22 +15,22 @@ extension Core.SessionConfiguration {
         httpAdditionalHeaders = HTTPFields(wire.httpAdditionalHeaders)
         httpShouldSetCookies = wire.httpShouldSetCookies
         httpCookieAcceptPolicy =
-            CookieAcceptPolicy(rawValue: wire.httpCookieAcceptPolicy.rawValue) ?? .onlyFromMainDocumentDomain
+            CookieAcceptPolicy(wire.httpCookieAcceptPolicy) ?? .onlyFromMainDocumentDomain
         allowsCellularAccess = wire.allowsCellularAccess
         allowsExpensiveNetworkAccess = wire.allowsExpensiveNetworkAccess
         allowsConstrainedNetworkAccess = wire.allowsConstrainedNetworkAccess
         waitsForConnectivity = wire.waitsForConnectivity
         tlsMinimumSupportedProtocolVersion =
-            TLSVersion(rawValue: wire.tlsMinimumSupportedProtocolVersion.rawValue) ?? .tls12
+            TLSVersion(wire.tlsMinimumSupportedProtocolVersion) ?? .tls12
         requiresSecureTransport = wire.requiresSecureTransport
         // Hosts are compared as the URL parser writes them.
         for host in wire.pinnedPublicKeys { pinnedPublicKeys[host.host.asciiLowercased, default: []] += host.pins }
         proxy = wire.proxy.map(Proxy.init)
-        authenticationChallenges = ChallengeHandling(rawValue: wire.authenticationChallenges.rawValue) ?? .ask
-        networkServiceType = NetworkServiceType(rawValue: wire.networkServiceType.rawValue) ?? .default
+        authenticationChallenges = ChallengeHandling(wire.authenticationChallenges) ?? .ask
+        networkServiceType = NetworkServiceType(wire.networkServiceType) ?? .default
         retryPolicy = Core.RetryPolicy(wire.retryPolicy)
         bandwidthLimit = wire.bandwidthLimit
-        resumableUploads = ResumableUploads(rawValue: wire.resumableUploads.rawValue) ?? .auto
+        resumableUploads = ResumableUploads(wire.resumableUploads) ?? .auto
     }
 }
 
@@ -45,21 +45,21 @@ extension Wire.SessionConfiguration {
         httpMaximumConnectionsPerHost = Int64(core.httpMaximumConnectionsPerHost)
         httpAdditionalHeaders = StringMap(core.httpAdditionalHeaders)
         httpShouldSetCookies = core.httpShouldSetCookies
-        httpCookieAcceptPolicy = CookieAcceptPolicy(rawValue: core.httpCookieAcceptPolicy.rawValue)
+        httpCookieAcceptPolicy = CookieAcceptPolicy(core.httpCookieAcceptPolicy)
         allowsCellularAccess = core.allowsCellularAccess
         allowsExpensiveNetworkAccess = core.allowsExpensiveNetworkAccess
         allowsConstrainedNetworkAccess = core.allowsConstrainedNetworkAccess
         waitsForConnectivity = core.waitsForConnectivity
-        tlsMinimumSupportedProtocolVersion = TLSVersion(rawValue: core.tlsMinimumSupportedProtocolVersion.rawValue)
+        tlsMinimumSupportedProtocolVersion = TLSVersion(core.tlsMinimumSupportedProtocolVersion)
         requiresSecureTransport = core.requiresSecureTransport
         pinnedPublicKeys =
             core.pinnedPublicKeys.sorted { $0.key < $1.key }.map { HostPins(host: $0.key, pins: $0.value) }
         proxy = core.proxy.map(Proxy.init)
-        authenticationChallenges = ChallengeHandling(rawValue: core.authenticationChallenges.rawValue)
-        networkServiceType = NetworkServiceType(rawValue: core.networkServiceType.rawValue)
+        authenticationChallenges = ChallengeHandling(core.authenticationChallenges)
+        networkServiceType = NetworkServiceType(core.networkServiceType)
         retryPolicy = Wire.RetryPolicy(core.retryPolicy)
         bandwidthLimit = core.bandwidthLimit
-        resumableUploads = ResumableUploads(rawValue: core.resumableUploads.rawValue)
+        resumableUploads = ResumableUploads(core.resumableUploads)
         self = redacted()
     }
 }
@@ -67,7 +67,7 @@ extension Wire.SessionConfiguration {
 extension Core.SessionConfiguration.Proxy {
     package init(_ wire: Wire.Proxy) {
         self.init(
-            kind: Kind(rawValue: wire.type.rawValue) ?? .http, host: wire.host, port: Int(clamping: wire.port),
+            kind: Kind(wire.type) ?? .http, host: wire.host, port: Int(clamping: wire.port),
             user: wire.user, password: wire.password)
     }
 }
@@ -75,7 +75,7 @@ extension Core.SessionConfiguration.Proxy {
 extension Wire.Proxy {
     package init(_ core: Core.SessionConfiguration.Proxy) {
         self.init(
-            type: Kind(rawValue: core.kind.rawValue), host: core.host, port: Int64(core.port), user: core.user,
+            type: Kind(core.kind), host: core.host, port: Int64(core.port), user: core.user,
             password: core.password)
     }
 }
@@ -102,10 +102,12 @@ extension Wire.RetryPolicy {
         case .robust: self = .robust
         case .custom(let settings):
             self = .custom(
-                Settings(
-                    statusCodes: settings.statusCodes.sorted().map(Int64.init),
-                    maximumAttempts: settings.maximumAttempts.map(Int64.init), initialDelay: settings.initialDelay,
-                    maximumDelay: settings.maximumDelay))
+                Settings {
+                    $0.statusCodes = settings.statusCodes.sorted().map(Int64.init)
+                    $0.maximumAttempts = settings.maximumAttempts.map(Int64.init)
+                    $0.initialDelay = settings.initialDelay
+                    $0.maximumDelay = settings.maximumDelay
+                })
         }
     }
 }

@@ -14,7 +14,7 @@ extension Wire.Session {
         createdAt = record.createdAt.rfc3339
         revision = record.revision
         sessionDescription = record.sessionDescription
-        state = State(rawValue: record.state.phase.rawValue)
+        state = State(record.state.phase)
         configuration = Wire.SessionConfiguration(record.configuration)
         taskCounts = Wire.TaskCounts(record.counts)
         countOfBytesReceived = record.countOfBytesReceived

@@ -24,7 +24,9 @@ extension SessionTask {
         if let content = record.content, !content.isExpired { self.content = Content(content) }
         startedAt = record.startedAt?.rfc3339
         completedAt = record.completedAt?.rfc3339
-        showSpecification(specification)
+        terms = TaskTerms(specification)
+        if !isDownload { body = specification.body.map(BodySource.id) }
+        retryOf = specification.retryOf
     }
 
     private mutating func showStage(_ record: TaskRecord, _ live: LiveState) {
@@ -59,35 +61,15 @@ extension SessionTask {
             live.sample?.expected ?? result?.response?.expectedContentLength ?? progress.resume?.totalLength
         countOfBytesExpectedToSend = record.specification.expectedBytesToSend
     }
-
-    private mutating func showSpecification(_ specification: TaskSpecification) {
-        priority = specification.priority
-        clientTaskId = specification.clientTaskId
-        group = specification.group
-        taskDescription = specification.taskDescription
-        metadata = StringMap(sorted: specification.metadata)
-        if specification.kind == .upload { body = specification.body.map(BodySource.id) }
-        earliestBeginDate = specification.earliestBeginDate?.rfc3339
-        confirmBeforeStart = specification.confirmBeforeStart
-        countOfBytesClientExpectsToSend = specification.countOfBytesClientExpectsToSend
-        countOfBytesClientExpectsToReceive = specification.countOfBytesClientExpectsToReceive
-        expectedDigest = specification.expectedDigest.map(Wire.ContentDigest.init)
-        maximumContentLength = specification.maximumContentLength
-        ifNoneMatch = specification.ifNoneMatch
-        acceptableStatusCodes = specification.acceptableStatusCodes.map(\.text)
-        failOnHTTPError = specification.failOnHTTPError
-        destination = specification.destination.map(Wire.Destination.init)
-        retryOf = specification.retryOf
-    }
 }
 
 extension TaskSpecification {
-    /// What the body weighs, as far as it is known: nothing without a body.
+    /// The length of the body, where it is known; 0 without a body.
     var expectedBytesToSend: Int64? { body == nil ? 0 : bodyLength ?? countOfBytesClientExpectsToSend }
 }
 
 extension TaskPhase {
-    /// What a running task is doing: from its phase and, while a transfer is under way, from that.
+    /// What a running task is doing, by its phase and, while it is active, by its transfer.
     package init?(_ phase: TaskLife.Phase?, _ live: LiveState) {
         switch phase {
         case nil, .suspended: return nil
@@ -109,7 +91,7 @@ extension TaskPhase {
 }
 
 extension Core.WaitingReason.Kind {
-    /// The phase of a queued task that waits for this before anything else.
+    /// The phase of a queued task that waits for this first of all.
     fileprivate var phase: TaskPhase {
         switch self {
         case .connectivity, .cellularAccess, .expensiveAccess, .constrainedAccess: .waitingForConnectivity
@@ -120,7 +102,7 @@ extension Core.WaitingReason.Kind {
 }
 
 extension Core.TransferRequest {
-    /// The request as it went to where redirects led, without what was left behind on the way.
+    /// The request as it was sent to where redirects led, without what was dropped on the way.
     func current(after progress: Core.TaskProgress) -> Core.TransferRequest {
         var request = self
         request.url = progress.redirects.last?.url ?? progress.currentURL ?? url
@@ -134,7 +116,7 @@ extension Core.TransferRequest {
         return request
     }
 
-    /// Scheme, host and port of a URL that has been taken apart before, the scheme's own port left out.
+    /// Scheme, host and port of a URL that was parsed before, without the scheme's default port.
     private static func origin(of url: String) -> String {
         let parts = url.asciiLowercased.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3 else { return url }

@@ -9,21 +9,7 @@ extension TaskOrder {
         let kind: Core.TaskKind = wire.kind == .upload ? .upload : .download
         let request = Core.TransferRequest(wire.request ?? Wire.TransferRequest(url: ""), kind: kind)
         var specification = TaskSpecification(kind: kind, request: request)
-        specification.clientTaskId = wire.clientTaskId
-        specification.group = wire.group
-        specification.taskDescription = wire.taskDescription
-        specification.metadata = wire.metadata.dictionary
-        specification.priority = wire.priority
-        specification.earliestBeginDate = wire.earliestBeginDate.flatMap { Timestamp(rfc3339: $0) }
-        specification.confirmBeforeStart = wire.confirmBeforeStart
-        specification.countOfBytesClientExpectsToSend = wire.countOfBytesClientExpectsToSend
-        specification.countOfBytesClientExpectsToReceive = wire.countOfBytesClientExpectsToReceive
-        specification.expectedDigest = wire.expectedDigest.flatMap { Core.ContentDigest($0) }
-        specification.maximumContentLength = wire.maximumContentLength
-        specification.ifNoneMatch = wire.ifNoneMatch
-        specification.acceptableStatusCodes = wire.acceptableStatusCodes.compactMap { StatusRange($0) }
-        specification.failOnHTTPError = wire.failOnHTTPError
-        specification.destination = wire.destination.map(Core.Destination.init)
+        specification.take(wire.terms)
         specification.traceparent = traceparent
         self.init(
             specification: specification, isSuspended: wire.state == .suspended,
@@ -37,7 +23,7 @@ extension TaskOrder.Body {
         case .id(let id): self = .stored(id)
         case .text(let text): self = .bytes(Array(text.utf8), mediaType: "text/plain; charset=utf-8")
         case .bytes(let bytes): self = .bytes(bytes, mediaType: nil)
-        case .json(let json): self = .bytes(json.serialize(), mediaType: "application/json")
+        case .json(let json): self = .bytes(json.jsonBytes, mediaType: "application/json")
         case .file(let root, let path): self = .file(root: root, path: path)
         case .task(let number): self = .content(ofTask: number)
         }
@@ -79,11 +65,9 @@ extension TaskChanges {
     package init(_ wire: TaskChange, of task: TaskRecord) {
         self.init()
         priority = wire.priority
-        if wire.taskDescription.isPresent { taskDescription = .some(wire.taskDescription.newValue) }
-        if wire.metadata.isPresent { metadata = wire.metadata.newValue?.dictionary ?? [:] }
-        if wire.earliestBeginDate.isPresent {
-            earliestBeginDate = .some(wire.earliestBeginDate.newValue.flatMap { Timestamp(rfc3339: $0) })
-        }
+        taskDescription = wire.taskDescription.update
+        metadata = wire.metadata.update.map { $0?.dictionary ?? [:] }
+        earliestBeginDate = wire.earliestBeginDate.update.map { $0.flatMap { Timestamp(rfc3339: $0) } }
         request = wire.request.map { task.specification.request.applying($0) }
     }
 }
@@ -108,22 +92,4 @@ extension TaskFilter {
             state: selection.state.flatMap { Core.TaskState($0) },
             outcome: selection.outcome.flatMap { Core.Outcome($0) }, group: selection.group)
     }
-}
-
-extension Core.Destination {
-    package init(_ wire: Wire.Destination) { self.init(root: wire.root, path: wire.path, replace: wire.replace) }
-}
-
-extension Wire.Destination {
-    package init(_ core: Core.Destination) { self.init(root: core.root, path: core.path, replace: core.replace) }
-}
-
-extension StatusRange {
-    /// `404` or `200-299`.
-    package init?(_ text: String) {
-        guard let range = StatusCodes.parse(text) else { return nil }
-        self.init(range.lowerBound, range.upperBound)
-    }
-
-    var text: String { first == last ? "\(first)" : "\(first)-\(last)" }
 }

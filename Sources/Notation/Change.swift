@@ -22,10 +22,10 @@ public enum Change<Value> {
         return value
     }
 
-    /// Whether the member stands in the request.
-    public var isPresent: Bool {
-        guard case .unchanged = self else { return true }
-        return false
+    /// The value after the change, which may be none; `nil` where nothing changes.
+    public var update: Value?? {
+        guard case .unchanged = self else { return .some(newValue) }
+        return nil
     }
 }
 

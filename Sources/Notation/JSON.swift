@@ -77,13 +77,6 @@ public enum JSON: Sendable, Hashable {
     /// Whether this is `null`.
     public var isNull: Bool { self == .null }
 
-    /// The value as compact JSON text in UTF-8.
-    public func serialize() -> [UInt8] {
-        var writer = JSONWriter()
-        write(to: &writer)
-        return writer.bytes
-    }
-
     /// What kind of value this is, for messages: `a string`, `null`.
     var kind: String {
         switch self {

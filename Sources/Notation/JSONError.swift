@@ -31,8 +31,15 @@ public enum JSONError: Error, Sendable, Hashable {
     /// JSON, but with faults: at least one, at most ``Faults/maximumCount``, in the order they were found.
     case invalid([Fault])
 
-    /// The code for the whole: `malformed-json`, else that of the worst fault. A duplicate or unknown name is
-    /// usually the reason why another one is missing, and so stands before it.
+    /// One value that breaks a rule.
+    ///
+    /// - Parameter pointer: A JSON Pointer to it (RFC 6901).
+    public static func invalid(_ detail: String, at pointer: String) -> JSONError {
+        .invalid([Fault(pointer: pointer, code: .invalidValue, detail: detail)])
+    }
+
+    /// The code for the whole: `malformed-json`, else that of the worst fault. A duplicate or unknown name comes first: it
+    /// is usually why another one is missing.
     public var code: String {
         switch self {
         case .malformed: "malformed-json"

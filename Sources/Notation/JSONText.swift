@@ -16,9 +16,6 @@ public struct JSONText: Sendable, Hashable, MemberValue {
         try Value(parsing: bytes, .tolerant)
     }
 
-    /// The value as a tree.
-    public func parse() throws(JSONError) -> JSON { try JSON.parse(bytes) }
-
     public func write(to writer: inout JSONWriter) { writer.raw(bytes) }
 
     public static var kind: String { JSON.kind }

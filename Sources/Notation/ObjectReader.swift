@@ -24,9 +24,7 @@ extension JSONReadable {
     public init(from json: JSON, _ mode: ReadingMode = .strict) throws(JSONError) {
         let faults = Faults()
         guard case .object(let members) = json else {
-            throw .invalid([
-                Fault(pointer: "", code: .invalidValue, detail: "This must be an object, not \(json.kind).")
-            ])
+            throw .invalid("This must be an object, not \(json.kind).", at: "")
         }
         var reader = ObjectReader(members: members, path: nil, faults: faults, mode: mode)
         self.init(reading: &reader)

@@ -1,6 +1,6 @@
-/// An object of JSON. Its members are told once, in ``visit(_:)``, for all who read, check and write it.
+/// An object of JSON. Its members are listed once, in ``visit(_:)``, for reading, checking and writing.
 public protocol Shape: JSONReadable, MemberValue, Hashable, Sendable {
-    /// A blank value, to be filled. What a reader could not fill never leaves it.
+    /// A blank value, to be filled. A reader never hands out one that it could not fill.
     init()
     /// Names each member once, in the order in which they are written.
     mutating func visit(_ members: inout some MemberVisitor)
@@ -8,7 +8,7 @@ public protocol Shape: JSONReadable, MemberValue, Hashable, Sendable {
     mutating func check(_ reader: inout ObjectReader)
 }
 
-/// Who is shown the members of an object, one after the other: a reader fills them, a writer writes them.
+/// Visits the members of an object, one after the other: a reader fills them, a writer writes them.
 ///
 /// A rule says what a value must be like; only strict readers ask for it.
 public protocol MemberVisitor {
@@ -121,7 +121,7 @@ extension JSONWriter: MemberVisitor {
     public mutating func change<Value: MemberValue>(
         _ name: String, _ value: inout Change<Value>, _ rule: @autoclosure () -> Value.Rule?
     ) {
-        if value.isPresent { member(name, value.newValue) }
+        if let update = value.update { member(name, update) }
     }
 }
 

@@ -9,9 +9,6 @@ public struct TextRule: Sendable {
     /// What is wrong with the text and what would be right, or `nil`.
     public func violation(in text: String) -> String? { fault(text) }
 
-    /// Any text.
-    public static let any = TextRule { _ in nil }
-
     /// Text of so many bytes in UTF-8.
     public static func length(_ range: ClosedRange<Int>) -> TextRule {
         TextRule { text in

@@ -4,24 +4,26 @@ public import Wire
 extension Client {
     /// Attaches to a session for `ttl` seconds (5 to 900).
     ///
-    /// With `takeover` another process's lease ends, and from then on acknowledging and completing need the `epoch` of the
-    /// lease: who lost it is refused. Completing the launch named ends the lease.
+    /// With `takeover` another process's lease ends. From then on acknowledging and completing need the `epoch` of the
+    /// current lease, so that the process that lost it is refused. Completing the launch `launchId` ends the lease.
     public func attach(
         to session: String, ttl: Double = 30, launchId: String? = nil, takeover: Bool = false
     ) async throws -> Attachment {
-        try await send(
-            "POST", ["v1", "sessions", session, "attachment"],
-            body: AttachmentRequest(ttl: ttl, launchId: launchId, takeover: takeover).jsonBytes)
+        let request = AttachmentRequest {
+            $0.ttl = ttl
+            $0.launchId = launchId
+            $0.takeover = takeover
+        }
+        return try await send("POST", ["v1", "sessions", session, "attachment"], body: request.jsonBytes)
     }
 
-    /// Prolongs a lease.
+    /// Renews a lease.
     public func renewAttachment(_ epoch: Int64, to session: String, ttl: Double = 30) async throws -> Attachment {
-        try await send(
-            "POST", ["v1", "sessions", session, "attachment"],
-            body: AttachmentRequest(ttl: ttl, epoch: epoch).jsonBytes)
+        let request = AttachmentRequest { ($0.ttl, $0.epoch) = (ttl, epoch) }
+        return try await send("POST", ["v1", "sessions", session, "attachment"], body: request.jsonBytes)
     }
 
-    /// Gives a lease back.
+    /// Ends a lease early.
     public func detach(_ epoch: Int64, from session: String) async throws {
         _ = try await exchange(
             "DELETE", ["v1", "sessions", session, "attachment"], query: ["epoch": String(epoch)])

@@ -2,18 +2,14 @@ public import Wire
 
 /// What tasks ask the app.
 extension Client {
-    /// A part of the questions, from a cursor on: of one session or of all, in one state or in any.
+    /// A page of the questions: of one session or of all, in one state or in any.
     public func questions(
         in session: String? = nil, state: QuestionState? = nil, cursor: String? = nil, limit: Int = 100
     ) async throws -> Page<Question> {
-        var query = ["limit": String(limit)]
-        query["session"] = session
-        query["state"] = state?.rawValue
-        query["cursor"] = cursor
-        return try await send("GET", ["v1", "questions"], query: query)
+        try await page(["v1", "questions"], cursor, limit, ["session": session, "state": state?.rawValue])
     }
 
-    /// A question as it stands.
+    /// One question.
     public func question(_ questionId: String) async throws -> Question {
         try await send("GET", ["v1", "questions", questionId])
     }

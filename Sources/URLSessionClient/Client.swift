@@ -32,19 +32,17 @@ public struct Client: Sendable {
         _ identifier: String, configuration: SessionConfiguration? = nil
     ) async throws -> Session {
         try await send(
-            "PUT", ["v1", "sessions", identifier], body: SessionPut(configuration: configuration).jsonBytes)
+            "PUT", ["v1", "sessions", identifier], body: SessionPut { $0.configuration = configuration }.jsonBytes)
     }
 
-    /// The session as it stands.
+    /// One session.
     public func session(_ identifier: String) async throws -> Session {
         try await send("GET", ["v1", "sessions", identifier])
     }
 
-    /// A part of the app's sessions, from a cursor on.
+    /// A page of the app's sessions; a `nextCursor` reads the next one.
     public func sessions(cursor: String? = nil, limit: Int = 100) async throws -> Page<Session> {
-        var query = ["limit": String(limit)]
-        query["cursor"] = cursor
-        return try await send("GET", ["v1", "sessions"], query: query)
+        try await page(["v1", "sessions"], cursor, limit)
     }
 
     /// Lets the session's tasks finish and takes no new ones.
@@ -70,21 +68,19 @@ public struct Client: Sendable {
             "POST", ["v1", "sessions", session, "tasks", "batch"], body: BatchCreation(tasks: tasks).jsonBytes)
     }
 
-    /// A task as it stands or, with `waiting` seconds (0 to 60), once it completes.
+    /// One task: as it is now or, with `waiting` seconds (0 to 60), once it completes.
     public func task(_ number: Int64, in session: String, waiting: Int = 0) async throws -> SessionTask {
         try await send(
             "GET", ["v1", "sessions", session, "tasks", String(number)],
             query: waiting > 0 ? ["wait": String(waiting)] : [:])
     }
 
-    /// A part of the session's tasks, from a cursor on.
+    /// A page of the session's tasks.
     public func tasks(in session: String, cursor: String? = nil, limit: Int = 100) async throws -> Page<SessionTask> {
-        var query = ["limit": String(limit)]
-        query["cursor"] = cursor
-        return try await send("GET", ["v1", "sessions", session, "tasks"], query: query)
+        try await page(["v1", "sessions", session, "tasks"], cursor, limit)
     }
 
-    /// What can be told a task that is not completed.
+    /// What a task that is not completed can be told to do.
     public enum Command: String, Sendable, CaseIterable {
         /// Stops it, bytes kept.
         case suspend
@@ -94,14 +90,14 @@ public struct Client: Sendable {
         case cancel
     }
 
-    /// Tells a task what to do.
+    /// Suspends, resumes or cancels a task.
     public func command(_ command: Command, task number: Int64, in session: String) async throws -> SessionTask {
         try await send("POST", ["v1", "sessions", session, "tasks", String(number), command.rawValue])
     }
 
     // MARK: Events
 
-    /// Events after a number, by default after what is acknowledged; with `waiting` seconds, once there is one.
+    /// The events after a number, by default after the last acknowledged one; with `waiting` seconds, once there is one.
     ///
     /// While it waits, the app counts as attached and is not launched.
     public func eventPage(
@@ -113,59 +109,54 @@ public struct Client: Sendable {
         return try await send("GET", ["v1", "sessions", session, "events"], query: query)
     }
 
-    /// The session's events in order, from what is acknowledged on, without an end.
+    /// The session's events in order, from the first that is not acknowledged. The sequence has no end.
     ///
-    /// Acknowledge each when it is handled: what is not acknowledged comes again after a restart.
+    /// Acknowledge each event when it is handled: what is not acknowledged comes again after a restart.
     public func events(of session: String) -> Events { Events(client: self, session: session) }
 
-    /// The session's events as they happen, live ones included, from a number or what is acknowledged on, without an end.
+    /// The session's events as they happen, live ones included, after a number or the last acknowledged one. The sequence
+    /// has no end.
     public func stream(of session: String, after seq: Int64? = nil) -> EventStream {
         EventStream(client: self, session: session, after: seq)
     }
 
-    /// Acknowledges all events up to a number; with the `epoch` of its attachment, where the app holds one.
+    /// Acknowledges all events up to a number, with the `epoch` of the attachment where the app holds one.
     public func acknowledge(through seq: Int64, in session: String, epoch: Int64? = nil) async throws {
         _ = try await exchange(
             "POST", ["v1", "sessions", session, "events", "ack"], body: EventAck(through: seq, epoch: epoch).jsonBytes)
     }
 
-    /// Calls the completion handler of a launch.
+    /// Completes a launch, as calling the completion handler does.
     public func completeLaunch(
         _ launchId: String, through seq: Int64? = nil, epoch: Int64? = nil
     ) async throws -> Launch {
-        try await send(
-            "POST", ["v1", "launches", launchId, "complete"],
-            body: LaunchCompletion(through: seq, epoch: epoch).jsonBytes)
+        let completion = LaunchCompletion { ($0.through, $0.epoch) = (seq, epoch) }
+        return try await send("POST", ["v1", "launches", launchId, "complete"], body: completion.jsonBytes)
     }
 
-    /// A part of the app's launches, from a cursor on.
+    /// A page of the app's launches.
     public func launches(cursor: String? = nil, limit: Int = 100) async throws -> Page<Launch> {
-        var query = ["limit": String(limit)]
-        query["cursor"] = cursor
-        return try await send("GET", ["v1", "launches"], query: query)
+        try await page(["v1", "launches"], cursor, limit)
     }
 
-    /// Says where and how the app is launched.
+    /// Changes where and how the app is launched.
     public func changeWebhook(_ change: WebhookChange) async throws -> App {
-        try await send("PATCH", ["v1", "app"], body: OwnAppChange(webhook: change).jsonBytes)
+        try await send("PATCH", ["v1", "app"], body: OwnAppChange { $0.webhook = change }.jsonBytes)
     }
 
     // MARK: Bytes
 
-    /// Stores a body that tasks can send.
+    /// Stores a body for tasks to send.
     public func storeBody(_ bytes: [UInt8], mediaType: String = "application/octet-stream") async throws -> StoredBody {
         try await send("POST", ["v1", "bodies"], body: bytes, mediaType: mediaType)
     }
 
-    /// A part of the stored bodies, from a cursor on: all, or those that are complete or not, needed by a task or not.
+    /// A page of the stored bodies: all, or only those that are complete or not, in use by a task or not.
     public func bodies(
         complete: Bool? = nil, inUse: Bool? = nil, cursor: String? = nil, limit: Int = 100
     ) async throws -> Page<ListedBody> {
-        var query = ["limit": String(limit)]
-        query["state"] = complete.map { $0 ? "complete" : "partial" }
-        query["inUse"] = inUse.map { String($0) }
-        query["cursor"] = cursor
-        return try await send("GET", ["v1", "bodies"], query: query)
+        let state = complete.map { $0 ? "complete" : "partial" }
+        return try await page(["v1", "bodies"], cursor, limit, ["state": state, "inUse": inUse.map { String($0) }])
     }
 
     /// The bytes of a finished download.
@@ -174,6 +165,16 @@ public struct Client: Sendable {
     }
 
     // MARK: Exchanges
+
+    /// Reads a page of a list; filters without a value are left out.
+    func page<Item>(
+        _ path: [String], _ cursor: String?, _ limit: Int, _ filters: [String: String?] = [:]
+    ) async throws -> Page<Item> {
+        var query = filters.compactMapValues { $0 }
+        query["limit"] = String(limit)
+        query["cursor"] = cursor
+        return try await send("GET", path, query: query)
+    }
 
     func send<Answer: JSONReadable>(
         _ method: String, _ path: [String], query: [String: String] = [:], body: [UInt8]? = nil,
@@ -214,12 +215,11 @@ public struct Client: Sendable {
         return request
     }
 
-    /// What an answer that is no success says.
+    /// The error of an answer that is no success.
     static func refusal(_ status: Int, _ body: [UInt8]) -> any Error {
         (try? Problem(parsing: body, .tolerant)) ?? ClientError.status(status)
     }
 
-    /// An event of a stream.
     static func event(_ data: [UInt8]) throws -> Event {
         do {
             return try Event(parsing: data, .tolerant)

@@ -2,7 +2,7 @@ import FoundationEssentials
 import FoundationNetworking
 public import Wire
 
-/// A session's events as they happen, kept ones in order and live ones between them, without an end.
+/// A session's events as they happen, kept ones in order and live ones between them. The sequence has no end.
 ///
 /// The app counts as attached while it is read, and is not launched. A connection that breaks, or a service that
 /// restarts, is connected to again, after the last kept event that was handed out: none is lost and none comes twice.
@@ -15,14 +15,14 @@ public struct EventStream: AsyncSequence, Sendable {
     /// Connects with the first call of `next()`.
     public func makeAsyncIterator() -> Iterator { Iterator(client: client, session: session, after: after) }
 
-    /// The place of one reader. Letting it go closes the connection.
+    /// The place of one reader. Its connection closes when it is released.
     public struct Iterator: AsyncIteratorProtocol {
         private let client: Client
         private let session: String
         private var last: Int64?
         private var answer: AsyncThrowingStream<StreamedAnswer.Piece, any Error>.Iterator?
         private var parser = ServerSentEvents()
-        /// What is read and not handed out, the next one last.
+        /// Events read and not handed out yet, the next one last.
         private var read: [Event] = []
         private var patience = Patience()
 

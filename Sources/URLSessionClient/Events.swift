@@ -1,11 +1,11 @@
 public import Wire
 
-/// A session's events in order, read by long polls, without an end. While the service is away they are waited for.
+/// A session's events in order, read by long polls. The sequence has no end: while the service is away, it waits.
 public struct Events: AsyncSequence, Sendable {
     let client: Client
     let session: String
 
-    /// Starts after what is acknowledged.
+    /// Starts after the last acknowledged event.
     public func makeAsyncIterator() -> Iterator { Iterator(client: client, session: session) }
 
     /// The place of one reader.
@@ -14,7 +14,7 @@ public struct Events: AsyncSequence, Sendable {
         let session: String
         private var last: Int64?
         private var patience = Patience()
-        /// What is read and not handed out, the next one last.
+        /// Events read and not handed out yet, the next one last.
         private var read: [Event] = []
 
         init(client: Client, session: String) {

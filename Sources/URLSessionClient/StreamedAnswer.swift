@@ -8,7 +8,7 @@ final class StreamedAnswer: NSObject, URLSessionDataDelegate {
         case bytes([UInt8])
     }
 
-    /// Pieces that may wait for a slow reader. Beyond, the connection ends: the reader gets these and asks again.
+    /// Pieces that may wait for a slow reader. With more the connection ends: the reader gets these and connects again.
     private static let room = 256
 
     private let pieces: AsyncThrowingStream<Piece, any Error>.Continuation

@@ -1,6 +1,6 @@
 public import Wire
 
-/// A webhook as it arrived at the app, believed only once its signature is verified (Standard Webhooks v1).
+/// Verifies webhooks that arrive at the app (Standard Webhooks v1). Believe none that has not been verified.
 ///
 ///     let payload = try Webhook(secrets: ["whsec_…"]).verify(headers: headers, body: body, now: seconds)
 ///     if payload.type == "session.handleEvents" {

@@ -77,19 +77,19 @@ enum CommandLineTool {
             try await client.acknowledge(through: seq, in: words[1])
         case ("stream", 1): for try await event in client.stream(of: words[1]) { show(event) }
         case ("questions", 0):
-            try await list({ try await client.questions(cursor: $0, limit: 1000) }) { say(text($0)) }
+            try await list({ try await client.questions(cursor: $0, limit: 1000) }, show)
         case ("answer", 2...3):
             guard let answer = answer(Array(words.dropFirst())) else { return false }
-            say(text(try await client.answer(answer, to: words[1])))
-        case ("launches", 0): try await list({ try await client.launches(cursor: $0, limit: 1000) }) { say(text($0)) }
-        case ("complete", 1): say(text(try await client.completeLaunch(words[1])))
+            show(try await client.answer(answer, to: words[1]))
+        case ("launches", 0): try await list({ try await client.launches(cursor: $0, limit: 1000) }, show)
+        case ("complete", 1): show(try await client.completeLaunch(words[1]))
         case ("complete", 2):
-            say(text(try await client.completeFetch(words[1], result: .init(rawValue: words[2]))))
+            show(try await client.completeFetch(words[1], result: .init(rawValue: words[2])))
         case ("refresh", 0): show(try await client.backgroundRefresh())
         case ("refresh", 1):
             guard let interval = interval(words[1]) else { return false }
             show(try await client.setMinimumBackgroundFetchInterval(interval))
-        case ("fetch", 0): say(text(try await client.simulateFetch()))
+        case ("fetch", 0): show(try await client.simulateFetch())
         default: return false
         }
         return true
@@ -200,10 +200,11 @@ enum CommandLineTool {
         }
     }
 
-    private static func text(_ question: Question) -> String {
+    private static func show(_ question: Question) {
         let subject = question.protectionSpace.map { "\($0.host):\($0.port)" } ?? question.request?.url ?? "-"
-        return "\(question.questionId)\t\(question.type)\t\(question.state)\t"
-            + "\(question.sessionIdentifier)/\(question.taskIdentifier)\t\(subject)"
+        say(
+            "\(question.questionId)\t\(question.type)\t\(question.state)\t"
+                + "\(question.sessionIdentifier)/\(question.taskIdentifier)\t\(subject)")
     }
 
     private static func show(_ session: Session) {
@@ -220,8 +221,8 @@ enum CommandLineTool {
         say("\(event.seq.map { String($0) } ?? "-")\t\(event.type)\t\(event.taskIdentifier.map { String($0) } ?? "-")")
     }
 
-    private static func text(_ launch: Launch) -> String {
-        "\(launch.launchId)\t\(launch.kind)\t\(launch.state)\tattempts \(launch.attempts.count)"
+    private static func show(_ launch: Launch) {
+        say("\(launch.launchId)\t\(launch.kind)\t\(launch.state)\tattempts \(launch.attempts.count)")
     }
 
     private static func say(_ line: String) { write(line, to: STDOUT_FILENO) }

@@ -40,28 +40,22 @@ enum Command {
     }
 
     private static func serve(_ arguments: [String]) async -> Int32 {
-        switch configuration(arguments) {
-        case .failure(let faults): return report(faults)
-        case .success(let configuration):
-            do {
-                return try await Serve(configuration).run()
-            } catch let failure as Serve.Failure {
-                complain("urlsessiond: \(failure.text)")
-                return failure.status
-            } catch {
-                complain("urlsessiond: \(error)")
-                return Exit.software
-            }
+        guard let configuration = configuration(arguments) else { return Exit.usage }
+        do {
+            return try await Serve(configuration).run()
+        } catch let failure as Serve.Failure {
+            complain("urlsessiond: \(failure.text)")
+            return failure.status
+        } catch {
+            complain("urlsessiond: \(error)")
+            return Exit.software
         }
     }
 
     private static func checkConfiguration(_ arguments: [String]) -> Int32 {
-        switch configuration(arguments) {
-        case .failure(let faults): return report(faults)
-        case .success(let configuration):
-            for (name, value) in configuration.description { say("\(name) = \(value)") }
-            return Exit.done
-        }
+        guard let configuration = configuration(arguments) else { return Exit.usage }
+        for (name, value) in configuration.description { say("\(name) = \(value)") }
+        return Exit.done
     }
 
     /// `backup FILE`: a copy of the database, taken while the service runs or not.
@@ -70,30 +64,24 @@ enum Command {
             complain("usage: urlsessiond backup FILE [--data-dir DIR]")
             return Exit.usage
         }
-        switch configuration(Array(arguments.dropFirst())) {
-        case .failure(let faults): return report(faults)
-        case .success(let configuration):
-            do {
-                try Database.copy(of: Serve.databasePath(configuration), to: LocalFile.absolute(target))
-                return Exit.done
-            } catch {
-                complain("urlsessiond: backup: \(error)")
-                return Exit.cannotCreate
-            }
-        }
-    }
-
-    private static func configuration(_ arguments: [String]) -> Result<Configuration, Configuration.Faults> {
+        guard let configuration = configuration(Array(arguments.dropFirst())) else { return Exit.usage }
         do {
-            return .success(try Configuration(arguments: arguments, environment: environment()))
+            try Database.copy(of: Serve.databasePath(configuration), to: LocalFile.absolute(target))
+            return Exit.done
         } catch {
-            return .failure(error)
+            complain("urlsessiond: backup: \(error)")
+            return Exit.cannotCreate
         }
     }
 
-    private static func report(_ faults: Configuration.Faults) -> Int32 {
-        for line in faults.lines { complain("urlsessiond: \(line)") }
-        return Exit.usage
+    /// The settings, or nil when something is wrong with them, which is said.
+    private static func configuration(_ arguments: [String]) -> Configuration? {
+        do throws(Configuration.Faults) {
+            return try Configuration(arguments: arguments, environment: environment())
+        } catch {
+            for line in error.lines { complain("urlsessiond: \(line)") }
+            return nil
+        }
     }
 
     private static func environment() -> [String: String] {

@@ -2,7 +2,7 @@ import TransferEngine
 
 /// `urlsessiond healthcheck [URL | HOST:PORT] [FLAGS]`: for containers, which have no curl.
 enum HealthCheck {
-    /// Asks `/healthz`, by default where the settings of the service say that it listens.
+    /// Asks `/healthz`, by default at the address where the service's settings have it listen.
     static func run(_ arguments: [String], environment: [String: String]) -> Int32 {
         let place = arguments.first.flatMap { $0.hasPrefix("--") ? nil : $0 }
         var values = SettingValues(

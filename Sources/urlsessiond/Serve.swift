@@ -201,7 +201,7 @@ struct Serve {
         }
     }
 
-    /// A loop that fails cannot be gone on without: the process ends, and the next start repairs what it left.
+    /// Nothing goes on without a loop: when one fails the process ends, and the next start repairs what it left.
     private func runLoop(_ name: String, _ body: () async throws -> Void) async {
         do {
             try await body()
@@ -224,7 +224,7 @@ struct Serve {
         await metricsServer?.stop(within: .milliseconds(200))
     }
 
-    /// How long the end of the process waits for who reads the log.
+    /// How long the process waits, at its end, for the last lines of the log to be read.
     private static let lastWords = Duration.milliseconds(500)
 
     /// Ends the process at once: what was stored stays, and the next start repairs the rest.

@@ -1,10 +1,10 @@
-/// One setting: a flag, an environment variable and a member of the configuration file, all of the same meaning.
+/// One setting, given as a flag, an environment variable or a member of the configuration file.
 struct Setting: Sendable {
     enum Kind: Sendable, Equatable {
         case text
         case flag
         case number(ClosedRange<Int64>)
-        /// A number of bytes, `K`, `M`, `G` or `T` behind it allowed.
+        /// A number of bytes, or a number with `K`, `M`, `G` or `T` behind it.
         case bytes
         /// Seconds, or a number with `s`, `m`, `h` or `d` behind it.
         case duration

@@ -117,12 +117,9 @@ struct SettingValues {
     }
 
     mutating func number(_ name: String, or standard: Int) -> Int {
-        guard let text = text(name) else { return standard }
-        guard case .number(let range)? = Setting.named(name)?.kind, let number = Int64(text), range.contains(number)
-        else {
-            if case .number(let range)? = Setting.named(name)?.kind {
-                fault(name, "is a whole number from \(range.lowerBound) to \(range.upperBound)")
-            }
+        guard let text = text(name), case .number(let range)? = Setting.named(name)?.kind else { return standard }
+        guard let number = Int64(text), range.contains(number) else {
+            fault(name, "is a whole number from \(range.lowerBound) to \(range.upperBound)")
             return standard
         }
         return Int(number)
@@ -130,15 +127,7 @@ struct SettingValues {
 
     mutating func bytes(_ name: String, or standard: Int64) -> Int64 {
         guard let text = text(name) else { return standard }
-        let scale: Int64
-        switch text.utf8.last {
-        case UInt8(ascii: "K"): scale = 1 << 10
-        case UInt8(ascii: "M"): scale = 1 << 20
-        case UInt8(ascii: "G"): scale = 1 << 30
-        case UInt8(ascii: "T"): scale = 1 << 40
-        default: scale = 1
-        }
-        let digits = scale == 1 ? Substring(text) : text.dropLast()
+        let (digits, scale) = Self.parts(of: text, ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40])
         guard let number = Int64(digits), number >= 0, !number.multipliedReportingOverflow(by: scale).overflow else {
             fault(name, "is a number of bytes, such as 1073741824 or 1G")
             return standard
@@ -148,28 +137,24 @@ struct SettingValues {
 
     mutating func duration(_ name: String, or standard: Duration) -> Duration {
         guard let text = text(name) else { return standard }
-        let scale: Double
-        switch text.utf8.last {
-        case UInt8(ascii: "s"): scale = 1
-        case UInt8(ascii: "m"): scale = 60
-        case UInt8(ascii: "h"): scale = 3600
-        case UInt8(ascii: "d"): scale = 86_400
-        default: scale = 0
-        }
-        let digits = scale == 0 ? Substring(text) : text.dropLast()
+        let (digits, scale) = Self.parts(of: text, ["s": 1, "m": 60, "h": 3600, "d": 86_400])
         guard let number = Double(digits), number >= 0, number.isFinite, number < 1e9 else {
             fault(name, "is a time, such as 90, 8s, 24h or 30d")
             return standard
         }
-        return .milliseconds(Int64(number * (scale == 0 ? 1 : scale) * 1000))
+        return .milliseconds(Int64(number * Double(scale) * 1000))
+    }
+
+    /// The number in a text, and what the unit behind it multiplies it by.
+    private static func parts(of text: String, _ units: [Character: Int64]) -> (digits: Substring, scale: Int64) {
+        guard let scale = text.last.flatMap({ units[$0] }) else { return (text[...], 1) }
+        return (text.dropLast(), scale)
     }
 
     mutating func choice(_ name: String) -> String? {
-        guard let text = text(name) else { return nil }
-        guard case .choice(let choices)? = Setting.named(name)?.kind, choices.contains(text) else {
-            if case .choice(let choices)? = Setting.named(name)?.kind {
-                fault(name, "is one of \(choices.joined(separator: ", "))")
-            }
+        guard let text = text(name), case .choice(let choices)? = Setting.named(name)?.kind else { return nil }
+        guard choices.contains(text) else {
+            fault(name, "is one of \(choices.joined(separator: ", "))")
             return nil
         }
         return text

@@ -3,9 +3,9 @@ import CLinux
 import Dispatch
 import Glibc
 
-/// `SIGTERM` and `SIGINT`, which end the service in order; what would end it by mistake is ignored, and faults are marked.
+/// `SIGTERM` and `SIGINT` end the service in order. Signals that would end it by mistake are ignored, faults leave a mark.
 ///
-/// Before the service listens they end the process at once, which is safe: start-up repairs whatever was under way.
+/// Until the service waits for them, the two end the process at once. That is safe: start-up repairs what was under way.
 enum Signals {
     /// Ignores the signals that files and sockets send. Call it first.
     static func prepare() {

@@ -26,7 +26,7 @@ struct StartupKeys {
         return text
     }
 
-    /// A database without the key of its secrets: to make another key in silence would lose them unnoticed.
+    /// A new key for an existing database would silently lose its secrets.
     private static func refuseNewMasterKey(_ configuration: Configuration) throws(Unusable) {
         let path = configuration.masterKeyFile
         guard !configuration.acceptsNewMasterKey, access(path, F_OK) != 0, errno == ENOENT,

@@ -124,7 +124,7 @@ final class RouteFixture: Sendable {
     /// Makes a request with a body of JSON.
     func call(_ method: String, _ target: String, key: String = "dev", json: WireJSON) async throws -> Answered {
         try await call(
-            method, target, key: key, headers: [("Content-Type", "application/json")], body: json.serialize())
+            method, target, key: key, headers: [("Content-Type", "application/json")], body: json.jsonBytes)
     }
 
     private func find(_ method: String, _ segments: [String]) -> (Route, [String: String])? {

@@ -122,7 +122,7 @@ struct ClientTests {
         house.origin.serve(
             "/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
         let receiver = try Receiver()
-        _ = try await house.client.changeWebhook(WebhookChange(url: .set(receiver.url)))
+        _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
         let number = try await house.download("/a") { $0.confirmBeforeStart = true }
         let first = try await eventually("a question") { try await house.client.questions(state: .open).items.first }
         #expect(first.type == .taskWillBeginDelayedRequest && first.taskIdentifier == number)
@@ -146,7 +146,7 @@ struct ClientTests {
     @Test func `An app is fetched, and says what came of it`() async throws {
         let house = try await House()
         let receiver = try Receiver()
-        _ = try await house.client.changeWebhook(WebhookChange(url: .set(receiver.url)))
+        _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
         #expect(try await house.client.backgroundRefresh().minimumBackgroundFetchInterval == .never)
         let hourly = try await house.client.setMinimumBackgroundFetchInterval(.seconds(3600))
         #expect(hourly.minimumBackgroundFetchInterval == .seconds(3600) && hourly.nextFetchAt != nil)

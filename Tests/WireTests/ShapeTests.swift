@@ -47,14 +47,30 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 host: "h", pins: ["sha256/" + Base64.encode([UInt8](repeating: 1, count: 32))])
         ]
         configuration.proxy = Proxy(type: .socks5h, host: "p", port: 1080, user: "u", password: "s")
-        configuration.retryPolicy = .custom(RetryPolicy.Settings(statusCodes: [500], maximumAttempts: 3))
+        configuration.retryPolicy = .custom(
+            RetryPolicy.Settings {
+                $0.statusCodes = [500]
+                $0.maximumAttempts = 3
+            })
         configuration.bandwidthLimit = 1000
         try checkRoundTrip(configuration)
         try checkRoundTrip(SessionConfiguration())
         try checkRoundTrip(
-            SessionCreation(identifier: "com.example.bg", configuration: configuration, sessionDescription: "d"))
-        try checkRoundTrip(SessionPut(configuration: configuration, sessionDescription: .clear))
-        try checkRoundTrip(SessionChange(sessionDescription: .set("d"), bandwidthLimit: .clear))
+            SessionCreation {
+                $0.identifier = "com.example.bg"
+                $0.configuration = configuration
+                $0.sessionDescription = "d"
+            })
+        try checkRoundTrip(
+            SessionPut {
+                $0.configuration = configuration
+                $0.sessionDescription = .clear
+            })
+        try checkRoundTrip(
+            SessionChange {
+                $0.sessionDescription = .set("d")
+                $0.bandwidthLimit = .clear
+            })
 
         var session = Session {
             $0.identifier = "com.example.bg"
@@ -221,9 +237,14 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         try checkRoundTrip(Page(items: [task], nextCursor: "c"))
         try checkRoundTrip(LineResult(taskIdentifier: 3, clientTaskId: "a", existing: true))
         try checkRoundTrip(LineResult(problem: Problem(.invalidValue, "No.")))
-        try checkRoundTrip(TaskCancellation(byProducingResumeData: true))
+        try checkRoundTrip(TaskCancellation { $0.byProducingResumeData = true })
         try checkRoundTrip(ResumeDataAnswer { $0.notResumableReason = "weak" })
-        try checkRoundTrip(TaskSelection(state: .running, outcome: .failed, group: "g"))
+        try checkRoundTrip(
+            TaskSelection {
+                $0.state = .running
+                $0.outcome = .failed
+                $0.group = "g"
+            })
         try checkRoundTrip(
             SelectionAnswer {
                 $0.matched = 2
@@ -237,9 +258,17 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 $0.expiresAt = time
             })
         try checkRoundTrip(
-            TaskChange(
-                priority: 1, taskDescription: .set("d"), metadata: .clear, earliestBeginDate: .set(time),
-                request: RequestChange(url: "http://h/", headers: ["A": "b"], sensitiveHeaders: [])))
+            TaskChange {
+                $0.priority = 1
+                $0.taskDescription = .set("d")
+                $0.metadata = .clear
+                $0.earliestBeginDate = .set(time)
+                $0.request = RequestChange {
+                    $0.url = "http://h/"
+                    $0.headers = ["A": "b"]
+                    $0.sensitiveHeaders = []
+                }
+            })
     }
 
     @Test func `Events come back as they went`() throws {
@@ -260,7 +289,13 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         }
         try checkRoundTrip(event)
         #expect(try event.data.read(EventData.DidComplete.self) == data)
-        try checkRoundTrip(EventPage(items: [event], lastSeq: 4, acknowledgedSeq: 1, finished: true))
+        try checkRoundTrip(
+            EventPage {
+                $0.items = [event]
+                $0.lastSeq = 4
+                $0.acknowledgedSeq = 1
+                $0.finished = true
+            })
         #expect(
             text(
                 Event {
@@ -322,7 +357,13 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 ]
             })
         try checkRoundTrip(EventAck(through: 4, epoch: 1))
-        try checkRoundTrip(AttachmentRequest(ttl: 60, launchId: "lnch_1", takeover: true, epoch: 2))
+        try checkRoundTrip(
+            AttachmentRequest {
+                $0.ttl = 60
+                $0.launchId = "lnch_1"
+                $0.takeover = true
+                $0.epoch = 2
+            })
         try checkRoundTrip(
             Attachment {
                 $0.epoch = 1
@@ -430,8 +471,12 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             }
         ]
         try checkRoundTrip(launch)
-        try checkRoundTrip(LaunchCompletion(through: 4, epoch: 1))
-        try checkRoundTrip(LaunchCompletion(result: .newData))
+        try checkRoundTrip(
+            LaunchCompletion {
+                $0.through = 4
+                $0.epoch = 1
+            })
+        try checkRoundTrip(LaunchCompletion { $0.result = .newData })
         #expect(faults(LaunchCompletion.self, #"{"result":"noData","through":1}"#) == ["/result invalid-value"])
 
         let event = Event {
@@ -455,9 +500,12 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             $0.expiresAt = time
             $0.events = [event]
         }
-        let payload = WebhookPayload(timestamp: time, data)
+        let payload = WebhookPayload {
+            $0.type = "session.handleEvents"
+            $0.timestamp = time
+            $0.data = JSONText(data)
+        }
         try checkRoundTrip(payload)
-        #expect(payload.type == "session.handleEvents")
         #expect(try payload.data.read(WebhookPayload.HandleEvents.self) == data)
         let fetch = WebhookPayload.PerformFetch {
             $0.launchId = "lnch_2"
@@ -466,9 +514,9 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             $0.completionURL = "http://h/c"
         }
         #expect(
-            text(WebhookPayload(timestamp: time, fetch))
-                == #"{"type":"app.performFetch","timestamp":"2026-12-01T00:00:00.000Z","data":{"launchId":"lnch_2","app":"a","#
-                + #""deadline":"2026-12-01T00:00:00.000Z","previousResult":null,"completionURL":"http://h/c"}}"#)
+            text(fetch)
+                == #"{"launchId":"lnch_2","app":"a","deadline":"2026-12-01T00:00:00.000Z","previousResult":null,"#
+                + #""completionURL":"http://h/c"}"#)
         try checkRoundTrip(
             WebhookPayload.RefreshStatusDidChange {
                 $0.app = "a"
@@ -500,13 +548,28 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 $0.revision = 3
                 $0.apiKey = "usd_x"
             })
-        let change = WebhookChange(url: .set("https://h/"), state: .enabled, includeEvents: 100, launchDeadline: 5)
+        let change = WebhookChange {
+            $0.url = .set("https://h/")
+            $0.state = .enabled
+            $0.includeEvents = 100
+            $0.launchDeadline = 5
+        }
         try checkRoundTrip(
-            AppCreation(
-                identifier: "a", webhook: change, backgroundRefreshStatus: .denied,
-                limits: AppLimitsChange(tasks: 5, storedBytes: .clear)))
-        try checkRoundTrip(AppChange(webhook: WebhookChange(url: .clear), backgroundRefreshStatus: .restricted))
-        try checkRoundTrip(OwnAppChange(webhook: change))
+            AppCreation {
+                $0.identifier = "a"
+                $0.webhook = change
+                $0.backgroundRefreshStatus = .denied
+                $0.limits = AppLimitsChange {
+                    $0.tasks = 5
+                    $0.storedBytes = .clear
+                }
+            })
+        try checkRoundTrip(
+            AppChange {
+                $0.webhook = WebhookChange { $0.url = .clear }
+                $0.backgroundRefreshStatus = .restricted
+            })
+        try checkRoundTrip(OwnAppChange { $0.webhook = change })
         try checkRoundTrip(
             AppKey {
                 $0.keyIdentifier = "k"
@@ -514,8 +577,12 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 $0.scopes = [.events, .app]
                 $0.expiresAt = time
             })
-        try checkRoundTrip(AppKeyCreation(scopes: [.sessionsRead], expiresAt: time))
-        try checkRoundTrip(SecretRotation(gracePeriod: 0))
+        try checkRoundTrip(
+            AppKeyCreation {
+                $0.scopes = [.sessionsRead]
+                $0.expiresAt = time
+            })
+        try checkRoundTrip(SecretRotation { $0.gracePeriod = 0 })
         try checkRoundTrip(
             RotatedSecret {
                 $0.secret = "whsec_x"
@@ -562,9 +629,13 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         #expect(try Conditions(parsing: Array("{}".utf8)) == Conditions())
         let window = Conditions.Window(days: [.monday, .sunday], from: "22:00", to: "06:00", bandwidthLimit: 1000)
         try checkRoundTrip(
-            Conditions(
-                network: Conditions.Network(cellular: true), power: Conditions.Power(external: false), maximumLoad: 2,
-                windows: [window], backgroundRefreshStatus: .denied))
+            Conditions {
+                $0.network = Conditions.Network { $0.cellular = true }
+                $0.power = Conditions.Power { $0.external = false }
+                $0.maximumLoad = 2
+                $0.windows = [window]
+                $0.backgroundRefreshStatus = .denied
+            })
         #expect(
             faults(Conditions.self, #"{"windows":[{"days":["Monday"],"from":"24:00","to":"24:01"}]}"#) == [
                 "/windows/0/days/0 invalid-value", "/windows/0/from invalid-value", "/windows/0/to invalid-value",

@@ -196,7 +196,7 @@ private let full = """
         #expect(change.taskDescription == .clear)
         #expect(change.metadata == .unchanged)
         #expect(change.priority == nil)
-        #expect(change.request == RequestChange(headers: [:]))
+        #expect(change.request == RequestChange { $0.headers = [:] })
         #expect(
             faults(TaskChange.self, #"{"priority":null,"state":"running","request":null}"#) == [
                 "/priority invalid-value", "/request invalid-value", "/state unknown-member",

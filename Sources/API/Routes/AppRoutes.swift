@@ -5,129 +5,130 @@ import Mapping
 import Service
 import Wire
 
-/// The operator's view of apps and their keys.
-struct AppRoutes {
-    let server: APIServer
-
-    var routes: [Route] {
+extension APIServer {
+    /// Apps and their keys, for the operator.
+    var appRoutes: [Route] {
         [
-            server.route("GET", "/v1/apps", .operator, query: ["limit", "cursor"], list),
-            server.route("POST", "/v1/apps", .operator, body: .json, create),
-            server.route("GET", "/v1/apps/{app}", .operator) { call in
-                try await call.showApp(call.namedApp())
+            route("GET", "/v1/apps", .operator, query: ["limit", "cursor"]) { try await $0.listApps() },
+            route("POST", "/v1/apps", .operator, body: .json) { try await $0.createApp() },
+            route("GET", "/v1/apps/{app}", .operator) { try await $0.showApp($0.namedApp()) },
+            route("PATCH", "/v1/apps/{app}", .operator, body: .json) { try await $0.changeNamedApp() },
+            route("DELETE", "/v1/apps/{app}", .operator, body: .empty) { try await $0.deleteApp() },
+            route("GET", "/v1/apps/{app}/keys", .operator, query: ["limit", "cursor"]) { try await $0.listKeys() },
+            route("POST", "/v1/apps/{app}/keys", .operator, body: .json) { try await $0.createKey() },
+            route("DELETE", "/v1/apps/{app}/keys/{keyIdentifier}", .operator, body: .empty) {
+                try await $0.revokeKey()
             },
-            server.route("PATCH", "/v1/apps/{app}", .operator, body: .json, change),
-            server.route("DELETE", "/v1/apps/{app}", .operator, body: .empty, delete),
-            server.route("GET", "/v1/apps/{app}/keys", .operator, query: ["limit", "cursor"], listKeys),
-            server.route("POST", "/v1/apps/{app}/keys", .operator, body: .json, createKey),
-            server.route("DELETE", "/v1/apps/{app}/keys/{keyIdentifier}", .operator, body: .empty, revokeKey),
         ]
     }
+}
 
-    @Sendable private func list(_ call: Call) async throws -> HTTPResponse {
-        let status = call.service.conditions.refreshStatus
-        return try await call.page(
-            fetch: { try await call.service.apps(after: $0, limit: $1) }, position: \.id.rawValue,
+extension Call {
+    /// The app that the path names, for the operator.
+    fileprivate func namedApp() async throws -> AppRecord { try await service.app(identifier: parameter("app")) }
+
+    fileprivate func listApps() async throws -> HTTPResponse {
+        let status = service.conditions.refreshStatus
+        return try await page(
+            fetch: { try await service.apps(after: $0, limit: $1) }, position: \.id.rawValue,
             write: { App($0, systemStatus: status) })
     }
 
-    @Sendable private func create(_ call: Call) async throws -> HTTPResponse {
-        let creation = try call.read(AppCreation.self)
-        try server.checkWebhook(creation.webhook)
+    fileprivate func createApp() async throws -> HTTPResponse {
+        let creation = try read(AppCreation.self)
+        try checkWebhook(creation.webhook)
         let made = APIKey.make()
         let secret = RandomBytes.make(32)
-        let status = call.service.conditions.refreshStatus
-        let render: @Sendable (AppRecord) -> HTTPResponse = { record in
+        let status = service.conditions.refreshStatus
+        let key = KeyRecord(
+            app: AppID(0), keyIdentifier: made.keyIdentifier, hash: made.hash, scopes: Core.Scope.allCases,
+            createdAt: service.clock.now, expiresAt: nil)
+        return try await creating(holdsSecrets: true) { recording in
+            let app = try await service.createApp(
+                identifier: creation.identifier, webhook: WebhookSettings().applying(creation.webhook),
+                backgroundRefreshStatus: Core.BackgroundRefreshStatus(creation.backgroundRefreshStatus) ?? .available,
+                limits: Core.AppLimits().applying(creation.limits), key: key, webhookSecret: secret,
+                recording: recording)
+            server.authenticator.keyChanged(made.keyIdentifier)
+            return app
+        } answer: { record in
             var app = App(record, systemStatus: status)
             app.apiKey = made.key
             app.webhook.secret = WebhookSecret.text(secret)
-            return call.resource(
-                app, revision: record.revision, status: 201, location: "/v1/apps/\(record.identifier)")
+            return resource(app, revision: record.revision, status: 201, location: "/v1/apps/\(record.identifier)")
         }
-        let key = KeyRecord(
-            app: AppID(0), keyIdentifier: made.keyIdentifier, hash: made.hash, scopes: Core.Scope.allCases,
-            createdAt: call.service.clock.now, expiresAt: nil)
-        let record = try await call.service.createApp(
-            identifier: creation.identifier, webhook: WebhookSettings().applying(creation.webhook),
-            backgroundRefreshStatus: Core.BackgroundRefreshStatus(creation.backgroundRefreshStatus) ?? .available,
-            limits: Core.AppLimits().applying(creation.limits), key: key, webhookSecret: secret,
-            recording: call.recording(holdsSecrets: true, render))
-        server.authenticator.keyChanged(made.keyIdentifier)
-        return render(record)
     }
 
-    @Sendable private func change(_ call: Call) async throws -> HTTPResponse {
-        let change = try call.read(AppChange.self)
-        try server.checkWebhook(change.webhook)
-        let app = try await call.namedApp()
-        let revision = try call.expectedRevision(of: app.revision)
-        return try await call.showApp(
-            call.service.changeApp(app.id, AppChanges(change, of: app), ifRevision: revision ?? app.revision))
+    fileprivate func changeNamedApp() async throws -> HTTPResponse {
+        let change = try read(AppChange.self)
+        try checkWebhook(change.webhook)
+        let app = try await namedApp()
+        return try await changeApp(app, AppChanges(change, of: app))
     }
 
-    @Sendable private func delete(_ call: Call) async throws -> HTTPResponse {
-        let app = try await call.namedApp()
-        _ = try call.expectedRevision(of: app.revision)
-        try await call.service.deleteApp(app.id)
+    fileprivate func deleteApp() async throws -> HTTPResponse {
+        let app = try await namedApp()
+        _ = try expectedRevision(of: app.revision)
+        try await service.deleteApp(app.id)
         server.authenticator.allKeysChanged()
         return .nothing
     }
 
     // MARK: Keys
 
-    @Sendable private func listKeys(_ call: Call) async throws -> HTTPResponse {
-        let app = try await call.namedApp()
-        let keys = try await Array(call.service.keys(of: app.id).enumerated())
-        return try await call.page(
+    fileprivate func listKeys() async throws -> HTTPResponse {
+        let keys = try await Array(service.keys(of: namedApp().id).enumerated())
+        return try await page(
             fetch: { position, limit in Array(keys.dropFirst(Int(clamping: position)).prefix(limit)) },
             position: { Int64($0.offset) + 1 }, write: { AppKey($0.element) })
     }
 
-    @Sendable private func createKey(_ call: Call) async throws -> HTTPResponse {
-        let creation = try call.read(AppKeyCreation.self)
-        let app = try await call.namedApp()
+    fileprivate func createKey() async throws -> HTTPResponse {
+        let creation = try read(AppKeyCreation.self)
+        let app = try await namedApp()
         let made = APIKey.make()
         let key = KeyRecord(
             app: app.id, keyIdentifier: made.keyIdentifier, hash: made.hash,
-            scopes: creation.scopes.compactMap { Core.Scope($0) }, createdAt: call.service.clock.now,
+            scopes: creation.scopes.compactMap { Core.Scope($0) }, createdAt: service.clock.now,
             expiresAt: creation.expiresAt.flatMap { Timestamp(rfc3339: $0) })
-        let render: @Sendable (KeyRecord) -> HTTPResponse = { record in
-            let location = "/v1/apps/\(app.identifier)/keys/\(record.keyIdentifier)"
-            return .json(AppKey(record, secret: made.key), status: 201, headers: [("Location", location)])
+        return try await creating(holdsSecrets: true) { recording in
+            try await service.addKey(key, recording: recording)
+            server.authenticator.keyChanged(made.keyIdentifier)
+            return key
+        } answer: { key in
+            let location = "/v1/apps/\(app.identifier)/keys/\(key.keyIdentifier)"
+            return .json(AppKey(key, secret: made.key), status: 201, headers: [("Location", location)])
         }
-        try await call.service.addKey(key, recording: call.recording(holdsSecrets: true, render))
-        server.authenticator.keyChanged(made.keyIdentifier)
-        return render(key)
     }
 
-    @Sendable private func revokeKey(_ call: Call) async throws -> HTTPResponse {
-        let app = try await call.namedApp()
-        let keyIdentifier = call.parameter("keyIdentifier")
-        try await call.service.deleteKey(keyIdentifier, of: app.id)
+    fileprivate func revokeKey() async throws -> HTTPResponse {
+        let app = try await namedApp()
+        let keyIdentifier = parameter("keyIdentifier")
+        try await service.deleteKey(keyIdentifier, of: app.id)
         server.authenticator.keyChanged(keyIdentifier)
         return .nothing
     }
 }
 
-extension Call {
-    /// The app that the path names, for the operator.
-    func namedApp() async throws -> AppRecord { try await service.app(identifier: parameter("app")) }
+// MARK: - What the operator and the app itself share
 
+extension Call {
     func showApp(_ app: AppRecord, status: Int = 200) -> HTTPResponse {
         resource(App(app, systemStatus: service.conditions.refreshStatus), revision: app.revision, status: status)
     }
-}
 
-extension APIServer {
+    /// Changes an app, if it is still as the changes and `If-Match` suppose.
+    func changeApp(_ app: AppRecord, _ changes: AppChanges) async throws -> HTTPResponse {
+        let revision = try expectedRevision(of: app.revision) ?? app.revision
+        return try await showApp(service.changeApp(app.id, changes, ifRevision: revision))
+    }
+
     /// Refuses a webhook that no launch could be sent to.
     func checkWebhook(_ change: WebhookChange?) throws {
         guard let url = change?.url.newValue else { return }
-        func fault(_ detail: String) -> JSONError {
-            .invalid([Fault(pointer: "/webhook/url", code: .invalidValue, detail: detail)])
-        }
-        if let detail = Service.faultOfURL(url) { throw fault(detail) }
-        guard settings.allowsHTTPWebhooks || url.lowercased().hasPrefix("https:") else {
-            throw fault("A webhook must be https; the operator can allow http.")
+        if let detail = Service.faultOfURL(url) { throw JSONError.invalid(detail, at: "/webhook/url") }
+        guard server.settings.allowsHTTPWebhooks || url.lowercased().hasPrefix("https:") else {
+            throw JSONError.invalid("A webhook must be https; the operator can allow http.", at: "/webhook/url")
         }
     }
 }

@@ -4,23 +4,53 @@ import Mapping
 import Service
 import Wire
 
-/// Many tasks in one commit.
-struct BatchRoutes {
-    let server: APIServer
-
-    var routes: [Route] {
+extension APIServer {
+    /// Many tasks in one commit.
+    var batchRoutes: [Route] {
         [
-            server.route(
+            route(
                 "POST", "/v1/sessions/{identifier}/tasks/batch", .write, query: ["return"], body: .batch,
-                replay: replay, create)
+                replay: { try await $0.repeatedBatch($1) }
+            ) {
+                try await $0.createBatch()
+            }
         ]
     }
+}
 
-    @Sendable private func create(_ call: Call) async throws -> HTTPResponse {
-        let isMinimal = try call.queryWord("return", [("minimal", true)]) ?? false
-        let session = try await call.session()
-        let creations = try call.read(BatchCreation.self).tasks
-        let traceparent = call.traceparent
+extension Call {
+    fileprivate func createBatch() async throws -> HTTPResponse {
+        let isMinimal = try isMinimal()
+        let session = try await session()
+        let creations = try read(BatchCreation.self).tasks
+        let orders = try orders(creations)
+        let places = OrderPlaces(
+            order: { "/tasks/\($0)" },
+            body: { "/tasks/\($0)" + (creations.indices.contains($0) ? creations[$0].bodyPointer : "/body") })
+        do {
+            let created = try await service.createTasks(
+                orders, in: session,
+                recording: recording { KeptBatch(session: session.id, $0).response })
+            return batch(created, in: session, isMinimal: isMinimal)
+        } catch {
+            throw server.problem(for: error, of: request, places)
+        }
+    }
+
+    /// Answers again: the same tasks, as they are now.
+    fileprivate func repeatedBatch(_ answer: StoredAnswer) async throws -> HTTPResponse {
+        let isMinimal = try isMinimal()
+        let session = try await session()
+        let kept = try KeptBatch(parsing: answer.body, .tolerant)
+        guard kept.session == session.id else { throw DomainError.notFound }
+        return batch(try await tasks(of: kept), in: session, isMinimal: isMinimal)
+    }
+
+    private func isMinimal() throws -> Bool { try queryWord("return", [("minimal", true)]) ?? false }
+
+    /// - Throws: The faults of all creations together.
+    private func orders(_ creations: [TaskCreation]) throws(JSONError) -> [TaskOrder] {
+        let traceparent = traceparent
         var orders: [TaskOrder] = []
         orders.reserveCapacity(creations.count)
         var faults: [Fault] = []
@@ -32,25 +62,11 @@ struct BatchRoutes {
                 if faults.count >= Faults.maximumCount { break }
             }
         }
-        guard faults.isEmpty else { throw JSONError.invalid(faults) }
-        let places = OrderPlaces(
-            order: { "/tasks/\($0)" },
-            body: { "/tasks/\($0)" + (creations.indices.contains($0) ? creations[$0].bodyPointer : "/body") })
-        do {
-            let created = try await call.service.createTasks(
-                orders, in: session,
-                recording: call.recording { created in
-                    KeptBatch(session: session.id, created).response
-                })
-            return answer(call, created, in: session, isMinimal: isMinimal)
-        } catch {
-            throw server.problem(for: error, of: call.request, places)
-        }
+        guard faults.isEmpty else { throw .invalid(faults) }
+        return orders
     }
 
-    private func answer(
-        _ call: Call, _ tasks: [CreatedTask], in session: SessionRecord, isMinimal: Bool
-    ) -> HTTPResponse {
+    private func batch(_ tasks: [CreatedTask], in session: SessionRecord, isMinimal: Bool) -> HTTPResponse {
         let new = tasks.lazy.filter { !$0.isExisting }.map(\.task.number)
         let (first, last) = (new.min(), new.max())
         var writer = JSONWriter(capacity: isMinimal ? 128 : 1200 * tasks.count)
@@ -61,28 +77,17 @@ struct BatchRoutes {
             guard !isMinimal else { return }
             writer.array("items") { writer in
                 for item in tasks {
-                    writer.value(call.service.wireTask(item.task, in: session, isExisting: item.isExisting))
+                    writer.value(service.wireTask(item.task, in: session, isExisting: item.isExisting))
                 }
             }
         }
-        let query = first.map { _ in "/v1/sessions/\(session.identifier)/tasks" }
-        return HTTPResponse(
-            status: 201,
-            headers: [("Content-Type", MediaTypes.json)] + (query.map { [("Location", $0)] } ?? []),
-            body: .bytes(writer.bytes))
-    }
-
-    /// Answers again: the same tasks, as they are now.
-    @Sendable private func replay(_ call: Call, _ answer: StoredAnswer) async throws -> HTTPResponse {
-        let isMinimal = try call.queryWord("return", [("minimal", true)]) ?? false
-        let session = try await call.session()
-        let kept = try KeptBatch(parsing: answer.body, .tolerant)
-        guard kept.session == session.id else { throw DomainError.notFound }
-        return self.answer(call, try await tasks(of: kept, call.service), in: session, isMinimal: isMinimal)
+        var headers = [("Content-Type", MediaTypes.json)]
+        if first != nil { headers.append(("Location", "/v1/sessions/\(session.identifier)/tasks")) }
+        return HTTPResponse(status: 201, headers: headers, body: .bytes(writer.bytes))
     }
 
     /// Reads the tasks of a batch, runs of consecutive numbers together.
-    private func tasks(of kept: KeptBatch, _ service: Service) async throws -> [CreatedTask] {
+    private func tasks(of kept: KeptBatch) async throws -> [CreatedTask] {
         var found: [Int64: TaskRecord] = [:]
         let numbers = Set(kept.tasks.map(\.number)).sorted()
         var index = 0

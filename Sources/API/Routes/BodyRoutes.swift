@@ -6,31 +6,25 @@ import Notation
 import Service
 import Wire
 
-/// Bodies of uploads: stored at once, or as a draft that is appended to (IETF draft "Resumable Uploads for HTTP").
-struct BodyRoutes {
-    let server: APIServer
-
-    var routes: [Route] {
-        [
-            server.route(
-                "POST", "/v1/bodies", .write, body: .stream, replay: { try await $0.repeatedBody($1) }
-            ) { call in
-                try await call.createBody()
+extension APIServer {
+    /// Bodies of uploads: stored at once, or as a draft that is appended to (IETF draft "Resumable Uploads for HTTP").
+    var bodyRoutes: [Route] {
+        let one = "/v1/bodies/{bodyId}"
+        return [
+            route("POST", "/v1/bodies", .write, body: .stream, replay: { try await $0.repeatedBody($1) }) {
+                try await $0.createBody()
             },
-            server.route("GET", "/v1/bodies", .read, query: ["state", "inUse", "limit", "cursor"]) { call in
-                try await call.bodies()
+            route("GET", "/v1/bodies", .read, query: ["state", "inUse", "limit", "cursor"]) {
+                try await $0.listBodies()
             },
-            server.route("GET", "/v1/bodies/{bodyId}", .read) { call in
-                .json(StoredBody(try await call.storedBody()))
+            route("GET", one, .read) { .json(StoredBody(try await $0.storedBody())) },
+            route("HEAD", one, .read) {
+                let fields = try await $0.storedBody().uploadFields(withLength: true)
+                return HTTPResponse(status: 200, headers: [("Content-Type", MediaTypes.json)] + fields)
             },
-            server.route("HEAD", "/v1/bodies/{bodyId}", .read) { call in
-                let body = try await call.storedBody()
-                return HTTPResponse(
-                    status: 200, headers: [("Content-Type", MediaTypes.json)] + body.uploadFields(withLength: true))
-            },
-            server.route("PATCH", "/v1/bodies/{bodyId}", .write, body: .stream) { call in try await call.appendBody() },
-            server.route("DELETE", "/v1/bodies/{bodyId}", .write, body: .empty) { call in
-                try await call.service.deleteBody(call.parameter("bodyId"), app: call.app)
+            route("PATCH", one, .write, body: .stream) { try await $0.appendBody() },
+            route("DELETE", one, .write, body: .empty) {
+                try await $0.service.deleteBody($0.parameter("bodyId"), app: $0.app)
                 return .nothing
             },
         ]
@@ -42,7 +36,7 @@ extension Call {
         try await service.body(parameter("bodyId"), app: app)
     }
 
-    fileprivate func bodies() async throws -> HTTPResponse {
+    fileprivate func listBodies() async throws -> HTTPResponse {
         let app = try app
         let isComplete = try queryWord("state", [("complete", true), ("partial", false)])
         let isInUse = try queryWord("inUse", [("true", true), ("false", false)])
@@ -59,10 +53,11 @@ extension Call {
     fileprivate func createBody() async throws -> HTTPResponse {
         let order = try BodyOrder(self)
         var reading = try BodyReading(self, at: 0, order)
-        let body = try await service.receiveBody(order, app: app, recording: recording { $0.creationAnswer }) {
-            try await reading.next()
+        return try await creating { recording in
+            try await service.receiveBody(order, app: app, recording: recording) { try await reading.next() }
+        } answer: {
+            $0.creationAnswer
         }
-        return body.creationAnswer
     }
 
     /// The answer kept for a repeated request, whose bytes must be those of the first.
@@ -92,12 +87,7 @@ extension Call {
             throw BodyReading.inconsistentLength(known)
         }
         order.expectedLength = order.expectedLength ?? draft.expectedLength
-        do throws(ServiceError) {
-            guard !draft.isComplete else { throw .uploadOffsetMismatch(offset: draft.length) }
-            guard draft.length == offset else { throw .uploadOffsetMismatch(offset: draft.length) }
-        } catch {
-            return mismatch(error, draft)
-        }
+        guard !draft.isComplete, draft.length == offset else { return mismatch(draft, at: draft.length) }
         var reading = try BodyReading(self, at: offset, order)
         do {
             let body = try await service.appendBody(draft.publicId, app: app, at: offset, order) {
@@ -105,25 +95,24 @@ extension Call {
             }
             guard body.isComplete else { return HTTPResponse(status: 204, headers: body.uploadFields()) }
             return .json(StoredBody(body), headers: body.uploadFields())
-        } catch let error as ServiceError {
-            guard case .uploadOffsetMismatch = error else { throw error }
-            return mismatch(error, draft)
+        } catch ServiceError.uploadOffsetMismatch(let offset) {
+            return mismatch(draft, at: offset)
         }
     }
 
-    /// 409 with the offset at which the client has to go on.
-    private func mismatch(_ error: ServiceError, _ draft: BodyRecord) -> HTTPResponse {
+    /// 409, with the offset where the client has to continue.
+    private func mismatch(_ draft: BodyRecord, at offset: Int64) -> HTTPResponse {
         var now = draft
-        if case .uploadOffsetMismatch(let offset) = error { now.length = offset }
-        return server.problem(for: error, of: request).response(headers: now.uploadFields())
+        now.length = offset
+        return server.problem(for: ServiceError.uploadOffsetMismatch(offset: offset), of: request)
+            .response(headers: now.uploadFields())
     }
 
     /// A whole number in a header field, as the resumable uploads have them.
     fileprivate func fieldNumber(_ name: String) throws -> Int64? {
         let values = request.headers.all(name)
         guard let text = values.first else { return nil }
-        let isNumber = (1...15).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
-        guard values.count == 1, isNumber, let number = Int64(text) else {
+        guard values.count == 1, let number = Int64(digits: text, atMost: 15) else {
             throw Problem.header(name, "This must be a whole number of bytes.")
         }
         return number
@@ -178,7 +167,7 @@ struct BodyReading {
     private let stream: RequestStream?
     private let expected: [DigestAlgorithm: [UInt8]]
     private let running: [Digest]
-    /// What has to be there at the end, where that is known and these bytes are the last.
+    /// The length there must be at the end, where it is known and these bytes are the last.
     private let wholeLength: Int64?
     private var length: Int64
 

@@ -5,21 +5,18 @@ import Mapping
 import Service
 import Wire
 
-/// What the operator declares about network, power, load and hours.
-struct ConditionsRoutes {
-    let server: APIServer
-
-    private static let path = "/v1/system/conditions"
-
-    var routes: [Route] {
-        [
-            server.route("GET", Self.path, .operator) { call in call.showConditions() },
-            server.route("PUT", Self.path, .operator, body: .json) { call in
-                let wire = try call.read(Wire.Conditions.self)
-                let status = Core.BackgroundRefreshStatus(wire.backgroundRefreshStatus) ?? .available
-                try await call.service.declareConditions(Core.Conditions(wire), status)
-                call.server.launches.refreshChanged()
-                return call.showConditions()
+extension APIServer {
+    /// What the operator declares about network, power, load and hours.
+    var conditionsRoutes: [Route] {
+        let path = "/v1/system/conditions"
+        return [
+            route("GET", path, .operator) { $0.showConditions() },
+            route("PUT", path, .operator, body: .json) {
+                let conditions = try $0.read(Wire.Conditions.self)
+                let status = Core.BackgroundRefreshStatus(conditions.backgroundRefreshStatus) ?? .available
+                try await $0.service.declareConditions(Core.Conditions(conditions), status)
+                $0.server.launches.refreshChanged()
+                return $0.showConditions()
             },
         ]
     }

@@ -7,22 +7,13 @@ import Notation
 import Service
 import Wire
 
-/// The bytes that tasks received.
-struct ContentRoutes {
-    let server: APIServer
-
-    var routes: [Route] {
+extension APIServer {
+    /// The bytes that tasks received.
+    var contentRoutes: [Route] {
         let path = "/v1/sessions/{identifier}/tasks/{taskIdentifier}/content"
         return [
-            server.route("GET", path, .read, produces: [MediaTypes.any]) { call in try await call.content() },
-            server.route("POST", path + "/claim", .write, body: .empty) { call in
-                let session = try await call.session()
-                let number = try call.number("taskIdentifier")
-                let task = try await call.service.task(number, in: session.id)
-                try await call.service.claimContent(of: task.id)
-                let claimed = try await call.service.task(number, in: session.id)
-                return call.resource(call.service.wireTask(claimed, in: session), revision: claimed.revision)
-            },
+            route("GET", path, .read, produces: [MediaTypes.any]) { try await $0.content() },
+            route("POST", path + "/claim", .write, body: .empty) { try await $0.claimContent() },
         ]
     }
 }
@@ -52,10 +43,18 @@ extension Call {
                 status: 206, headers: fields + [("Content-Range", "bytes \(first)-\(last)/\(record.length)")],
                 body: try bytes.body(from: first, length: last - first + 1))
         case .unsatisfiable:
-            var problem = Problem(.rangeNotSatisfiable, "The content has \(record.length) bytes.")
-            problem.instance = request.path
-            return problem.response(headers: [("Content-Range", "bytes */\(record.length)")])
+            let problem = Problem(.rangeNotSatisfiable, "The content has \(record.length) bytes.")
+            return server.problem(for: problem, of: request).response(
+                headers: [("Content-Range", "bytes */\(record.length)")])
         }
+    }
+
+    fileprivate func claimContent() async throws -> HTTPResponse {
+        let session = try await session()
+        let number = try number("taskIdentifier")
+        try await service.claimContent(of: service.task(number, in: session.id).id)
+        let claimed = try await service.task(number, in: session.id)
+        return resource(service.wireTask(claimed, in: session), revision: claimed.revision)
     }
 }
 
@@ -79,7 +78,7 @@ enum ContentFields {
                 "Content-Disposition",
                 ContentDisposition(type: "attachment", filename: response?.suggestedFilename).headerValue
             ),
-            // An origin decides about type and bytes: a browser shall not run them as if they were ours.
+            // Type and bytes come from an origin: a browser must not run them as if they were ours.
             ("Content-Security-Policy", "sandbox; default-src 'none'"),
         ]
         if record.digest.algorithm == .sha256, let digest = [UInt8](hexadecimal: record.digest.value) {
@@ -88,7 +87,7 @@ enum ContentFields {
         return fields
     }
 
-    /// What the origin called it, where that can stand in a header field.
+    /// The origin's type, where it can stand in a header field.
     private static func type(_ response: Core.TaskResponse?) -> String {
         let type = response?.headers["Content-Type"] ?? response?.mimeType ?? ""
         let isPlain = type.utf8.count <= 256 && type.utf8.allSatisfy { (0x20...0x7E).contains($0) }

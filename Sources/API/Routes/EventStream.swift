@@ -5,12 +5,12 @@ import Mapping
 import Service
 import Wire
 
-/// One stream of server-sent events: kept events in order with their numbers, live ones between them without.
+/// One stream of server-sent events: kept ones in order with their numbers, live ones between them without a number.
 struct EventStream: Sendable {
     let call: Call
     let session: SessionRecord
     /// Counts the stream while it is open.
-    let place: HeldPlace
+    let place: HeldRequests.Place
 
     /// Kept events read at a time.
     private static let pageSize = 200
@@ -26,7 +26,7 @@ struct EventStream: Sendable {
                 try await send(feed, after: after, writer)
             }
         } catch let error as DomainError {
-            // The session was forgotten, or the client read so slowly that events are gone: it asks again and is told.
+            // The session is gone, or the client read so slowly that events are: when it asks again, it is told.
             call.log.debug("an event stream ends", ("reason", "\(error)"))
         } catch is ResponseWriter.ClientIsGone {
         } catch is CancellationError {

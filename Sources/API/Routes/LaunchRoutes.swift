@@ -2,49 +2,50 @@ import Core
 import HTTPServer
 import Launches
 import Mapping
-import Service
 import Wire
 
-/// Webhooks that wake the app, and the second step with which it answers them.
-struct LaunchRoutes {
-    let server: APIServer
-
-    var routes: [Route] {
+extension APIServer {
+    /// Webhooks that wake the app, and the second step with which it answers them.
+    var launchRoutes: [Route] {
         [
-            server.route(
-                "GET", "/v1/launches", .readOrEvents, query: ["session", "state", "kind", "limit", "cursor"], list),
-            server.route("GET", "/v1/launches/{launchId}", .readOrEvents) { call in
-                .json(Launch(try await call.server.launches.launch(call.parameter("launchId"), app: call.app)))
+            route("GET", "/v1/launches", .readOrEvents, query: ["session", "state", "kind", "limit", "cursor"]) {
+                try await $0.listLaunches()
             },
-            server.route("POST", "/v1/launches/{launchId}/complete", .events, body: .optionalJSON, complete),
-            server.route("POST", "/v1/launches/{launchId}/redeliver", .events, body: .empty) { call in
-                let launch = try await call.server.launches.redeliver(call.parameter("launchId"), app: call.app)
-                return .json(Launch(launch))
+            route("GET", "/v1/launches/{launchId}", .readOrEvents) {
+                .json(Launch(try await $0.server.launches.launch($0.parameter("launchId"), app: $0.app)))
             },
-            server.route("POST", "/v1/app/webhook/ping", .ownApp, body: .empty) { call in
-                .json(Wire.LaunchAttempt(try await call.server.launches.ping(call.app)))
+            route("POST", "/v1/launches/{launchId}/complete", .events, body: .optionalJSON) {
+                try await $0.completeLaunch()
+            },
+            route("POST", "/v1/launches/{launchId}/redeliver", .events, body: .empty) {
+                .json(Launch(try await $0.server.launches.redeliver($0.parameter("launchId"), app: $0.app)))
+            },
+            route("POST", "/v1/app/webhook/ping", .ownApp, body: .empty) {
+                .json(Wire.LaunchAttempt(try await $0.server.launches.ping($0.app)))
             },
         ]
     }
+}
 
-    @Sendable private func list(_ call: Call) async throws -> HTTPResponse {
-        let app = try call.app
-        let session = try call.queryIdentifier("session")
-        let state = try call.queryWord("state", LaunchState.Phase.allCases.map { ($0.rawValue, $0) })
-        let kind = try call.queryWord("kind", LaunchKind.allCases.map { ($0.name, $0) })
-        return try await call.page(
+extension Call {
+    fileprivate func listLaunches() async throws -> HTTPResponse {
+        let app = try app
+        let session = try queryText("session", .identifier)
+        let state = try queryWord("state", LaunchState.Phase.allCases.map { ($0.rawValue, $0) })
+        let kind = try queryWord("kind", LaunchKind.allCases.map { ($0.name, $0) })
+        return try await page(
             fetch: { cursor, limit in
-                try await call.server.launches.launches(
+                try await server.launches.launches(
                     of: app, session: session, state: state, kind: kind, after: cursor, limit: limit)
             },
             position: \.cursor, write: { Launch($0.launch) })
     }
 
-    @Sendable private func complete(_ call: Call) async throws -> HTTPResponse {
-        let completion = try call.readIfPresent(LaunchCompletion.self)
-        let launch = try await server.launches.launch(call.parameter("launchId"), app: call.app)
+    fileprivate func completeLaunch() async throws -> HTTPResponse {
+        let completion = try readIfPresent(LaunchCompletion.self)
+        let launch = try await server.launches.launch(parameter("launchId"), app: app)
         let answered = try await server.launches.answer(
-            launch.launchId, app: call.app, with: LaunchAnswer(completion, to: launch), epoch: completion.epoch)
+            launch.launchId, app: app, with: LaunchAnswer(completion, to: launch), epoch: completion.epoch)
         return .json(Launch(answered))
     }
 }

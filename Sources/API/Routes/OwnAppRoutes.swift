@@ -5,47 +5,46 @@ import Mapping
 import Service
 import Wire
 
-/// The app behind the key.
-struct OwnAppRoutes {
-    let server: APIServer
-
-    var routes: [Route] {
+extension APIServer {
+    /// The app behind the key.
+    var ownAppRoutes: [Route] {
         [
-            server.route("GET", "/v1/app", .ownApp) { call in
-                try await call.showApp(call.service.app(call.app))
+            route("GET", "/v1/app", .ownApp) { try await $0.showApp($0.service.app($0.app)) },
+            route("PATCH", "/v1/app", .ownApp, body: .json) { try await $0.changeOwnApp() },
+            route("POST", "/v1/app/webhook/secret/rotate", .ownApp, body: .optionalJSON) {
+                try await $0.rotateSecret()
             },
-            server.route("PATCH", "/v1/app", .ownApp, body: .json, change),
-            server.route("POST", "/v1/app/webhook/secret/rotate", .ownApp, body: .optionalJSON, rotate),
-            server.route("POST", "/v1/app/force-quit", .ownApp, body: .empty) { call in
-                try await call.showApp(call.service.forceQuit(call.app), status: 202)
+            route("POST", "/v1/app/force-quit", .ownApp, body: .empty) {
+                try await $0.showApp($0.service.forceQuit($0.app), status: 202)
             },
-            server.route("POST", "/v1/app/activate", .ownApp, body: .empty) { call in
-                try await call.showApp(call.service.activate(call.app))
+            route("POST", "/v1/app/activate", .ownApp, body: .empty) {
+                try await $0.showApp($0.service.activate($0.app))
             },
         ]
     }
+}
 
-    @Sendable private func change(_ call: Call) async throws -> HTTPResponse {
-        let change = try call.read(OwnAppChange.self)
-        try server.checkWebhook(change.webhook)
-        let app = try await call.service.app(call.app)
-        let revision = try call.expectedRevision(of: app.revision)
-        return try await call.showApp(
-            call.service.changeApp(app.id, AppChanges(change, of: app), ifRevision: revision ?? app.revision))
+extension Call {
+    fileprivate func changeOwnApp() async throws -> HTTPResponse {
+        let change = try read(OwnAppChange.self)
+        try checkWebhook(change.webhook)
+        let app = try await service.app(app)
+        return try await changeApp(app, AppChanges(change, of: app))
     }
 
-    @Sendable private func rotate(_ call: Call) async throws -> HTTPResponse {
-        let rotation = try call.readIfPresent(SecretRotation.self)
+    fileprivate func rotateSecret() async throws -> HTTPResponse {
+        let rotation = try readIfPresent(SecretRotation.self)
         let secret = RandomBytes.make(32)
-        let previousExpiresAt = call.service.clock.now + .milliseconds(Int64(rotation.gracePeriod * 1000))
-        let answer = HTTPResponse.json(
-            RotatedSecret {
-                $0.secret = WebhookSecret.text(secret)
-                $0.previousSecretExpiresAt = previousExpiresAt.rfc3339
-            })
-        try await call.service.rotateWebhookSecret(
-            of: call.app, to: secret, previousExpiresAt: previousExpiresAt,
-            recording: call.recording(holdsSecrets: true) { _ in answer })
-        return answer
+        let previousExpiresAt = service.clock.now + .milliseconds(Int64(rotation.gracePeriod * 1000))
+        return try await creating(holdsSecrets: true) { recording in
+            try await service.rotateWebhookSecret(
+                of: app, to: secret, previousExpiresAt: previousExpiresAt, recording: recording)
+        } answer: { _ in
+            .json(
+                RotatedSecret {
+                    $0.secret = WebhookSecret.text(secret)
+                    $0.previousSecretExpiresAt = previousExpiresAt.rfc3339
+                })
+        }
     }
 }

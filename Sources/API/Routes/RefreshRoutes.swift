@@ -2,29 +2,24 @@ import Core
 import HTTPServer
 import Launches
 import Mapping
-import Service
 import Wire
 
-/// Background refresh of the app behind the key.
-struct RefreshRoutes {
-    let server: APIServer
-
-    private static let path = "/v1/app/background-refresh"
-
-    var routes: [Route] {
-        [
-            server.route("GET", Self.path, .ownApp) { call in
-                .json(Wire.BackgroundRefresh(try await call.server.launches.refresh(of: call.app)))
+extension APIServer {
+    /// Background refresh of the app behind the key.
+    var refreshRoutes: [Route] {
+        let path = "/v1/app/background-refresh"
+        return [
+            route("GET", path, .ownApp) {
+                .json(Wire.BackgroundRefresh(try await $0.server.launches.refresh(of: $0.app)))
             },
-            server.route("PUT", Self.path, .ownApp, body: .json) { call in
-                let change = try call.read(BackgroundRefreshChange.self)
+            route("PUT", path, .ownApp, body: .json) {
+                let change = try $0.read(BackgroundRefreshChange.self)
                 let interval = Core.BackgroundRefresh.Interval(change.minimumBackgroundFetchInterval)
                 return .json(
-                    Wire.BackgroundRefresh(
-                        try await call.server.launches.setRefreshInterval(interval, of: call.app)))
+                    Wire.BackgroundRefresh(try await $0.server.launches.setRefreshInterval(interval, of: $0.app)))
             },
-            server.route("POST", Self.path + "/simulate", .ownApp, body: .empty) { call in
-                .json(Launch(try await call.server.launches.simulateFetch(of: call.app)), status: 202)
+            route("POST", path + "/simulate", .ownApp, body: .empty) {
+                .json(Launch(try await $0.server.launches.simulateFetch(of: $0.app)), status: 202)
             },
         ]
     }

@@ -73,7 +73,7 @@ struct TaskLines {
             // A client that still sends hears no answer.
             while try await stream.next() != nil {}
             let rest = "\(results.refused) lines were refused: the rest was not read, and no task was made of it."
-            try await results.append(LineResult(problem: told(Problem(.invalidValue, rest))))
+            try await results.append(LineResult(problem: problem(for: Problem(.invalidValue, rest))))
         }
         let (bytes, length) = try await results.spool.finish()
         return HTTPResponse(
@@ -113,17 +113,14 @@ struct TaskLines {
             let limit = call.server.settings.bodyLimit
             return Line(result: LineResult(problem: Problem(.payloadTooLarge, "A line may have \(limit) bytes.")))
         }
-        do throws(JSONError) {
+        var clientTaskId: String?
+        do {
             let creation = try TaskCreation(parsing: bytes)
-            do throws(JSONError) {
-                return Line(
-                    order: try TaskOrder(checking: creation, traceparent: traceparent),
-                    bodyPointer: creation.bodyPointer)
-            } catch {
-                return Line(result: LineResult(problem: told(error), clientTaskId: creation.clientTaskId))
-            }
+            clientTaskId = creation.clientTaskId
+            let order = try TaskOrder(checking: creation, traceparent: traceparent)
+            return Line(order: order, bodyPointer: creation.bodyPointer)
         } catch {
-            return Line(result: LineResult(problem: told(error)))
+            return Line(result: LineResult(problem: problem(for: error), clientTaskId: clientTaskId))
         }
     }
 
@@ -169,18 +166,14 @@ struct TaskLines {
         for index in named.map({ [open[$0]] }) ?? open {
             let places = OrderPlaces(body: { [pointer = group[index].bodyPointer] _ in pointer })
             group[index].result = LineResult(
-                problem: call.server.problem(for: error, of: call.request, places),
+                problem: problem(for: error, places),
                 clientTaskId: group[index].order?.specification.clientTaskId)
         }
         return named
     }
 
-    private func told(_ error: JSONError) -> Problem { told(Problem(error)) }
-
-    private func told(_ problem: Problem) -> Problem {
-        var problem = problem
-        problem.instance = call.request.path
-        return problem
+    private func problem(for error: any Error, _ places: OrderPlaces = OrderPlaces()) -> Problem {
+        call.server.problem(for: error, of: call.request, places)
     }
 }
 

@@ -24,9 +24,9 @@ extension TextRule {
     }
 }
 
-/// Classes of bytes that several rules need.
-enum Bytes {
-    static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+/// Classes of bytes.
+package enum Bytes {
+    package static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
     static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
 

@@ -1,6 +1,5 @@
 /// What `POST /v1/questions/{id}/answer` takes.
 public struct Answer: Shape {
-    /// What is to be done.
     public var disposition = Disposition()
     /// With `useCredential`.
     public var credential: Credential?

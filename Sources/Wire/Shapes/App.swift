@@ -15,22 +15,21 @@ public struct WebhookState: WireName {
 public struct BackgroundRefreshStatus: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
-    /// It is.
+    /// It is allowed.
     public static let available: Self = "available"
-    /// It is not for this app.
+    /// It is not allowed for this app.
     public static let denied: Self = "denied"
-    /// It is not, and the app cannot change that.
+    /// It is not allowed, and the app cannot change that.
     public static let restricted: Self = "restricted"
     public static let known: [Self] = [.available, .denied, .restricted]
 }
 
 /// Where and how an app is launched.
 public struct Webhook: Shape {
-    /// Where the app is called.
+    /// Where it is sent.
     public var url: String?
-    /// Whether it is.
+    /// Whether it is sent.
     public var state = WebhookState()
-    /// Why it is disabled.
     public var disabledReason: String?
     /// How many of the first pending events travel with a launch.
     public var includeEvents: Int64 = 0
@@ -51,7 +50,7 @@ public struct Webhook: Shape {
     }
 }
 
-/// The bounds of one app.
+/// The limits of one app.
 public struct AppLimits: Shape {
     /// Tasks that are not completed.
     public var tasks: Int64 = 0
@@ -66,7 +65,7 @@ public struct AppLimits: Shape {
     }
 }
 
-/// What an app has of what is bounded.
+/// How much of its limits an app uses.
 public struct AppUsage: Shape {
     /// Tasks that are not completed.
     public var tasks: Int64 = 0
@@ -83,19 +82,15 @@ public struct AppUsage: Shape {
 
 /// An app as the service answers it.
 public struct App: Shape {
-    /// The app's identifier.
     public var identifier = ""
     /// `active` or `forceQuit`.
     public var state = ""
     /// Where and how it is launched.
     public var webhook = Webhook()
-    /// Whether it may be woken to fetch: the stricter of the operator's words.
+    /// Whether it may be woken to fetch: the stricter of what the operator says for the app and for all.
     public var backgroundRefreshStatus = BackgroundRefreshStatus()
-    /// Its bounds.
     public var limits = AppLimits()
-    /// What it has.
     public var usage = AppUsage()
-    /// When it was created.
     public var createdAt = ""
     /// Grows with every change.
     public var revision: Int64 = 0

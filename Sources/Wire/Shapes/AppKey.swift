@@ -15,13 +15,11 @@ public struct Scope: WireName {
 
 /// A key of an app. The key itself is there only in the answer that made it.
 public struct AppKey: Shape {
-    /// What revokes it.
+    /// The name under which it is revoked.
     public var keyIdentifier = ""
     /// The key itself, once.
     public var apiKey: String?
-    /// What it may do.
     public var scopes: [Scope] = []
-    /// When it ends.
     public var expiresAt: String?
 
     public init() {}
@@ -36,17 +34,11 @@ public struct AppKey: Shape {
 
 /// What `POST /v1/apps/{app}/keys` takes.
 public struct AppKeyCreation: Shape {
-    /// What it may do.
     public var scopes: [Scope] = Scope.known
     /// When it ends.
     public var expiresAt: String?
 
     public init() {}
-
-    public init(scopes: [Scope] = Scope.known, expiresAt: String? = nil) {
-        self.scopes = scopes
-        self.expiresAt = expiresAt
-    }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.defaulted("scopes", &scopes, .words(1...Scope.known.count))
@@ -60,10 +52,6 @@ public struct SecretRotation: Shape {
     public var gracePeriod: Double = 86_400
 
     public init() {}
-
-    public init(gracePeriod: Double = 86_400) {
-        self.gracePeriod = gracePeriod
-    }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.defaulted("gracePeriod", &gracePeriod, 0...2_592_000)

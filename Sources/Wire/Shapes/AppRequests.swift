@@ -1,8 +1,8 @@
-/// What a request says about an app's webhook: only what is there changes.
+/// What a request changes about an app's webhook: only the members that are there.
 public struct WebhookChange: Shape {
-    /// Where the app is called.
+    /// Where it is sent.
     public var url: Change<String> = .unchanged
-    /// Whether it is.
+    /// Whether it is sent.
     public var state: WebhookState?
     /// How many of the first pending events travel with a launch, 0 to 100.
     public var includeEvents: Int64?
@@ -10,16 +10,6 @@ public struct WebhookChange: Shape {
     public var launchDeadline: Double?
 
     public init() {}
-
-    public init(
-        url: Change<String> = .unchanged, state: WebhookState? = nil, includeEvents: Int64? = nil,
-        launchDeadline: Double? = nil
-    ) {
-        self.url = url
-        self.state = state
-        self.includeEvents = includeEvents
-        self.launchDeadline = launchDeadline
-    }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.change("url", &url, .url)
@@ -29,7 +19,7 @@ public struct WebhookChange: Shape {
     }
 }
 
-/// What a request says about an app's bounds: only what is there changes.
+/// What a request changes about an app's limits: only the members that are there.
 public struct AppLimitsChange: Shape {
     /// Tasks that are not completed.
     public var tasks: Int64?
@@ -37,11 +27,6 @@ public struct AppLimitsChange: Shape {
     public var storedBytes: Change<Int64> = .unchanged
 
     public init() {}
-
-    public init(tasks: Int64? = nil, storedBytes: Change<Int64> = .unchanged) {
-        self.tasks = tasks
-        self.storedBytes = storedBytes
-    }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.given("tasks", &tasks, 0 ... .max)
@@ -51,27 +36,16 @@ public struct AppLimitsChange: Shape {
 
 /// What `POST /v1/apps` takes.
 public struct AppCreation: Shape {
-    /// The app's identifier.
     public var identifier = ""
     /// Where and how it is launched.
     public var webhook: WebhookChange?
     /// Whether it may be woken to fetch.
     public var backgroundRefreshStatus: BackgroundRefreshStatus = .available
-    /// Its bounds.
     public var limits: AppLimitsChange?
 
     public init() {}
 
-    public init(
-        identifier: String, webhook: WebhookChange? = nil,
-        backgroundRefreshStatus: BackgroundRefreshStatus = .available,
-        limits: AppLimitsChange? = nil
-    ) {
-        self.identifier = identifier
-        self.webhook = webhook
-        self.backgroundRefreshStatus = backgroundRefreshStatus
-        self.limits = limits
-    }
+    public init(identifier: String) { self.identifier = identifier }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.member("identifier", &identifier, .identifier)
@@ -92,15 +66,6 @@ public struct AppChange: Shape {
 
     public init() {}
 
-    public init(
-        webhook: WebhookChange? = nil, backgroundRefreshStatus: BackgroundRefreshStatus? = nil,
-        limits: AppLimitsChange? = nil
-    ) {
-        self.webhook = webhook
-        self.backgroundRefreshStatus = backgroundRefreshStatus
-        self.limits = limits
-    }
-
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.optional("webhook", &webhook)
         members.optional("backgroundRefreshStatus", &backgroundRefreshStatus)
@@ -114,8 +79,6 @@ public struct OwnAppChange: Shape {
     public var webhook: WebhookChange?
 
     public init() {}
-
-    public init(webhook: WebhookChange? = nil) { self.webhook = webhook }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.optional("webhook", &webhook)

@@ -39,7 +39,6 @@ extension FetchInterval: MemberValue {
 
 /// What `PUT /v1/app/background-refresh` takes.
 public struct BackgroundRefreshChange: Shape {
-    /// How often.
     public var minimumBackgroundFetchInterval = FetchInterval.never
 
     public init() {}
@@ -77,9 +76,8 @@ public struct BackgroundRefresh: Shape {
     }
 }
 
-/// A fetch that was.
+/// A fetch of the past.
 public struct PastFetch: Shape {
-    /// Its launch.
     public var launchId = ""
     /// When it was sent.
     public var at = ""

@@ -3,7 +3,6 @@ public struct BatchCreation: Shape {
     /// The most tasks of one batch.
     public static let maximumCount = 10_000
 
-    /// The tasks.
     public var tasks: [TaskCreation] = []
 
     public init() {}
@@ -17,7 +16,6 @@ public struct BatchCreation: Shape {
 
 /// What a batch answers.
 public struct Batch: Shape {
-    /// How many tasks are new.
     public var created: Int64 = 0
     /// The first new task; `nil` when none is new.
     public var firstTaskIdentifier: Int64?
@@ -38,11 +36,9 @@ public struct Batch: Shape {
 
 /// One line of the answer to tasks sent as NDJSON.
 public struct LineResult: Shape {
-    /// What the task alone would have been answered: 201, 200, or the status of the problem.
+    /// The status that this task alone would get: 201, 200, or that of the problem.
     public var status: Int64 = 0
-    /// The task.
     public var taskIdentifier: Int64?
-    /// The app's name for it.
     public var clientTaskId: String?
     /// Whether it was there before.
     public var existing = false

@@ -21,7 +21,7 @@ public enum BodySource: Sendable, Hashable {
         switch self {
         case .text(let text): Array(text.utf8)
         case .bytes(let bytes): bytes
-        case .json(let json): json.serialize()
+        case .json(let json): json.jsonBytes
         case .id, .file, .task: nil
         }
     }

@@ -1,10 +1,9 @@
 /// What the operator declares about the machine's surroundings. `PUT` sets all; what is absent has its default.
 public struct Conditions: Shape {
-    /// The network.
-    public var network: Network = Network()
-    /// The power.
-    public var power: Power = Power()
-    /// The load average per processor above which discretionary work waits; `nil` for any.
+    public var network = Network()
+    public var power = Power()
+    /// How busy the machine may be for discretionary work: how long work waits there, compared with how long it runs.
+    /// `nil` for any.
     public var maximumLoad: Double?
     /// When discretionary work may run; none means always.
     public var windows: [Window] = []
@@ -12,17 +11,6 @@ public struct Conditions: Shape {
     public var backgroundRefreshStatus: BackgroundRefreshStatus = .available
 
     public init() {}
-
-    public init(
-        network: Network = Network(), power: Power = Power(), maximumLoad: Double? = nil, windows: [Window] = [],
-        backgroundRefreshStatus: BackgroundRefreshStatus = .available
-    ) {
-        self.network = network
-        self.power = power
-        self.maximumLoad = maximumLoad
-        self.windows = windows
-        self.backgroundRefreshStatus = backgroundRefreshStatus
-    }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.defaulted("network", &network)
@@ -36,11 +24,9 @@ public struct Conditions: Shape {
 }
 
 extension Conditions {
-    /// The network.
     public struct Network: Shape {
         /// Whether there is one.
-        public var reachable: Bool = true
-        /// Whether it is cellular.
+        public var reachable = true
         public var cellular = false
         /// Whether it costs by the byte.
         public var expensive = false
@@ -48,14 +34,6 @@ extension Conditions {
         public var constrained = false
 
         public init() {}
-
-        public init(reachable: Bool = true, cellular: Bool = false, expensive: Bool = false, constrained: Bool = false)
-        {
-            self.reachable = reachable
-            self.cellular = cellular
-            self.expensive = expensive
-            self.constrained = constrained
-        }
 
         public mutating func visit(_ members: inout some MemberVisitor) {
             members.defaulted("reachable", &reachable)
@@ -65,19 +43,13 @@ extension Conditions {
         }
     }
 
-    /// The power.
     public struct Power: Shape {
         /// Whether it comes from outside.
-        public var external: Bool = true
+        public var external = true
         /// Whether it should be spared.
         public var lowPowerMode = false
 
         public init() {}
-
-        public init(external: Bool = true, lowPowerMode: Bool = false) {
-            self.external = external
-            self.lowPowerMode = lowPowerMode
-        }
 
         public mutating func visit(_ members: inout some MemberVisitor) {
             members.defaulted("external", &external)
@@ -117,21 +89,13 @@ extension Conditions {
     public struct Weekday: WireName {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
-        /// Monday.
         public static let monday: Self = "monday"
-        /// Tuesday.
         public static let tuesday: Self = "tuesday"
-        /// Wednesday.
         public static let wednesday: Self = "wednesday"
-        /// Thursday.
         public static let thursday: Self = "thursday"
-        /// Friday.
         public static let friday: Self = "friday"
-        /// Saturday.
         public static let saturday: Self = "saturday"
-        /// Sunday.
         public static let sunday: Self = "sunday"
         public static let known: [Self] = [.monday, .tuesday, .wednesday, .thursday, .friday, .saturday, .sunday]
     }
-
 }

@@ -1,10 +1,9 @@
 /// The stored bytes of a finished task.
 public struct Content: Shape {
-    /// Bytes.
+    /// In bytes.
     public var length: Int64 = 0
-    /// Of these bytes.
     public var digest = ContentDigest()
-    /// When they are dropped; `nil` while that is open.
+    /// When the bytes are dropped; `nil` while nobody knows yet.
     public var expiresAt: String?
 
     public init() {}
@@ -20,9 +19,9 @@ public struct Content: Shape {
 public struct StoredBody: Shape {
     /// `body_…`.
     public var id = ""
-    /// Bytes; `nil` while the upload of it is not complete.
+    /// In bytes; `nil` until all of it has arrived.
     public var length: Int64?
-    /// Of these bytes; `nil` while the upload of it is not complete.
+    /// `nil` until all of it has arrived.
     public var digest: ContentDigest?
     /// When it is dropped; `nil` while a task needs it.
     public var expiresAt: String?
@@ -37,7 +36,7 @@ public struct StoredBody: Shape {
     }
 }
 
-/// A body in the list of what uses the app's room.
+/// A body in the list of those that use the app's storage.
 public struct ListedBody: Shape {
     /// The body as it is read alone.
     public var body = StoredBody()
@@ -47,7 +46,6 @@ public struct ListedBody: Shape {
     public var countOfBytesStored: Int64 = 0
     /// How many tasks need it.
     public var uses: Int64 = 0
-    /// When it was made.
     public var createdAt = ""
 
     public init() {}

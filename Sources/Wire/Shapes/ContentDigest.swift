@@ -4,9 +4,7 @@ public struct ContentDigest: Shape {
     public struct Algorithm: WireName {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
-        /// SHA-256.
         public static let sha256: Self = "sha-256"
-        /// SHA-512.
         public static let sha512: Self = "sha-512"
         /// MD5. Finds accidents, not forgeries.
         public static let md5: Self = "md5"
@@ -23,7 +21,6 @@ public struct ContentDigest: Shape {
         }
     }
 
-    /// How it was computed.
     public var algorithm = Algorithm()
     /// Lower-case hex.
     public var value = ""

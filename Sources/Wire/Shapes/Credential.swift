@@ -25,9 +25,7 @@ public struct Credential: Sendable, Hashable {
         public static let known: [Self] = [.none, .forSession, .permanent]
     }
 
-    /// What the secret is.
     public var secret: Secret
-    /// How long it is kept.
     public var persistence: Persistence
 
     public init(_ secret: Secret, persistence: Persistence = .none) {

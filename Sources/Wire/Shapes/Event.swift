@@ -41,17 +41,12 @@ public struct Event: Shape {
 
     /// Its number in the session, from 1 without gaps; `nil` for a live event.
     public var seq: Int64?
-    /// Which message it is.
     public var type = Kind()
-    /// When it happened.
     public var occurredAt = ""
-    /// The session.
     public var sessionIdentifier = ""
-    /// The task, unless it is about the session.
+    /// `nil` for an event of the session as a whole.
     public var taskIdentifier: Int64?
-    /// The app's name for the task.
     public var clientTaskId: String?
-    /// What the task belongs to.
     public var group: String?
     /// What the message says, by its type: ``EventData``.
     public var data = JSONText.emptyObject
@@ -72,7 +67,6 @@ public struct Event: Shape {
 
 /// What reading the events of a session answers.
 public struct EventPage<Item: MemberValue & Hashable & Sendable>: Shape {
-    /// The events, in order.
     public var items: [Item] = []
     /// The number of the session's last event.
     public var lastSeq: Int64 = 0
@@ -82,13 +76,6 @@ public struct EventPage<Item: MemberValue & Hashable & Sendable>: Shape {
     public var finished = false
 
     public init() {}
-
-    public init(items: [Item], lastSeq: Int64, acknowledgedSeq: Int64, finished: Bool) {
-        self.items = items
-        self.lastSeq = lastSeq
-        self.acknowledgedSeq = acknowledgedSeq
-        self.finished = finished
-    }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.member("items", &items)
@@ -102,7 +89,7 @@ public struct EventPage<Item: MemberValue & Hashable & Sendable>: Shape {
 public struct EventAck: Shape {
     /// The last event that was handled.
     public var through: Int64 = 0
-    /// Of the attachment, where one is held.
+    /// Of the client's attachment, where it holds one.
     public var epoch: Int64?
 
     public init() {}
@@ -130,13 +117,6 @@ public struct AttachmentRequest: Shape {
     public var epoch: Int64?
 
     public init() {}
-
-    public init(ttl: Double = 30, launchId: String? = nil, takeover: Bool = false, epoch: Int64? = nil) {
-        self.ttl = ttl
-        self.launchId = launchId
-        self.takeover = takeover
-        self.epoch = epoch
-    }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.defaulted("ttl", &ttl, 5...900)

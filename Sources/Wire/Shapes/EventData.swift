@@ -6,7 +6,6 @@ public enum EventData {}
 extension EventData {
     /// Of `task.didCreate`.
     public struct DidCreate: Shape {
-        /// What the task does.
         public var kind = TaskKind()
         /// Where it goes.
         public var url = ""
@@ -61,7 +60,6 @@ extension EventData {
         public var attempt: Int64 = 0
         /// Why it failed; `nil` for a status.
         public var error: TaskError?
-        /// When the next one begins.
         public var nextAt = ""
         /// Where it goes on.
         public var offset: Int64 = 0
@@ -96,7 +94,6 @@ extension EventData {
 
     /// Of `task.didFinishDownloading`.
     public struct DidFinishDownloading: Shape {
-        /// Where the content is read.
         public var contentURL = ""
         /// Bytes.
         public var length: Int64 = 0
@@ -117,9 +114,7 @@ extension EventData {
 
     /// Of `task.didComplete`.
     public struct DidComplete: Shape {
-        /// How the task ended.
         public var outcome = TaskOutcome()
-        /// Why it failed.
         public var error: TaskError?
         /// The last answer of the server.
         public var response: TaskResponse?
@@ -156,5 +151,4 @@ extension EventData {
             members.nullable("error", &error)
         }
     }
-
 }

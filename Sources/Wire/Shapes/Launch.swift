@@ -6,7 +6,6 @@ public struct Launch: Shape {
         public init(rawValue: String) { self.rawValue = rawValue }
         /// Waits for its next attempt.
         public static let pending: Self = "pending"
-        /// Is being sent.
         public static let delivering: Self = "delivering"
         /// Was answered with a 2xx and waits for its completion.
         public static let launched: Self = "launched"
@@ -35,9 +34,7 @@ public struct Launch: Shape {
     public var reasons: [String] = []
     /// The last event it tells of.
     public var lastSeq: Int64?
-    /// When it was made.
     public var createdAt = ""
-    /// When it is tried next.
     public var nextAttemptAt: String?
     /// When the app called the completion.
     public var completedAt: String?
@@ -64,11 +61,9 @@ public struct Launch: Shape {
 public struct LaunchAttempt: Shape {
     /// Which try it was, from 1.
     public var number: Int64 = 0
-    /// When it began.
     public var startedAt = ""
     /// How many seconds it took.
     public var duration: Double?
-    /// The receiver's status.
     public var statusCode: Int64?
     /// Why there was no status, in words.
     public var error: String?
@@ -104,20 +99,12 @@ public struct LaunchCompletion: Shape {
 
     /// Acknowledges through this event; `nil` for the launch's `lastSeq`.
     public var through: Int64?
-    /// Of the attachment, where one is held.
+    /// Of the client's attachment, where it holds one.
     public var epoch: Int64?
     /// What came of a fetch.
     public var result: FetchResult?
 
     public init() {}
-
-    /// Makes the completion of a launch of a session.
-    public init(through: Int64? = nil, epoch: Int64? = nil) {
-        self.through = through
-        self.epoch = epoch
-    }
-
-    public init(result: FetchResult) { self.result = result }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.optional("through", &through, 0 ... .max)

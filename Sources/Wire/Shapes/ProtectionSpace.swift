@@ -1,10 +1,10 @@
-/// How a server or proxy wants to be shown who asks, or shows itself.
+/// How a server or proxy has its clients authenticate, or itself.
 public struct AuthenticationMethod: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
     /// User and password (RFC 7617).
     public static let basic: Self = "HTTPBasic"
-    /// User and password, not shown (RFC 7616).
+    /// User and a digest of the password (RFC 7616).
     public static let digest: Self = "HTTPDigest"
     /// A token (RFC 6750).
     public static let bearer: Self = "HTTPBearer"
@@ -17,15 +17,12 @@ public struct AuthenticationMethod: WireName {
 
 /// Who asks for authentication, as `URLProtectionSpace` tells it.
 public struct ProtectionSpace: Shape {
-    /// The host that asks.
     public var host = ""
-    /// Its port.
     public var port: Int64 = 0
     /// `http` or `https`.
     public var `protocol` = ""
     /// What the host calls the space.
     public var realm: String?
-    /// What it wants.
     public var authenticationMethod = AuthenticationMethod()
     /// Whether it is a proxy.
     public var isProxy = false
@@ -67,13 +64,12 @@ extension TextRule {
 
 /// A credential that the service keeps, without its secret.
 public struct StoredCredential: Shape {
-    /// What deletes it.
+    /// The name under which it is deleted.
     public var credentialIdentifier = ""
     /// Where it is used.
     public var protectionSpace = ProtectionSpace()
-    /// Whose it is, where it says so.
+    /// The user, of a credential that has one.
     public var user: String?
-    /// When it was stored.
     public var createdAt = ""
 
     public init() {}
@@ -90,7 +86,6 @@ public struct StoredCredential: Shape {
 public struct CredentialCreation: Shape {
     /// Where it is used.
     public var protectionSpace = ProtectionSpace()
-    /// The secret.
     public var credential = Credential(.token(""))
 
     public init() {}

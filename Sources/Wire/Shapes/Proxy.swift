@@ -1,6 +1,6 @@
-/// What stands between the service and the servers of a session.
+/// A proxy between the service and the servers of a session.
 public struct Proxy: Shape {
-    /// What a proxy speaks.
+    /// The protocol of a proxy.
     public struct Kind: WireName {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -15,11 +15,8 @@ public struct Proxy: Shape {
         public static let known: [Self] = [.http, .https, .socks5, .socks5h]
     }
 
-    /// What it speaks.
     public var type = Kind()
-    /// Its host.
     public var host = ""
-    /// Its port.
     public var port: Int64 = 0
     /// The user it wants, if it wants one.
     public var user: String?

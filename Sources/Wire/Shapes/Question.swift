@@ -11,17 +11,14 @@ public struct QuestionState: WireName {
     public static let known: [Self] = [.open, .answered, .expired]
 }
 
-/// A question as the service answers it: the data of its event, and where it stands.
+/// A question as the service shows it: the data of its event, and what became of it.
 public struct Question: Shape {
-    /// What the answer goes to.
     public var questionId = ""
-    /// The event that told it.
+    /// The kind of event that asked it.
     public var type = Event.Kind()
-    /// Where it stands.
     public var state = QuestionState()
-    /// The session.
     public var sessionIdentifier = ""
-    /// The task. Others may wait for the same answer.
+    /// The task that asked first. Others may wait for the same answer.
     public var taskIdentifier: Int64 = 0
     /// How many tasks wait for the answer, or waited when it came: those of the session that met the same protection
     /// space.
@@ -30,19 +27,17 @@ public struct Question: Shape {
     public var protectionSpace: ProtectionSpace?
     /// How many credentials were refused before, for a challenge.
     public var previousFailureCount: Int64?
-    /// What would be used.
+    /// The credential that would be used.
     public var proposedCredential: ProposedCredential?
-    /// The answer that asked.
+    /// The response that asked for it.
     public var failureResponse: TaskResponse?
     /// The request about to start, for a delayed request.
     public var request: TransferRequest?
-    /// How it was answered.
     public var disposition: Disposition?
     /// When it ends unanswered.
     public var deadline = ""
     /// When it was asked.
     public var createdAt = ""
-    /// When it was answered.
     public var answeredAt: String?
 
     public init() {}

@@ -12,7 +12,6 @@ public struct ProposedCredential: Shape {
 
 /// The data of `task.didReceiveChallenge`: a question for a credential.
 public struct AuthenticationChallenge: Shape {
-    /// What the answer goes to.
     public var questionId = ""
     /// Who asks.
     public var protectionSpace = ProtectionSpace()
@@ -20,9 +19,9 @@ public struct AuthenticationChallenge: Shape {
     public var taskCount: Int64 = 1
     /// How many credentials were refused before.
     public var previousFailureCount: Int64 = 0
-    /// What would be used.
+    /// The credential that would be used.
     public var proposedCredential: ProposedCredential?
-    /// The answer that asked.
+    /// The response that asked for it.
     public var failureResponse: TaskResponse?
     /// When the question ends unanswered.
     public var deadline = ""
@@ -42,7 +41,6 @@ public struct AuthenticationChallenge: Shape {
 
 /// The data of `task.willBeginDelayedRequest`: a question whether a request may start.
 public struct DelayedRequest: Shape {
-    /// What the answer goes to.
     public var questionId = ""
     /// The request about to start.
     public var request = TransferRequest()

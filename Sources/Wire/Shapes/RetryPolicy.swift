@@ -20,16 +20,6 @@ public enum RetryPolicy: Sendable, Hashable {
 
         public init() {}
 
-        public init(
-            statusCodes: [Int64] = [408, 425, 429, 500, 502, 503, 504], maximumAttempts: Int64? = nil,
-            initialDelay: Double = 1, maximumDelay: Double = 600
-        ) {
-            self.statusCodes = statusCodes
-            self.maximumAttempts = maximumAttempts
-            self.initialDelay = initialDelay
-            self.maximumDelay = maximumDelay
-        }
-
         public mutating func visit(_ members: inout some MemberVisitor) {
             members.defaulted(
                 "statusCodes", &statusCodes,

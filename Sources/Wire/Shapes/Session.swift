@@ -30,15 +30,12 @@ public struct Session: Shape {
 
     /// The app's name for it.
     public var identifier = ""
-    /// The app's words about it.
     public var sessionDescription: String?
     /// Which session under this identifier it is, from 1.
     public var incarnation: Int64 = 1
-    /// Where it stands.
     public var state = State.active
     /// The effective configuration, without secrets.
     public var configuration = SessionConfiguration()
-    /// How many tasks are where.
     public var taskCounts = TaskCounts()
     /// Bytes of bodies received by all its tasks.
     public var countOfBytesReceived: Int64 = 0
@@ -52,7 +49,6 @@ public struct Session: Shape {
     public var attachment: Attached?
     /// The open launch.
     public var launch: Launch?
-    /// When it was created.
     public var createdAt = ""
     /// Grows with every change.
     public var revision: Int64 = 1

@@ -21,7 +21,6 @@ public struct SessionConfiguration: Shape {
         public init(rawValue: String) { self.rawValue = rawValue }
         /// TLS 1.2, the default.
         public static let tls12: Self = "1.2"
-        /// TLS 1.3.
         public static let tls13: Self = "1.3"
         public static let known: [Self] = [.tls12, .tls13]
     }
@@ -86,7 +85,6 @@ public struct SessionConfiguration: Shape {
     public var httpAdditionalHeaders = StringMap()
     /// Whether stored cookies are sent.
     public var httpShouldSetCookies = true
-    /// Which cookies are stored.
     public var httpCookieAcceptPolicy = CookieAcceptPolicy.onlyFromMainDocumentDomain
     /// Whether transfers run while the declared network is cellular.
     public var allowsCellularAccess = true
@@ -102,17 +100,13 @@ public struct SessionConfiguration: Shape {
     public var requiresSecureTransport = false
     /// One of a host's pins must match, on top of the system's trust.
     public var pinnedPublicKeys: [HostPins] = []
-    /// What stands between the service and all servers.
+    /// The proxy for all transfers.
     public var proxy: Proxy?
-    /// Who answers authentication challenges.
     public var authenticationChallenges = ChallengeHandling.ask
-    /// How urgent the session's transfers are.
     public var networkServiceType = NetworkServiceType.default
-    /// When a broken attempt is followed by another.
     public var retryPolicy = RetryPolicy.robust
     /// Bytes per second over all transfers; `nil` for no limit.
     public var bandwidthLimit: Int64?
-    /// Whether uploads try to be resumable.
     public var resumableUploads = ResumableUploads.auto
 
     public init() {}

@@ -4,21 +4,12 @@ public struct SessionCreation: Shape {
     public var identifier: String?
     /// The configuration; `nil` for defaults, and to reconnect to any.
     public var configuration: SessionConfiguration?
-    /// The app's words about it.
     public var sessionDescription: String?
 
     /// The longest description in bytes.
     static let maximumDescriptionLength = 4096
 
     public init() {}
-
-    public init(
-        identifier: String? = nil, configuration: SessionConfiguration? = nil, sessionDescription: String? = nil
-    ) {
-        self.identifier = identifier
-        self.configuration = configuration
-        self.sessionDescription = sessionDescription
-    }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.optional("identifier", &identifier, .identifier)
@@ -36,11 +27,6 @@ public struct SessionPut: Shape {
 
     public init() {}
 
-    public init(configuration: SessionConfiguration? = nil, sessionDescription: Change<String> = .unchanged) {
-        self.configuration = configuration
-        self.sessionDescription = sessionDescription
-    }
-
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.optional("configuration", &configuration)
         members.change("sessionDescription", &sessionDescription, .length(0...SessionCreation.maximumDescriptionLength))
@@ -49,17 +35,11 @@ public struct SessionPut: Shape {
 
 /// What `PATCH /v1/sessions/{identifier}` takes.
 public struct SessionChange: Shape {
-    /// The app's words about it.
     public var sessionDescription: Change<String> = .unchanged
     /// Bytes per second over all transfers.
     public var bandwidthLimit: Change<Int64> = .unchanged
 
     public init() {}
-
-    public init(sessionDescription: Change<String> = .unchanged, bandwidthLimit: Change<Int64> = .unchanged) {
-        self.sessionDescription = sessionDescription
-        self.bandwidthLimit = bandwidthLimit
-    }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.change("sessionDescription", &sessionDescription, .length(0...SessionCreation.maximumDescriptionLength))

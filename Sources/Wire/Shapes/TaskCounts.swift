@@ -1,10 +1,9 @@
-/// How many tasks of a session are where.
+/// How many tasks of a session are in which state.
 public struct TaskCounts: Shape {
     /// Tasks that wait for `resume`.
     public var suspended: Int64 = 0
     /// Tasks that run, or wait to.
     public var running: Int64 = 0
-    /// Tasks being cancelled.
     public var canceling: Int64 = 0
     /// Tasks that are done, whatever came of them.
     public var completed: Int64 = 0

@@ -1,16 +1,14 @@
 /// The last answer of a task's server, as `URLResponse` tells it.
 public struct TaskResponse: Shape {
-    /// The status.
     public var statusCode: Int64 = 0
-    /// The header fields; those that stand several times are joined with commas.
+    /// Fields that came several times are joined with commas.
     public var headers = StringMap()
-    /// Names of header fields that are not kept because all together were more than 16 KiB.
+    /// The names of header fields left out because all together were more than 16 KiB.
     public var droppedHeaders: [String] = []
     /// The media type without its parameters.
     public var mimeType: String?
     /// The announced length in bytes.
     public var expectedContentLength: Int64?
-    /// A name for a file.
     public var suggestedFilename: String?
     /// Where it came from, after redirects.
     public var url = ""
@@ -30,13 +28,12 @@ public struct TaskResponse: Shape {
 
 /// Why a task failed, with the codes and names of Apple's `NSURLErrorDomain`.
 public struct TaskError: Error, Shape {
-    /// What lies below.
+    /// The cause, as libcurl or the service found it.
     public struct Underlying: Shape {
         /// `curl` or `urlsessiond`.
         public var domain = ""
         /// A number of libcurl's, or a word of the service's own.
         public var code = JSON.null
-        /// In words.
         public var message = ""
 
         public init() {}
@@ -65,7 +62,6 @@ public struct TaskError: Error, Shape {
     public var networkUnavailableReason: Int64?
     /// `egress` when that policy refused.
     public var policy: String?
-    /// What lies below.
     public var underlying: Underlying?
 
     public init() {}
@@ -86,11 +82,11 @@ public struct TaskError: Error, Shape {
 
 /// One redirect that was followed.
 public struct Redirect: Shape {
-    /// The status that said so.
+    /// The status that redirected.
     public var statusCode: Int64 = 0
-    /// Who said so.
+    /// The URL that was redirected.
     public var from = ""
-    /// Where it led.
+    /// The URL it led to.
     public var to = ""
 
     public init() {}
@@ -145,11 +141,8 @@ public struct TaskProgress: Shape {
 public struct TaskAttempts: Shape {
     /// One attempt that is over.
     public struct Attempt: Shape {
-        /// When it began.
         public var startedAt = ""
-        /// When it ended.
         public var endedAt: String?
-        /// The server's status.
         public var statusCode: Int64?
         /// Why it ended early.
         public var error: TaskError?
@@ -168,7 +161,6 @@ public struct TaskAttempts: Shape {
     public var count: Int64 = 0
     /// The last one.
     public var last: Attempt?
-    /// When the next one begins.
     public var nextAt: String?
 
     public init() {}

@@ -2,7 +2,6 @@
 public struct TaskChange: Shape {
     /// 0 to 1.
     public var priority: Double?
-    /// The app's words about it.
     public var taskDescription: Change<String> = .unchanged
     /// The app's own names and texts, instead of all old ones; `null` for none.
     public var metadata: Change<StringMap> = .unchanged
@@ -12,17 +11,6 @@ public struct TaskChange: Shape {
     public var request: RequestChange?
 
     public init() {}
-
-    public init(
-        priority: Double? = nil, taskDescription: Change<String> = .unchanged, metadata: Change<StringMap> = .unchanged,
-        earliestBeginDate: Change<String> = .unchanged, request: RequestChange? = nil
-    ) {
-        self.priority = priority
-        self.taskDescription = taskDescription
-        self.metadata = metadata
-        self.earliestBeginDate = earliestBeginDate
-        self.request = request
-    }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.given("priority", &priority, 0...1)
@@ -40,8 +28,6 @@ public struct TaskCancellation: Shape {
 
     public init() {}
 
-    public init(byProducingResumeData: Bool = false) { self.byProducingResumeData = byProducingResumeData }
-
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.defaulted("byProducingResumeData", &byProducingResumeData)
     }
@@ -51,7 +37,6 @@ public struct TaskCancellation: Shape {
 public struct ResumeDataAnswer: Shape {
     /// For a new task, once and for 24 hours; `nil` where the download cannot go on.
     public var resumeData: String?
-    /// Why there is none, in words.
     public var notResumableReason: String?
 
     public init() {}
@@ -62,22 +47,13 @@ public struct ResumeDataAnswer: Shape {
     }
 }
 
-/// Which tasks of a session a call means: those that fit all that is given.
+/// Which tasks of a session a call is for: those that match every member given.
 public struct TaskSelection: Shape {
-    /// Those in this state.
     public var state: TaskState?
-    /// Those that ended so.
     public var outcome: TaskOutcome?
-    /// Those of this group.
     public var group: String?
 
     public init() {}
-
-    public init(state: TaskState? = nil, outcome: TaskOutcome? = nil, group: String? = nil) {
-        self.state = state
-        self.outcome = outcome
-        self.group = group
-    }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.optional("state", &state)
@@ -90,9 +66,7 @@ public struct TaskSelection: Shape {
 public struct SelectionAnswer: Shape {
     /// A task that could not be retried.
     public struct Refusal: Shape {
-        /// The task.
         public var taskIdentifier: Int64 = 0
-        /// Why not.
         public var problem = Problem()
 
         public init() {}
@@ -103,11 +77,11 @@ public struct SelectionAnswer: Shape {
         }
     }
 
-    /// How many tasks were meant.
+    /// How many tasks the call was for.
     public var matched: Int64 = 0
-    /// How many are different now.
+    /// How many of them it changed.
     public var changed: Int64 = 0
-    /// Of a retry: those that cannot be retried, the first thousand.
+    /// The tasks that could not be retried, at most a thousand.
     public var errors: [Refusal] = []
 
     public init() {}

@@ -17,9 +17,7 @@ public struct TaskState: WireName {
     public static let suspended: Self = "suspended"
     /// Runs, or waits to.
     public static let running: Self = "running"
-    /// Is being cancelled.
     public static let canceling: Self = "canceling"
-    /// Is done.
     public static let completed: Self = "completed"
     public static let known: [Self] = [.suspended, .running, .canceling, .completed]
 }
@@ -38,11 +36,8 @@ public struct TaskPhase: WireName {
     public static let waitingForConnectivity: Self = "waitingForConnectivity"
     /// Waits for its turn.
     public static let queued: Self = "queued"
-    /// Makes a connection.
     public static let connecting: Self = "connecting"
-    /// Sends.
     public static let sending: Self = "sending"
-    /// Receives.
     public static let receiving: Self = "receiving"
     /// Waits for its next attempt.
     public static let retryWait: Self = "retryWait"

@@ -1,8 +1,8 @@
 /// A request that a task sends.
 public struct TransferRequest: Shape {
-    /// Where to. http or https.
+    /// http or https.
     public var url = ""
-    /// `nil` for the kind's own: GET for downloads, PUT for uploads. Always there in answers.
+    /// `nil` for the default: GET for downloads, PUT for uploads. Always there in answers.
     public var method: String?
     /// Header fields. In answers secret values are hidden.
     public var headers = StringMap()
@@ -59,7 +59,7 @@ public struct TransferRequest: Shape {
     }
 }
 
-/// What a `PATCH` of a task says about its request: only what is there changes.
+/// What a `PATCH` of a task changes about its request: only the members that are there.
 public struct RequestChange: Shape {
     /// A new URL, such as a newly signed one.
     public var url: String?
@@ -69,12 +69,6 @@ public struct RequestChange: Shape {
     public var sensitiveHeaders: [String]?
 
     public init() {}
-
-    public init(url: String? = nil, headers: StringMap? = nil, sensitiveHeaders: [String]? = nil) {
-        self.url = url
-        self.headers = headers
-        self.sensitiveHeaders = sensitiveHeaders
-    }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.given("url", &url, .url)

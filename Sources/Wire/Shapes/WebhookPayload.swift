@@ -2,7 +2,6 @@
 public struct WebhookPayload: Shape {
     /// `session.handleEvents`, `app.performFetch`, `app.backgroundRefreshStatusDidChange` or `webhook.ping`.
     public var type = ""
-    /// When it was made.
     public var timestamp = ""
     /// What it says, by its type.
     public var data = JSONText.emptyObject
@@ -17,27 +16,9 @@ public struct WebhookPayload: Shape {
 }
 
 extension WebhookPayload {
-    public init(timestamp: String, _ data: HandleEvents) { self.init("session.handleEvents", timestamp, data) }
-
-    public init(timestamp: String, _ data: PerformFetch) { self.init("app.performFetch", timestamp, data) }
-
-    public init(timestamp: String, _ data: RefreshStatusDidChange) {
-        self.init("app.backgroundRefreshStatusDidChange", timestamp, data)
-    }
-
-    public init(timestamp: String, _ data: Ping) { self.init("webhook.ping", timestamp, data) }
-
-    private init(_ type: String, _ timestamp: String, _ data: some Shape) {
-        self.type = type
-        self.timestamp = timestamp
-        self.data = JSONText(data)
-    }
-
     /// The data of `session.handleEvents`.
     public struct HandleEvents: Shape {
-        /// The launch; what completes it.
         public var launchId = ""
-        /// The app.
         public var app = ""
         /// The session with something to handle.
         public var sessionIdentifier = ""
@@ -77,13 +58,11 @@ extension WebhookPayload {
 
     /// The data of `app.performFetch`.
     public struct PerformFetch: Shape {
-        /// The launch; what completes it.
         public var launchId = ""
-        /// The app.
         public var app = ""
         /// By when the result is wanted.
         public var deadline = ""
-        /// What came of the last one.
+        /// How the fetch before this one ended.
         public var previousResult: LaunchCompletion.FetchResult?
         /// Where the result goes.
         public var completionURL = ""
@@ -101,9 +80,8 @@ extension WebhookPayload {
 
     /// The data of `app.backgroundRefreshStatusDidChange`.
     public struct RefreshStatusDidChange: Shape {
-        /// The app.
         public var app = ""
-        /// Whether it may be woken to fetch now.
+        /// Whether the app may be woken to fetch now.
         public var backgroundRefreshStatus = BackgroundRefreshStatus()
 
         public init() {}
@@ -116,7 +94,6 @@ extension WebhookPayload {
 
     /// The data of `webhook.ping`.
     public struct Ping: Shape {
-        /// The app.
         public var app = ""
 
         public init() {}
@@ -125,5 +102,4 @@ extension WebhookPayload {
             members.member("app", &app)
         }
     }
-
 }

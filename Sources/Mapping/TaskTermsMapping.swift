@@ -1,0 +1,64 @@
+import Core
+import Wire
+
+// Each term stands here twice, on its way in and on its way out.
+
+extension TaskSpecification {
+    /// Takes over what an app says about a task when it creates it.
+    mutating func take(_ terms: TaskTerms) {
+        clientTaskId = terms.clientTaskId
+        group = terms.group
+        taskDescription = terms.taskDescription
+        metadata = terms.metadata.dictionary
+        priority = terms.priority
+        earliestBeginDate = terms.earliestBeginDate.flatMap { Timestamp(rfc3339: $0) }
+        confirmBeforeStart = terms.confirmBeforeStart
+        countOfBytesClientExpectsToSend = terms.countOfBytesClientExpectsToSend
+        countOfBytesClientExpectsToReceive = terms.countOfBytesClientExpectsToReceive
+        expectedDigest = terms.expectedDigest.flatMap { Core.ContentDigest($0) }
+        maximumContentLength = terms.maximumContentLength
+        ifNoneMatch = terms.ifNoneMatch
+        acceptableStatusCodes = terms.acceptableStatusCodes.compactMap { StatusRange($0) }
+        failOnHTTPError = terms.failOnHTTPError
+        destination = terms.destination.map(Core.Destination.init)
+    }
+}
+
+extension TaskTerms {
+    init(_ specification: TaskSpecification) {
+        self.init()
+        clientTaskId = specification.clientTaskId
+        group = specification.group
+        taskDescription = specification.taskDescription
+        metadata = StringMap(sorted: specification.metadata)
+        priority = specification.priority
+        earliestBeginDate = specification.earliestBeginDate?.rfc3339
+        confirmBeforeStart = specification.confirmBeforeStart
+        countOfBytesClientExpectsToSend = specification.countOfBytesClientExpectsToSend
+        countOfBytesClientExpectsToReceive = specification.countOfBytesClientExpectsToReceive
+        expectedDigest = specification.expectedDigest.map(Wire.ContentDigest.init)
+        maximumContentLength = specification.maximumContentLength
+        ifNoneMatch = specification.ifNoneMatch
+        acceptableStatusCodes = specification.acceptableStatusCodes.map(\.text)
+        failOnHTTPError = specification.failOnHTTPError
+        destination = specification.destination.map(Wire.Destination.init)
+    }
+}
+
+extension Core.Destination {
+    init(_ wire: Wire.Destination) { self.init(root: wire.root, path: wire.path, replace: wire.replace) }
+}
+
+extension Wire.Destination {
+    init(_ core: Core.Destination) { self.init(root: core.root, path: core.path, replace: core.replace) }
+}
+
+extension StatusRange {
+    /// `404` or `200-299`.
+    init?(_ text: String) {
+        guard let range = StatusCodes.parse(text) else { return nil }
+        self.init(range.lowerBound, range.upperBound)
+    }
+
+    var text: String { first == last ? "\(first)" : "\(first)-\(last)" }
+}
