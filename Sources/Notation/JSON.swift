@@ -93,17 +93,11 @@ public enum JSON: Sendable, Hashable {
 extension JSON: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-    /// `null`.
     public init(nilLiteral: ()) { self = .null }
-    /// `true` or `false`.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-    /// A whole number.
     public init(integerLiteral value: Int64) { self = .integer(value) }
-    /// Any other number.
     public init(floatLiteral value: Double) { self = .number(value) }
-    /// A string.
     public init(stringLiteral value: String) { self = .string(value) }
-    /// An array.
     public init(arrayLiteral elements: JSON...) { self = .array(elements) }
     /// An object whose members keep the order of the literal.
     public init(dictionaryLiteral elements: (String, JSON)...) {

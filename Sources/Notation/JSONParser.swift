@@ -8,20 +8,9 @@ extension JSON {
     /// - Parameter maximumDepth: How deep arrays and objects may be nested.
     public static func parse(_ bytes: [UInt8], maximumDepth: Int = 32) throws(JSONError) -> JSON {
         try bytes.withUnsafeBufferPointer { bytes throws(JSONError) in
-            try parse(bytes, maximumDepth: maximumDepth)
+            var parser = JSONParser(bytes: bytes, maximumDepth: maximumDepth)
+            return try parser.parseDocument()
         }
-    }
-
-    /// Reads one JSON text from a part of an array, such as a line. Offsets count from the beginning of the part.
-    public static func parse(_ bytes: ArraySlice<UInt8>, maximumDepth: Int = 32) throws(JSONError) -> JSON {
-        try bytes.withUnsafeBufferPointer { bytes throws(JSONError) in
-            try parse(bytes, maximumDepth: maximumDepth)
-        }
-    }
-
-    private static func parse(_ bytes: UnsafeBufferPointer<UInt8>, maximumDepth: Int) throws(JSONError) -> JSON {
-        var parser = JSONParser(bytes: bytes, maximumDepth: maximumDepth)
-        return try parser.parseDocument()
     }
 }
 

@@ -71,17 +71,12 @@ public struct ObjectReader {
         isTaken = Array(repeating: false, count: members.count)
     }
 
-    /// Whether a member is there, and whether it is `null`. Does not take it.
+    /// Whether a member is there, and whether it has a value.
     public enum Presence: Sendable, Hashable {
-        /// No such member.
-        case absent
-        /// The member is `null`.
-        case null
-        /// The member has a value.
-        case present
+        case absent, null, present
     }
 
-    /// Whether a member is there, and whether it is `null`.
+    /// Looks for a member without taking it.
     public func presence(of name: String) -> Presence {
         guard let value = peek(name) else { return .absent }
         return value.isNull ? .null : .present

@@ -143,6 +143,11 @@ struct Configuration {
         }
     }
 
+    /// Where the API listens, with the port that it has.
+    func url(port: UInt16) -> String {
+        "\(tlsCertificate == nil ? "http" : "https")://\(Address(host: listen.host, port: port).text)"
+    }
+
     /// The effective settings, one a line.
     var description: [(name: String, value: String)] {
         func text(_ duration: Duration) -> String { "\(duration.milliseconds / 1000)s" }
@@ -150,7 +155,7 @@ struct Configuration {
             ("listen", listen.text), ("data-dir", dataFolder), ("admin-key-file", adminKeyFile),
             ("master-key-file", masterKeyFile), ("new-master-key", String(acceptsNewMasterKey)),
             ("dev", String(isDevelopment)),
-            ("public-url", publicURL ?? "\(tlsCertificate == nil ? "http" : "https")://\(listen.text)"),
+            ("public-url", publicURL ?? url(port: listen.port)),
             ("transfer-threads", String(transferThreads)), ("max-transfers", String(maximumTransfers)),
             ("max-transfers-per-host", String(maximumTransfersPerHost)),
             ("allow-egress", allowedEgress.map(\.description).joined(separator: ",")),

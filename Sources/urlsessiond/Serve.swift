@@ -12,7 +12,7 @@ struct Serve {
     /// Why the service does not start.
     struct Failure: Error {
         var text: String
-        var status: Int32
+        var status = Command.Exit.cannotCreate
     }
 
     private let configuration: Configuration
@@ -36,9 +36,7 @@ struct Serve {
         defer { logWriter.flush(within: Self.lastWords) }
         Self.prepareProcess()
         guard LocalFile.makeFolder(configuration.dataFolder) else {
-            throw Failure(
-                text: "\(configuration.dataFolder): cannot be made: \(String(cString: strerror(errno)))",
-                status: Command.Exit.cannotCreate)
+            throw Failure(text: "\(configuration.dataFolder): cannot be made: \(String(cString: strerror(errno)))")
         }
         guard let lock = FolderLock(configuration.dataFolder) else {
             throw Failure(
@@ -48,16 +46,9 @@ struct Serve {
         }
         defer { withExtendedLifetime(lock) {} }
         guard Signals.markFaults(at: "\(LocalFile.absolute(configuration.dataFolder))/\(DataFolder.crashMark)") else {
-            throw Failure(
-                text: "\(configuration.dataFolder): \(String(cString: strerror(errno)))",
-                status: Command.Exit.cannotCreate)
+            throw Failure(text: "\(configuration.dataFolder): \(String(cString: strerror(errno)))")
         }
-        let keys: StartupKeys
-        do {
-            keys = try StartupKeys(configuration)
-        } catch {
-            throw Failure(text: error.text, status: Command.Exit.cannotCreate)
-        }
+        let keys = try StartupKeys(configuration)
         let listener = try listen(configuration.listen)
         let metricsListener = try configuration.metricsListen.map(listen)
         let egress = egress(ports: [listener.port] + (metricsListener.map { [$0.port] } ?? []))
@@ -67,8 +58,7 @@ struct Serve {
             try await service.prepare(acceptsNewMasterKey: configuration.acceptsNewMasterKey)
         } catch is WrongMasterKey {
             throw Failure(
-                text: "\(configuration.masterKeyFile) is another key, and \(StartupKeys.remedy(configuration))",
-                status: Command.Exit.cannotCreate)
+                text: "\(configuration.masterKeyFile) is another key, and \(StartupKeys.remedy(configuration))")
         }
         let launches = try makeLaunches(service, egress, metrics, publicURL: publicURL(port: listener.port))
         let development = configuration.isDevelopment ? try await Development.app(of: service) : nil
@@ -76,7 +66,7 @@ struct Serve {
             settings: apiSettings(keys, development), service: service, launches: launches,
             metrics: metrics, log: log)
         let server = try serve(api, on: listener)
-        let metricsServer = try metricsListener.map { try serveMetrics(api, on: $0) }
+        let metricsServer = try metricsListener.map { try start(api, on: $0, api.metricsRouter, tls: nil) }
         announce(server)
         await runUntilTermination(server, metricsServer, service, launches)
         service.close()
@@ -89,7 +79,7 @@ struct Serve {
         do {
             return try Listener(address: address.host, port: address.port)
         } catch {
-            throw Failure(text: "\(address.text): \(error.message)", status: Command.Exit.cannotCreate)
+            throw Failure(text: "\(address.text): \(error.message)")
         }
     }
 
@@ -146,15 +136,11 @@ struct Serve {
         var tls: (certificatePEM: String, keyPEM: String)?
         if let certificate = configuration.tlsCertificate, let key = configuration.tlsKey {
             guard let certificate = LocalFile.read(certificate), let key = LocalFile.read(key) else {
-                throw Failure(text: "certificate or key cannot be read", status: Command.Exit.cannotCreate)
+                throw Failure(text: "certificate or key cannot be read")
             }
             tls = (String(decoding: certificate, as: UTF8.self), String(decoding: key, as: UTF8.self))
         }
         return try start(api, on: listener, api.router, tls: tls)
-    }
-
-    private func serveMetrics(_ api: APIServer, on listener: Listener) throws -> HTTPServer {
-        try start(api, on: listener, api.metricsRouter, tls: nil)
     }
 
     private func start(
@@ -165,22 +151,18 @@ struct Serve {
                 on: listener, tls: tls, router: router, refusal: { api.refuse($0, $1, $2) },
                 adorn: { api.adorn($0, &$1) }, log: log, observe: { api.observe($0) })
         } catch {
-            throw Failure(text: error.message, status: Command.Exit.cannotCreate)
+            throw Failure(text: error.message)
         }
     }
 
     private func publicURL(port: UInt16) -> String {
         if let url = configuration.publicURL { return url.hasSuffix("/") ? String(url.dropLast()) : url }
-        var address = configuration.listen
-        address.port = port
-        return "\(configuration.tlsCertificate == nil ? "http" : "https")://\(address.text)"
+        return configuration.url(port: port)
     }
 
     private func announce(_ server: HTTPServer) {
-        var address = configuration.listen
-        address.port = server.port
-        let scheme = configuration.tlsCertificate == nil ? "http" : "https"
-        Command.say("urlsessiond listening on \(scheme)://\(address.text)")
+        Command.say("urlsessiond listening on \(configuration.url(port: server.port))")
+        let address = Configuration.Address(host: configuration.listen.host, port: server.port)
         log.info("listening", ("address", address.text), ("version", Command.version))
         Systemd.notify("READY=1")
     }

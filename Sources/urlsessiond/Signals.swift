@@ -1,4 +1,3 @@
-import Base
 import CLinux
 import Dispatch
 import Glibc
@@ -21,23 +20,15 @@ enum Signals {
     ///
     /// Through Dispatch: its main loop unblocks all signals, so that waiting for blocked ones (`sigwait`) never sees any.
     static func waitForTermination() async {
+        let (arrivals, arrived) = AsyncStream.makeStream(of: Void.self)
         let sources = [SIGTERM, SIGINT].map { number in
             signal(number, SIG_IGN)
-            return DispatchSource.makeSignalSource(signal: number, queue: .global())
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler { arrived.yield() }
+            source.resume()
+            return source
         }
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)
-            for source in sources {
-                source.setEventHandler {
-                    let continuation = waiting.withLock { waiting in
-                        defer { waiting = nil }
-                        return waiting
-                    }
-                    continuation?.resume()
-                }
-                source.resume()
-            }
-        }
+        for await _ in arrivals { break }
         for source in sources { source.cancel() }
     }
 }

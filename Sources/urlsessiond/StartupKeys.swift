@@ -3,36 +3,31 @@ import Glibc
 
 /// The operator's key and the key that seals secrets, made on the first start.
 struct StartupKeys {
-    /// Why a key file cannot be used.
-    struct Unusable: Error {
-        var text: String
-    }
-
     var adminKey: String
     var masterKey: [UInt8]
 
-    init(_ configuration: Configuration) throws(Unusable) {
+    init(_ configuration: Configuration) throws(Serve.Failure) {
         try Self.refuseNewMasterKey(configuration)
         masterKey = try Self.masterKey(configuration.masterKeyFile)
         adminKey =
             configuration.isDevelopment ? "dev-admin" : try Self.adminKey(configuration.adminKeyFile)
     }
 
-    private static func adminKey(_ path: String) throws(Unusable) -> String {
+    private static func adminKey(_ path: String) throws(Serve.Failure) -> String {
         let text = try text(path) { "usd_admin_" + RandomBytes.make(32).base62 }
         guard text.utf8.count >= 24 else {
-            throw Unusable(text: "\(path): an admin key has at least 24 characters")
+            throw Serve.Failure(text: "\(path): an admin key has at least 24 characters")
         }
         return text
     }
 
     /// A new key for an existing database would silently lose its secrets.
-    private static func refuseNewMasterKey(_ configuration: Configuration) throws(Unusable) {
+    private static func refuseNewMasterKey(_ configuration: Configuration) throws(Serve.Failure) {
         let path = configuration.masterKeyFile
         guard !configuration.acceptsNewMasterKey, access(path, F_OK) != 0, errno == ENOENT,
             access(Serve.databasePath(configuration), F_OK) == 0
         else { return }
-        throw Unusable(text: "\(path) is missing, and \(Self.remedy(configuration))")
+        throw Serve.Failure(text: "\(path) is missing, and \(Self.remedy(configuration))")
     }
 
     /// What to do when the database's secrets do not open.
@@ -43,19 +38,19 @@ struct StartupKeys {
         """
     }
 
-    private static func masterKey(_ path: String) throws(Unusable) -> [UInt8] {
+    private static func masterKey(_ path: String) throws(Serve.Failure) -> [UInt8] {
         let text = try text(path) { RandomBytes.make(32).base64 }
         guard let key = [UInt8](base64: text), key.count == 32 else {
-            throw Unusable(text: "\(path): a master key is 32 bytes in base64")
+            throw Serve.Failure(text: "\(path): a master key is 32 bytes in base64")
         }
         return key
     }
 
     /// The first line of a key file, which is made where it is missing.
-    private static func text(_ path: String, make: () -> String) throws(Unusable) -> String {
+    private static func text(_ path: String, make: () -> String) throws(Serve.Failure) -> String {
         if LocalFile.read(path) == nil, errno == ENOENT { _ = LocalFile.create(path, Array((make() + "\n").utf8)) }
         guard let bytes = LocalFile.read(path) else {
-            throw Unusable(text: "\(path): cannot be read: \(String(cString: strerror(errno)))")
+            throw Serve.Failure(text: "\(path): cannot be read: \(String(cString: strerror(errno)))")
         }
         let line = bytes.split(separator: 10, maxSplits: 1, omittingEmptySubsequences: false).first ?? []
         return String(decoding: line, as: UTF8.self)

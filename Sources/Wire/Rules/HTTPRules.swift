@@ -44,11 +44,9 @@ extension TextRule {
     /// An entity tag or a list of them, for `If-None-Match`.
     public static let entityTag = TextRule { text in
         guard (1...1024).contains(text.utf8.count) else { return "An entity tag has 1 to 1024 bytes." }
-        guard headerValue.fault(text) == nil, text == "*" || text.hasSuffix("\""), text == "*" || text.contains("\"")
-        else {
-            return "This must be an entity tag with its quotation marks, such as \"\\\"abc\\\"\"."
-        }
-        return nil
+        let isTag = text == "*" || text.hasSuffix("\"")
+        return isTag && headerValue.fault(text) == nil
+            ? nil : "This must be an entity tag with its quotation marks, such as \"\\\"abc\\\"\"."
     }
 
     /// A status code or a range of them: `204`, `200-299`.

@@ -1,15 +1,18 @@
 extension TextRule {
     /// The name of a session or app: 1–128 of `A-Z a-z 0-9 . _ - ~ : @ +`.
-    public static let identifier = TextRule { text in
-        let isValid = (1...128).contains(text.utf8.count) && text.utf8.allSatisfy(Bytes.isIdentifier)
-        return isValid ? nil : "An identifier has 1 to 128 characters of A-Z a-z 0-9 . _ - ~ : @ +."
-    }
+    public static let identifier = name("An identifier has 1 to 128 characters of A-Z a-z 0-9 . _ - ~ : @ +.")
 
     /// A name for a root directory or an identifier that the service made.
-    public static let handle = TextRule { text in
-        let isValid = (1...128).contains(text.utf8.count) && text.utf8.allSatisfy(Bytes.isIdentifier)
-        return isValid ? nil : "This is not a name that the service gives."
+    public static let handle = name("This is not a name that the service gives.")
+
+    private static func name(_ detail: String) -> TextRule {
+        TextRule { text in
+            (1...128).contains(text.utf8.count) && text.utf8.allSatisfy(Bytes.isIdentifier) ? nil : detail
+        }
     }
+
+    /// The app's words about a session or task.
+    static let description = length(0...4096)
 
     /// `sha256/` and the SHA-256 of a public key in base64.
     public static let publicKeyPin = TextRule { text in

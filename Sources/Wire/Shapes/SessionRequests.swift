@@ -6,15 +6,12 @@ public struct SessionCreation: Shape {
     public var configuration: SessionConfiguration?
     public var sessionDescription: String?
 
-    /// The longest description in bytes.
-    static let maximumDescriptionLength = 4096
-
     public init() {}
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.optional("identifier", &identifier, .identifier)
         members.optional("configuration", &configuration)
-        members.optional("sessionDescription", &sessionDescription, .length(0...Self.maximumDescriptionLength))
+        members.optional("sessionDescription", &sessionDescription, .description)
     }
 }
 
@@ -29,7 +26,7 @@ public struct SessionPut: Shape {
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.optional("configuration", &configuration)
-        members.change("sessionDescription", &sessionDescription, .length(0...SessionCreation.maximumDescriptionLength))
+        members.change("sessionDescription", &sessionDescription, .description)
     }
 }
 
@@ -42,7 +39,7 @@ public struct SessionChange: Shape {
     public init() {}
 
     public mutating func visit(_ members: inout some MemberVisitor) {
-        members.change("sessionDescription", &sessionDescription, .length(0...SessionCreation.maximumDescriptionLength))
+        members.change("sessionDescription", &sessionDescription, .description)
         members.change("bandwidthLimit", &bandwidthLimit, 1 ... .max)
     }
 }

@@ -14,7 +14,7 @@ public struct TaskChange: Shape {
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.given("priority", &priority, 0...1)
-        members.change("taskDescription", &taskDescription, .length(0...TaskRules.maximumDescriptionLength))
+        members.change("taskDescription", &taskDescription, .description)
         members.change("metadata", &metadata, .metadata)
         members.change("earliestBeginDate", &earliestBeginDate, .timestamp)
         members.given("request", &request)

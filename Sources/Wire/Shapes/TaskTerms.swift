@@ -41,7 +41,7 @@ public struct TaskTerms: Sendable, Hashable {
         let standard = Self.standard
         members.term("clientTaskId", &clientTaskId, isShown, .plain(1...256))
         members.term("group", &group, isShown, .plain(1...256))
-        members.term("taskDescription", &taskDescription, isShown, .length(0...TaskRules.maximumDescriptionLength))
+        members.term("taskDescription", &taskDescription, isShown, .description)
         members.term("metadata", &metadata, isShown, unless: standard.metadata, .metadata)
         members.term("priority", &priority, isShown, unless: standard.priority, 0...1)
         members.term("earliestBeginDate", &earliestBeginDate, isShown, .timestamp)
@@ -72,11 +72,6 @@ extension MemberVisitor {
     ) {
         if isShown { defaulted(name, &value, rule()) } else { sparse(name, &value, unless: standard, rule()) }
     }
-}
-
-/// Bounds that creation and change of a task share.
-enum TaskRules {
-    static let maximumDescriptionLength = 4096
 }
 
 extension StringMap.Rule {
