@@ -148,9 +148,10 @@ extension Store {
             """
             INSERT INTO question \
             (public_id, app, session, task, seq, state, question_document, created_at, deadline, space) \
-            VALUES (?1, ?2, ?3, ?4, ?5, 'open', ?6, ?7, ?8, ?9)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
             """,
             questionId, session.app.rawValue, session.id.rawValue, live.id.rawValue, seq,
+            QuestionState.open.phase.rawValue,
             try documents.encode(
                 question, sealedAs: "question/\(questionId)", if: question.request?.holdsSecrets ?? false),
             transaction.now.milliseconds, deadline.milliseconds, space)

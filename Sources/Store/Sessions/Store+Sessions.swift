@@ -125,9 +125,9 @@ extension Store {
             """
             INSERT INTO session (app, identifier, incarnation, state, configuration_document, sends_launches, \
             resource_timeout, description, created_at, discretionary) \
-            VALUES (?1, ?2, ?3, 'active', ?4, ?5, ?6, ?7, ?8, ?9)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
             """,
-            app.rawValue, identifier, incarnation,
+            app.rawValue, identifier, incarnation, SessionState.active.phase.rawValue,
             try documents.encode(
                 configuration, sealedAs: Self.context(app, identifier), if: configuration.holdsSecrets),
             configuration.sessionSendsLaunchEvents, Int64(configuration.timeoutIntervalForResource * 1000),
