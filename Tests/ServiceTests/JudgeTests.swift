@@ -79,7 +79,7 @@ struct JudgeTests {
             let (judgement, progress) = judge(
                 transfer, result(.failed(fault), status) { $0.metrics.isReusedConnection = isReused })
             switch judgement {
-            case .sendAgain: return "again, \(progress.attempts.attempts)"
+            case .send(.repeated): return "again, \(progress.attempts.attempts)"
             case .retry: return "retry, \(progress.attempts.attempts)"
             default: return "\(judgement)"
             }
@@ -117,7 +117,7 @@ struct JudgeTests {
     func `Redirects are followed by the rules of their status`(status: Int, method: String, drops: Bool) throws {
         let upload = try transfer(kind: status == 301 ? .download : .upload)
         let (judgement, progress) = judge(upload, result(.complete, status, [("Location", "//b.example/y")]))
-        guard case .follow(let hop) = judgement else { throw Unexpected() }
+        guard case .send(.follow(let hop)) = judgement else { throw Unexpected() }
         #expect(hop.url.text == "https://b.example/y")
         #expect(hop.method == method)
         #expect(hop.dropsBody == drops)
@@ -217,7 +217,7 @@ struct JudgeTests {
     func `A part that does not fit begins anew`() throws {
         let wrong = [("ETag", "\"other\""), ("Content-Range", "bytes 500-999/1000")]
         let (judgement, progress) = judge(try transfer(resuming: 500), result(.complete, 206, wrong))
-        guard case .again(let cause) = judgement else { throw Unexpected() }
+        guard case .send(.again(let cause)) = judgement else { throw Unexpected() }
         #expect(cause == "validatorChanged")
         #expect(progress.resume == nil)
         #expect(progress.durableOffset == 0)
@@ -256,14 +256,16 @@ struct JudgeTests {
             $0.expectedDigest = expected
         }
         let (judgement, progress) = judge(first, result())
-        guard case .again(cause: "digestMismatch") = judgement else { throw Unexpected() }
+        guard case .send(.again(cause: "digestMismatch")) = judgement else { throw Unexpected() }
         first.progress = progress
         let (outcome, told, _) = try finished(judge(first, result()).0)
         #expect(outcome == .failed)
         #expect(told.error?.code == .badServerResponse)
         #expect(told.error?.underlying?.code == "digest-mismatch")
         let announced = [("Repr-Digest", "sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:")]
-        guard case .again = judge(try transfer(), result(.complete, 200, announced)).0 else { throw Unexpected() }
+        guard case .send(.again) = judge(try transfer(), result(.complete, 200, announced)).0 else {
+            throw Unexpected()
+        }
     }
 
     @Test

@@ -71,7 +71,7 @@ extension Judge {
                 offered.contains(where: { known.space.answers($0) })
             else { continue }
             progress.credentialsTried = tried + [known.credentialId]
-            return .authenticate
+            return .send(.authenticate)
         }
         return nil
     }

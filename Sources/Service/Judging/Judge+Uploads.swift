@@ -16,7 +16,7 @@ extension Judge {
         case .respond:
             if wasAsking { progress.countOfBytesSent = upload.length }
             return respond(head)
-        case .proceed: return .goOn(upload)
+        case .proceed: return .send(.upload(upload))
         case .move(let location): return move(upload, to: location, head)
         case .wait: return wait(head, wasAsking: wasAsking)
         case .startAgain: return startAgain()
@@ -44,7 +44,7 @@ extension Judge {
         }
         upload.move(to: target)
         progress.note(upload, for: specification.request)
-        return .goOn(upload)
+        return .send(.upload(upload))
     }
 
     /// Another attempt asks again where the policy has one left; else the status is the task's, or, where it was only
@@ -70,7 +70,7 @@ extension Judge {
         progress.attempts.record(.restart, keptOffset: 0)
         note(error)
         switch decide(after: .restart) {
-        case .retry: return .goOn(upload)
+        case .retry: return .send(.upload(upload))
         case .giveUp: return finish(.failed, error: error)
         }
     }

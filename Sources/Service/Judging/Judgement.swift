@@ -6,39 +6,35 @@ import TransferEngine
 
 /// What follows the end of an exchange.
 enum Judgement {
-    /// The next hop of a redirect, in the same attempt.
-    case follow(Hop)
-    /// Another request at once, from the start of the content.
-    case again(cause: String)
+    /// Another request at once, in the same attempt.
+    case send(Next)
     case retry(at: Timestamp, waitsForConnectivity: Bool = false, pause: Duration? = nil)
     /// The whole content is here: it is checked, put in its place and told.
     case finish(Outcome, TaskResult, ContentSource)
-    /// The same again, with the stored credential noted last.
-    case authenticate
-    /// The same again, uncharged.
-    case sendAgain
     case ask(Question)
     /// The disk has no room for the rest, which needs so many bytes more. No attempt is charged.
     case waitForDisk(needed: Int64, notBefore: Timestamp)
-    /// The next request of a resumable upload, in the same attempt.
-    case goOn(ResumableUpload)
     /// Back to the queue, or kept as it is where the store knows better. No attempt is charged.
     case interrupted
+
+    enum Next {
+        /// The next hop of a redirect.
+        case follow(Hop)
+        /// The same from the start of the content.
+        case again(cause: String)
+        /// The same with the stored credential noted last.
+        case authenticate
+        /// The same, uncharged.
+        case repeated
+        /// The next request of a resumable upload.
+        case upload(ResumableUpload)
+    }
 
     struct Hop {
         var url: ParsedURL
         var method: String
         var dropsBody: Bool
         var dropsSecrets: Bool
-        var statusCode: Int
-    }
-
-    /// Whether another request goes out at once.
-    var sendsAnother: Bool {
-        switch self {
-        case .follow, .again, .authenticate, .sendAgain, .goOn: true
-        case .retry, .finish, .ask, .waitForDisk, .interrupted: false
-        }
     }
 
     /// Where a finished task's bytes are before they are put in their place.
@@ -115,7 +111,7 @@ struct Judge {
             keepBytes()
             return .interrupted
         }
-        if isClosedWhileIdle(fault) { return .sendAgain }
+        if isClosedWhileIdle(fault) { return .send(.repeated) }
         if fault == .nameNotAsked {
             // It waited for a turn, as in the queue: its place is for others until then, and no attempt is charged.
             keepBytes()
@@ -206,7 +202,7 @@ struct Judge {
         switch decide(after: fault) {
         case .retry:
             if isDownload { progress.noteFetchedTwice(max(transfer.resuming?.offset ?? 0, lengthAtHand)) }
-            return .again(cause: cause)
+            return .send(.again(cause: cause))
         case .giveUp: return finish(.failed, error: error)
         }
     }
@@ -258,10 +254,9 @@ struct Judge {
         case .follow(let method, let dropsBody, let dropsSecrets):
             guard let target else { return nil }
             progress.redirects.append(RedirectRecord(statusCode: head.status, url: target.text))
-            return .follow(
-                Judgement.Hop(
-                    url: target, method: method, dropsBody: dropsBody, dropsSecrets: dropsSecrets,
-                    statusCode: head.status))
+            return .send(
+                .follow(
+                    Judgement.Hop(url: target, method: method, dropsBody: dropsBody, dropsSecrets: dropsSecrets)))
         }
     }
 

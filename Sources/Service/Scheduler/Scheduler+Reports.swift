@@ -83,14 +83,12 @@ extension Scheduler {
         if case .failed(.egressDenied) = result.outcome {
             log.of(transfer.name).warning("transfer refused by the egress policy", ("host", transfer.url.host))
         }
-        if judgement.sendsAnother {
+        switch judgement {
+        case .send(let next):
             // What has to stop, or was replaced meanwhile, takes no further step.
             guard transfer.stopReason == nil, !transfer.isOutdated else { return settle(.interrupted(progress)) }
             transfer.progress = progress
-            return await send(transfer, judgement)
-        }
-        switch judgement {
-        case .follow, .authenticate, .sendAgain, .goOn, .again: break
+            await send(next, of: transfer)
         case .finish where transfer.isOutdated: settle(.interrupted(transfer.progress))
         case .retry(let at, let waitsForConnectivity, let pause):
             if let pause { leaveAlone(transfer, for: pause) }
@@ -204,16 +202,15 @@ extension Scheduler {
     }
 
     /// Sends the next request of an attempt.
-    private func send(_ transfer: Transfer, _ judgement: Judgement) async {
+    private func send(_ next: Judgement.Next, of transfer: Transfer) async {
         var transfer = transfer
-        switch judgement {
-        case .retry, .finish, .ask, .waitForDisk, .interrupted: break
+        switch next {
         case .follow(let hop): await follow(hop, transfer)
-        case .goOn(let upload): goOn(transfer, upload)
+        case .upload(let upload): goOn(transfer, upload)
         case .authenticate:
             prepareUpload(of: &transfer)
             await startAuthorized(transfer)
-        case .sendAgain:
+        case .repeated:
             transfer.repeats += 1
             start(transfer)
         case .again(let cause):
