@@ -52,7 +52,7 @@ let package = Package(
 
         library("Store", ["Base", "Core", "Notation", "SQLite"]),
         library("Service", ["Base", "Core", "Files", "Notation", "Store", "TransferEngine"]),
-        library("Mapping", ["Core", "Notation", "Wire", "Store"]),
+        library("Mapping", ["Core", "Notation", "Wire"]),
         library("Launches", ["Base", "Core", "Wire", "Store", "Mapping", "TransferEngine"]),
         library(
             "API",

@@ -1,11 +1,11 @@
 /// The store's number of an app. Clients see the app's identifier instead.
-package struct AppID: Hashable, Sendable, Codable {
+package struct AppID: Hashable, Sendable {
     package let rawValue: Int64
     package init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
 /// The store's number of one incarnation of a session. Never used twice.
-package struct SessionID: Hashable, Sendable, Codable {
+package struct SessionID: Hashable, Sendable {
     package let rawValue: Int64
     package init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
@@ -21,7 +21,7 @@ package struct QuestionID: Hashable, Sendable {
 }
 
 /// The store's number of a task. Clients see the `taskIdentifier` within its session instead.
-package struct TaskID: Hashable, Sendable, Codable {
+package struct TaskID: Hashable, Sendable {
     package let rawValue: Int64
     package init(_ rawValue: Int64) { self.rawValue = rawValue }
 }

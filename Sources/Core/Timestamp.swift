@@ -1,17 +1,8 @@
 /// A moment: milliseconds since 1970-01-01T00:00:00Z. The only time type at rest.
-package struct Timestamp: Hashable, Comparable, Sendable, Codable {
+package struct Timestamp: Hashable, Comparable, Sendable {
     package var milliseconds: Int64
 
-    package init(milliseconds: Int64) { self.milliseconds = milliseconds }
-
-    package init(from decoder: any Decoder) throws {
-        milliseconds = try decoder.singleValueContainer().decode(Int64.self)
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(milliseconds)
-    }
+    package init(milliseconds: Int64 = 0) { self.milliseconds = milliseconds }
 
     package static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 

@@ -1,5 +1,4 @@
 package import Core
-import Store
 package import Wire
 
 /// Writes events as clients read them: the same in webhooks, pages and streams.
@@ -45,13 +44,7 @@ package struct EventEnvelope: Sendable {
     private func data(of record: EventRecord) -> JSONText {
         switch record.payload {
         case .question(let question): Self.question(question)
-        case .resumed(let resumption):
-            JSONText(
-                EventData.DidResumeAtOffset {
-                    $0.fileOffset = resumption.fileOffset
-                    $0.expectedTotalBytes = resumption.expectedTotalBytes
-                    $0.cause = resumption.cause
-                })
+        case .resumed(let resumption): JSONText(resumption)
         case .finishedDownloading(let content):
             JSONText(
                 EventData.DidFinishDownloading {

@@ -51,7 +51,7 @@ extension Wire.TaskResponse {
         self.init()
         statusCode = Int64(core.statusCode)
         headers = StringMap(core.headers.withoutCookies)
-        droppedHeaders = core.droppedHeaders ?? []
+        droppedHeaders = core.droppedHeaders
         mimeType = core.mimeType
         expectedContentLength = core.expectedContentLength
         suggestedFilename = core.suggestedFilename

@@ -1,11 +1,11 @@
 /// The digests that are spoken of, by their names in header fields (RFC 9530) and in the API.
-public enum DigestAlgorithm: String, Sendable, Codable, CaseIterable {
+package enum DigestAlgorithm: String, Word, CaseIterable {
     case sha256 = "sha-256"
     case sha512 = "sha-512"
     case md5
 
     /// Length of a digest in bytes.
-    public var length: Int {
+    package var length: Int {
         switch self {
         case .sha256: 32
         case .sha512: 64

@@ -21,6 +21,9 @@ public enum JSON: Sendable, Hashable {
             self.name = name
             self.value = value
         }
+
+        /// Whether it has the name. Most names differ in their lengths already, which is seen faster.
+        func isNamed(_ other: String) -> Bool { name.utf8.count == other.utf8.count && name == other }
     }
 
     /// The value of a member of an object, or `nil` where there is none or this is no object.

@@ -58,7 +58,9 @@ public enum JSONError: Error, Sendable, Hashable {
 }
 
 /// A place in a document, from the root down. Only written out when there is something to say about it.
+@usableFromInline
 final class JSONPath {
+    @usableFromInline
     enum Step {
         case name(String)
         case index(Int)

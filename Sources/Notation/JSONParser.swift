@@ -12,20 +12,30 @@ extension JSON {
             return try parser.parseDocument()
         }
     }
+
+    /// Reads JSON text that the program wrote itself: strings may contain `\u0000`.
+    static func parse(kept bytes: [UInt8]) throws(JSONError) -> JSON {
+        try bytes.withUnsafeBufferPointer { bytes throws(JSONError) in
+            var parser = JSONParser(bytes: bytes, maximumDepth: 32, allowsNull: true)
+            return try parser.parseDocument()
+        }
+    }
 }
 
 /// A recursive descent over bytes. The depth is bounded, and so is the stack.
 struct JSONParser {
     private let bytes: UnsafeBufferPointer<UInt8>
     private let maximumDepth: Int
+    private let allowsNull: Bool
     private var offset = 0
     private var depth = 0
     /// With pointers that begin at the innermost value being read; each level adds its own token on the way out.
     private var faults: [Fault] = []
 
-    init(bytes: UnsafeBufferPointer<UInt8>, maximumDepth: Int) {
+    init(bytes: UnsafeBufferPointer<UInt8>, maximumDepth: Int, allowsNull: Bool = false) {
         self.bytes = bytes
         self.maximumDepth = maximumDepth
+        self.allowsNull = allowsNull
     }
 
     mutating func parseDocument() throws(JSONError) -> JSON {
@@ -87,6 +97,7 @@ struct JSONParser {
         var members: [JSON.Member] = []
         var names = MemberNames()
         if take(UInt8(ascii: "}")) { return .object(members) }
+        members.reserveCapacity(8)
         while true {
             guard offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") else {
                 throw malformed("here should be the name of a member")
@@ -126,16 +137,23 @@ struct JSONParser {
     private mutating func parseString() throws(JSONError) -> String {
         offset += 1
         let start = offset
+        var union: UInt8 = 0
         while offset < bytes.count {
             switch bytes[offset] {
             case UInt8(ascii: "\""):
-                let text = String(validating: UnsafeBufferPointer(rebasing: bytes[start..<offset]), as: UTF8.self)
-                guard let text else { throw malformed("a string is not UTF-8", at: start) }
+                let text = UnsafeBufferPointer(rebasing: bytes[start..<offset])
                 offset += 1
+                // Nearly all texts are ASCII, which needs no second look.
+                if union < 0x80 { return String(decoding: text, as: UTF8.self) }
+                guard let text = String(validating: text, as: UTF8.self) else {
+                    throw malformed("a string is not UTF-8", at: start)
+                }
                 return text
             case UInt8(ascii: "\\"): return try parseEscapedString(from: start)
             case 0..<0x20: throw malformed("a control character in a string is not escaped")
-            default: offset += 1
+            case let byte:
+                union |= byte
+                offset += 1
             }
         }
         throw malformed("a string does not end")
@@ -153,7 +171,7 @@ struct JSONParser {
                     throw malformed("a string is not UTF-8", at: start)
                 }
                 offset += 1
-                if hasNull {
+                if hasNull, !allowsNull {
                     report(Fault(pointer: "", code: .invalidValue, detail: "Strings must not contain \\u0000."))
                 }
                 return text
@@ -294,7 +312,7 @@ private struct MemberNames {
     mutating func insert(_ name: String, after members: [JSON.Member]) -> Bool {
         if set.isEmpty {
             // Strings that differ by `==` differ in bytes, too; only equal ones need the second look.
-            if members.contains(where: { $0.name == name && $0.name.utf8.elementsEqual(name.utf8) }) { return false }
+            if members.contains(where: { $0.isNamed(name) && $0.name.utf8.elementsEqual(name.utf8) }) { return false }
             if members.count >= 32 { set = Set(members.map { Array($0.name.utf8) } + [Array(name.utf8)]) }
             return true
         }

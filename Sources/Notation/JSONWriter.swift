@@ -76,14 +76,21 @@ public struct JSONWriter {
 
     public mutating func integer(_ number: Int64) {
         separate()
-        if number < 0 { bytes.append(UInt8(ascii: "-")) }
-        var rest = number.magnitude
-        let start = bytes.count
-        repeat {
-            bytes.append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
-            rest /= 10
-        } while rest > 0
-        bytes[start...].reverse()
+        // 19 digits and a sign, filled from the end.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { text in
+            var first = text.endIndex
+            var rest = number.magnitude
+            repeat {
+                first -= 1
+                text[first] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            } while rest > 0
+            if number < 0 {
+                first -= 1
+                text[first] = UInt8(ascii: "-")
+            }
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[first...]))
+        }
         needsComma = true
     }
 
@@ -167,13 +174,13 @@ public struct JSONWriter {
         bytes.append(UInt8(ascii: "\""))
         var text = text
         text.withUTF8 { text in
-            var rest = text[...]
-            while let place = rest.firstIndex(where: { $0 < 0x20 || $0 == 0x22 || $0 == 0x5C }) {
-                bytes.append(contentsOf: rest[..<place])
-                append(escaped: rest[place], to: &bytes)
-                rest = rest[(place + 1)...]
+            var start = 0
+            for (place, byte) in text.enumerated() where byte < 0x20 || byte == 0x22 || byte == 0x5C {
+                bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start..<place]))
+                append(escaped: byte, to: &bytes)
+                start = place + 1
             }
-            bytes.append(contentsOf: rest)
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start...]))
         }
         bytes.append(UInt8(ascii: "\""))
     }
@@ -255,14 +262,6 @@ extension Array: JSONWritable where Element: JSONWritable {
     public func write(to writer: inout JSONWriter) {
         writer.array { writer in
             for element in self { element.write(to: &writer) }
-        }
-    }
-}
-
-extension Dictionary: JSONWritable where Key == String, Value: JSONWritable {
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            for (name, value) in self { writer.member(name, value) }
         }
     }
 }

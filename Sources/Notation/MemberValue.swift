@@ -16,14 +16,15 @@ extension MemberValue {
 
 /// Where a value stands while it is read.
 public struct Place {
-    let step: JSONPath.Step
-    let parent: JSONPath?
+    private let step: JSONPath.Step?
+    private let parent: JSONPath?
     let faults: Faults
     /// What is checked.
     public let mode: ReadingMode
     fileprivate let alternative: String
 
-    init(_ step: JSONPath.Step, in parent: JSONPath?, _ faults: Faults, _ mode: ReadingMode, orNull: Bool = false) {
+    /// - Parameter step: Nil at the root.
+    init(_ step: JSONPath.Step?, in parent: JSONPath?, _ faults: Faults, _ mode: ReadingMode, orNull: Bool = false) {
         self.step = step
         self.parent = parent
         self.faults = faults
@@ -40,20 +41,29 @@ public struct Place {
         return nil
     }
 
+    /// A reader of the object that stands here.
+    @usableFromInline
+    func reader(of json: JSON) -> ObjectReader? {
+        guard let members = json.members else { return reject("an object", json) }
+        return ObjectReader(members: members, path: path, faults: faults, mode: mode)
+    }
+
     /// The place of a member of the object that stands here.
     package func member(_ name: String) -> Place { element(.name(name), in: path) }
 
-    var path: JSONPath { JSONPath(step, in: parent) }
+    @usableFromInline
+    var path: JSONPath? { step.map { JSONPath($0, in: parent) } }
 
-    func element(_ step: JSONPath.Step, in path: JSONPath) -> Place { Place(step, in: path, faults, mode) }
+    @usableFromInline
+    func element(_ step: JSONPath.Step, in path: JSONPath?) -> Place { Place(step, in: path, faults, mode) }
 }
 
 extension MemberValue where Self: JSONReadable {
     public static var kind: String { "an object" }
 
+    @inlinable
     public static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> Self? {
-        guard let members = json.members else { return place.reject(kind, json) }
-        var reader = ObjectReader(members: members, path: place.path, faults: place.faults, mode: place.mode)
+        guard var reader = place.reader(of: json) else { return nil }
         let value = Self(reading: &reader)
         reader.finish()
         return value
@@ -75,6 +85,7 @@ extension MemberValue where Self: FixedWidthInteger & Sendable {
     public static var kind: String { "a whole number" }
     public static var kinds: String? { "whole numbers" }
 
+    @inlinable
     public static func read(_ json: JSON, _ rule: ClosedRange<Self>?, _ place: Place) -> Self? {
         guard let number = json.integerValue.flatMap(Self.init(exactly:)) else { return place.reject(kind, json) }
         guard let rule, !rule.contains(number) else { return number }
@@ -109,6 +120,25 @@ extension Bool: MemberValue {
     }
 }
 
+/// One word or number of a closed list.
+package protocol Word: MemberValue, RawRepresentable, Hashable, Sendable where RawValue: MemberValue {}
+
+extension Word {
+    package static var kind: String { RawValue.kind }
+    package static var kinds: String? { RawValue.kinds }
+
+    @inlinable
+    package static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> Self? {
+        guard let name = RawValue.read(json, nil, place) else { return nil }
+        if let word = Self(rawValue: name) { return word }
+        place.report("This is none of the words that may stand here.")
+        return nil
+    }
+
+    @inlinable
+    package func write(to writer: inout JSONWriter) { rawValue.write(to: &writer) }
+}
+
 extension JSON: MemberValue {
     public static var kind: String { "a value" }
     public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> JSON? { json }
@@ -116,9 +146,9 @@ extension JSON: MemberValue {
 
 /// What a list must be like: its elements, how many there are, and all together.
 public struct ListRule<Element: MemberValue> {
-    let element: Element.Rule?
-    let count: ClosedRange<Int>
-    let fault: ([Element]) -> String?
+    @usableFromInline let element: Element.Rule?
+    @usableFromInline let count: ClosedRange<Int>
+    @usableFromInline let fault: ([Element]) -> String?
 
     public init(
         _ element: Element.Rule? = nil, count: ClosedRange<Int>, fault: @escaping ([Element]) -> String? = { _ in nil }
@@ -143,6 +173,7 @@ extension ListRule where Element: Hashable {
 extension Array: MemberValue where Element: MemberValue {
     public static var kind: String { Element.kinds.map { "an array of \($0)" } ?? "an array" }
 
+    @inlinable
     public static func read(_ json: JSON, _ rule: ListRule<Element>?, _ place: Place) -> [Element]? {
         guard let elements = json.elements else { return place.reject(kind, json) }
         if let count = rule?.count, !count.contains(elements.count) {
@@ -159,5 +190,38 @@ extension Array: MemberValue where Element: MemberValue {
         }
         if let detail = rule?.fault(values) { place.report(detail) }
         return values
+    }
+}
+
+extension Set: MemberValue, JSONWritable where Element: MemberValue & Comparable {
+    public static var kind: String { [Element].kind }
+
+    public static func read(_ json: JSON, _ rule: ListRule<Element>?, _ place: Place) -> Set<Element>? {
+        guard let elements = [Element].read(json, rule, place) else { return nil }
+        return Set(elements)
+    }
+
+    /// In ascending order, so that equal sets are equal bytes.
+    public func write(to writer: inout JSONWriter) { sorted().write(to: &writer) }
+}
+
+extension Dictionary: MemberValue, JSONWritable where Key == String, Value: MemberValue {
+    public static var kind: String { "an object" }
+
+    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> [String: Value]? {
+        guard let members = json.members else { return place.reject(kind, json) }
+        let path = place.path
+        var values: [String: Value] = [:]
+        for member in members {
+            values[member.name] = Value.read(member.value, nil, place.element(.name(member.name), in: path))
+        }
+        return values
+    }
+
+    /// In the order of the names, so that equal dictionaries are equal bytes.
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            for (name, value) in isEmpty ? [] : sorted(by: { $0.key < $1.key }) { writer.member(name, value) }
+        }
     }
 }

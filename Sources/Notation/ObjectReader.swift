@@ -60,6 +60,9 @@ public struct ObjectReader {
     let path: JSONPath?
     let faults: Faults
     private let members: [JSON.Member]
+    /// Where the next member is looked for first: most objects have them in the order in which they are asked for.
+    private var next = 0
+    /// Kept by strict readers, for ``finish()``.
     private var isTaken: [Bool]
     private var askedNames: [String] = []
 
@@ -68,7 +71,7 @@ public struct ObjectReader {
         self.path = path
         self.faults = faults
         self.mode = mode
-        isTaken = Array(repeating: false, count: members.count)
+        isTaken = Array(repeating: false, count: mode == .strict ? members.count : 0)
     }
 
     /// Whether a member is there, and whether it has a value.
@@ -99,15 +102,28 @@ public struct ObjectReader {
     package var names: [String] { members.map(\.name) }
 
     /// Looks at a member without taking it.
-    func peek(_ name: String) -> JSON? { members.first { $0.name == name }?.value }
+    func peek(_ name: String) -> JSON? { members.first { $0.isNamed(name) }?.value }
 
     /// Takes a member; `nil` where it is absent.
     @usableFromInline
     mutating func take(_ name: String) -> JSON? {
-        askedNames.append(name)
-        guard let index = members.firstIndex(where: { $0.name == name }) else { return nil }
-        isTaken[index] = true
+        let isNext = next < members.count && members[next].isNamed(name)
+        let index = isNext ? next : members.firstIndex { $0.isNamed(name) }
+        if mode == .strict {
+            askedNames.append(name)
+            if let index { isTaken[index] = true }
+        }
+        guard let index else { return nil }
+        next = index + 1
         return members[index].value
+    }
+
+    /// Reads a member that is an object; `body` takes its members.
+    package mutating func object(_ name: String, _ body: (inout ObjectReader) -> Void) {
+        guard let json = take(name) else { return report(name, "This member is missing; it must be an object.") }
+        guard var reader = place(of: name).reader(of: json) else { return }
+        body(&reader)
+        reader.finish()
     }
 
     /// Takes members whose faults have been reported together.
@@ -121,6 +137,7 @@ public struct ObjectReader {
     }
 
     /// Reports the members that nobody took. Called when the object has been read.
+    @usableFromInline
     func finish() {
         guard mode == .strict else { return }
         for (index, member) in members.enumerated() where !isTaken[index] {

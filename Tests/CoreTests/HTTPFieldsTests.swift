@@ -1,3 +1,4 @@
+import Notation
 import Testing
 
 @testable import Core
@@ -35,9 +36,7 @@ import Testing
         var progress = TaskProgress()
         for number in 0..<64 {
             progress.record(
-                TransactionMetrics(
-                    url: "https://x/\(number)/" + String(repeating: "u", count: 8000),
-                    fetchStartDate: Timestamp(milliseconds: 0)))
+                TransactionMetrics { $0.url = "https://x/\(number)/" + String(repeating: "u", count: 8000) })
         }
         #expect(progress.transactions.count == 4)
         #expect(progress.transactions.last?.url.hasPrefix("https://x/63/") == true)

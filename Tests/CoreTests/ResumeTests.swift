@@ -1,3 +1,4 @@
+import Notation
 import Testing
 
 @testable import Core
@@ -13,7 +14,12 @@ import Testing
     }
 
     static func point(total: Int64? = 100, offset: Int64 = 50, tag: String? = "\"a\"") -> ResumePoint {
-        ResumePoint(url: "http://a/b", entityTag: tag, totalLength: total, offset: offset)
+        ResumePoint {
+            $0.url = "http://a/b"
+            $0.entityTag = tag
+            $0.totalLength = total
+            $0.offset = offset
+        }
     }
 
     @Test func `a strong tag makes a point, and the request asks for the rest with it`() throws {
@@ -131,9 +137,12 @@ import Testing
     }
 
     @Test func `a date can confirm a 416 too`() {
-        var point = ResumePoint(
-            url: "u", entityTag: nil, lastModified: "Mon, 30 Nov 2026 00:00:00 GMT", lastModifiedIsStrong: true,
-            totalLength: nil, offset: 100)
+        var point = ResumePoint {
+            $0.url = "u"
+            $0.lastModified = "Mon, 30 Nov 2026 00:00:00 GMT"
+            $0.lastModifiedIsStrong = true
+            $0.offset = 100
+        }
         let answer = head(416, [("Content-Range", "bytes */100"), Self.dated[0]])
         #expect(ResumeVerdict.judge(head: answer, resuming: point) == .alreadyComplete)
         point.lastModifiedIsStrong = false

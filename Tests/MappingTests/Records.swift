@@ -46,13 +46,17 @@ enum Records {
     }
 
     static var response: TaskResponse {
-        TaskResponse(
-            statusCode: 200,
-            headers: HTTPFields([
+        TaskResponse {
+            $0.statusCode = 200
+            $0.headers = HTTPFields([
                 HTTPField(name: "Set-Cookie", value: "a=hush"), HTTPField(name: "set-cookie", value: "b=hush"),
                 HTTPField(name: "Vary", value: "a"), HTTPField(name: "vary", value: "b"),
-            ]), mimeType: "text/plain", expectedContentLength: 1000, suggestedFilename: "x.txt",
-            url: "https://b.example/y")
+            ])
+            $0.mimeType = "text/plain"
+            $0.expectedContentLength = 1000
+            $0.suggestedFilename = "x.txt"
+            $0.url = "https://b.example/y"
+        }
     }
 
     static var completed: TaskRecord {

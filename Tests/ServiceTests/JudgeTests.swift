@@ -21,7 +21,12 @@ struct JudgeTests {
         specify(&specification)
         var progress = TaskProgress()
         if let offset {
-            progress.resume = ResumePoint(url: url, entityTag: "\"v\"", totalLength: 1000, offset: offset)
+            progress.resume = ResumePoint {
+                $0.url = url
+                $0.entityTag = "\"v\""
+                $0.totalLength = 1000
+                $0.offset = offset
+            }
             progress.durableOffset = offset
         }
         var configuration = SessionConfiguration()
@@ -225,9 +230,9 @@ struct JudgeTests {
         #expect(progress.bytesFetchedTwice == 500)
     }
 
-    @Test(arguments: [("\"v\"", nil, 10, "0a"), ("W/\"v\"", 10, nil, nil)] as [(String, Int64?, Int64?, String?)])
+    @Test(arguments: [("\"v\"", 0, 10, "0a"), ("W/\"v\"", 10, nil, nil)] as [(String, Int64, Int64?, String?)])
     func `What came is kept with its digest, or noted as lost`(
-        _ tag: String, _ lost: Int64?, _ offset: Int64?, _ digest: String?
+        _ tag: String, _ lost: Int64, _ offset: Int64?, _ digest: String?
     ) throws {
         let broken = result(
             .failed(.shortBody), 200, [("ETag", tag), ("Content-Length", "20")], .file(path: "p", length: 10)

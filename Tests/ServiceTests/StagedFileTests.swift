@@ -17,7 +17,8 @@ struct StagedFileTests {
 
     private func limit(_ stage: ServiceStage, storedBytes: Int64) async throws {
         var changes = AppChanges()
-        changes.limits = AppLimits(maximumStoredBytes: storedBytes)
+        changes.limits = AppLimits()
+        changes.limits?.maximumStoredBytes = storedBytes
         _ = try await stage.service.changeApp(stage.app, changes, ifRevision: nil)
     }
 

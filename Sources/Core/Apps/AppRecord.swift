@@ -1,5 +1,7 @@
+package import Notation
+
 /// Whether Background App Refresh is allowed, as `UIBackgroundRefreshStatus` has it. The stricter of two wins.
-package enum BackgroundRefreshStatus: String, Sendable, Codable, CaseIterable {
+package enum BackgroundRefreshStatus: String, Word, CaseIterable {
     case available, denied, restricted
 
     package func stricter(_ other: BackgroundRefreshStatus) -> BackgroundRefreshStatus {
@@ -9,8 +11,8 @@ package enum BackgroundRefreshStatus: String, Sendable, Codable, CaseIterable {
 }
 
 /// An app's webhook, without its secrets.
-package struct WebhookSettings: Hashable, Sendable, Codable {
-    package enum State: String, Sendable, Codable, CaseIterable { case enabled, paused, disabled }
+package struct WebhookSettings: Shape {
+    package enum State: String, Word, CaseIterable { case enabled, paused, disabled }
 
     package var url: String?
     package var state = State.enabled
@@ -21,16 +23,26 @@ package struct WebhookSettings: Hashable, Sendable, Codable {
     package var launchDeadline = 60
 
     package init() {}
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.optional("url", &url)
+        members.member("state", &state)
+        members.optional("disabledReason", &disabledReason)
+        members.member("includeEvents", &includeEvents)
+        members.member("launchDeadline", &launchDeadline)
+    }
 }
 
 /// The bounds of one app.
-package struct AppLimits: Hashable, Sendable, Codable {
-    package var maximumUnfinishedTasks: Int64
-    package var maximumStoredBytes: Int64
+package struct AppLimits: Shape {
+    package var maximumUnfinishedTasks: Int64 = 1_000_000
+    package var maximumStoredBytes = Int64.max
 
-    package init(maximumUnfinishedTasks: Int64 = 1_000_000, maximumStoredBytes: Int64 = .max) {
-        self.maximumUnfinishedTasks = maximumUnfinishedTasks
-        self.maximumStoredBytes = maximumStoredBytes
+    package init() {}
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("maximumUnfinishedTasks", &maximumUnfinishedTasks)
+        members.member("maximumStoredBytes", &maximumStoredBytes)
     }
 }
 
@@ -65,7 +77,7 @@ package struct AppRecord: Hashable, Sendable {
     }
 }
 
-package enum Scope: String, Sendable, Codable, CaseIterable {
+package enum Scope: String, Sendable, CaseIterable {
     case sessionsRead = "sessions:read"
     case sessionsWrite = "sessions:write"
     case events

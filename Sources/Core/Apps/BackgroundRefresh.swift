@@ -1,4 +1,4 @@
-import Notation
+package import Notation
 
 /// Background App Refresh of one app: when it is fetched next, and the one fetch that may be open.
 ///
@@ -11,7 +11,7 @@ import Notation
 ///
 /// The interval is no period: it runs from the last attach or fetch. `newData` brings it back to what the app asked for,
 /// `noData` makes it 1.5 times as long and `failed` twice, up to a day.
-package struct BackgroundRefresh: Hashable, Sendable, Codable {
+package struct BackgroundRefresh: Shape {
     /// `minimumBackgroundFetchInterval`.
     package enum Interval: Hashable, Sendable {
         case never
@@ -20,13 +20,21 @@ package struct BackgroundRefresh: Hashable, Sendable, Codable {
         case seconds(Double)
     }
 
-    package enum Result: String, Hashable, Sendable, Codable, CaseIterable { case newData, noData, failed }
+    package enum Result: String, Word, CaseIterable { case newData, noData, failed }
 
-    package struct OpenFetch: Hashable, Sendable, Codable {
-        package var launchId: String
-        package var beganAt: Timestamp
+    package struct OpenFetch: Shape {
+        package var launchId = ""
+        package var beganAt = Timestamp()
         /// When it was sent first; a second try does not move it.
         package var sentAt: Timestamp?
+
+        package init() {}
+
+        package mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("launchId", &launchId)
+            members.member("beganAt", &beganAt)
+            members.optional("sentAt", &sentAt)
+        }
 
         package var deadline: Timestamp? { sentAt.map { $0 + BackgroundRefresh.timeLimit } }
     }
@@ -72,13 +80,33 @@ package struct BackgroundRefresh: Hashable, Sendable, Codable {
     /// The fetch that ended last, for a repeated answer.
     package private(set) var lastFinished: Finished?
 
-    package struct Finished: Hashable, Sendable, Codable {
-        package var launchId: String
+    package struct Finished: Shape {
+        package var launchId = ""
         /// What the app answered in time; nil when it did not.
         package var result: Result?
+
+        package init() {}
+
+        package mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("launchId", &launchId)
+            members.optional("result", &result)
+        }
     }
 
     package init() {}
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("interval", &interval)
+        members.member("stretch", &stretch)
+        members.member("averageDuration", &averageDuration)
+        members.optional("intervalSetAt", &intervalSetAt)
+        members.optional("lastAttachedAt", &lastAttachedAt)
+        members.optional("lastFetchAt", &lastFetchAt)
+        members.optional("notBefore", &notBefore)
+        members.optional("previousResult", &previousResult)
+        members.optional("open", &open)
+        members.optional("lastFinished", &lastFinished)
+    }
 
     /// Takes the refresh to its next state.
     ///
@@ -100,7 +128,10 @@ package struct BackgroundRefresh: Hashable, Sendable, Codable {
             lastAttachedAt = now
         case .begin(let launchId):
             guard open == nil else { throw Refused(state: "open", event: event.name) }
-            open = OpenFetch(launchId: launchId, beganAt: now)
+            open = OpenFetch {
+                $0.launchId = launchId
+                $0.beganAt = now
+            }
             notBefore = nil
         case .sent(let launchId):
             guard isOpen(launchId) else { throw Refused(state: stateName, event: event.name) }
@@ -143,7 +174,10 @@ package struct BackgroundRefresh: Hashable, Sendable, Codable {
         }
         previousResult = result
         lastFetchAt = now
-        lastFinished = Finished(launchId: open.launchId, result: answered)
+        lastFinished = Finished {
+            $0.launchId = open.launchId
+            $0.result = answered
+        }
         self.open = nil
     }
 
@@ -208,28 +242,22 @@ extension BackgroundRefresh.Event {
     }
 }
 
-extension BackgroundRefresh.Interval: Codable {
-    /// `"never"`, `"minimum"` or a number of seconds.
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if let seconds = try? container.decode(Double.self) {
-            self = .seconds(seconds)
-            return
-        }
-        switch try container.decode(String.self) {
-        case "never": self = .never
-        case "minimum": self = .minimum
-        case let other:
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "no interval has the name \(other)")
+extension BackgroundRefresh.Interval: MemberValue {
+    package static var kind: String { "\"never\", \"minimum\" or a number of seconds" }
+
+    package static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> Self? {
+        switch json {
+        case .string("never"): .never
+        case .string("minimum"): .minimum
+        default: json.numberValue.map(Self.seconds) ?? place.reject(kind, json)
         }
     }
 
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
+    package func write(to writer: inout JSONWriter) {
         switch self {
-        case .never: try container.encode("never")
-        case .minimum: try container.encode("minimum")
-        case .seconds(let seconds): try container.encode(seconds)
+        case .never: writer.string("never")
+        case .minimum: writer.string("minimum")
+        case .seconds(let seconds): writer.value(seconds)
         }
     }
 }

@@ -1,28 +1,28 @@
+package import Notation
+
 /// One header field, its name as it was given.
-package struct HTTPField: Hashable, Sendable, Codable {
-    package var name: String
-    package var value: String
+package struct HTTPField: Shape {
+    package var name = ""
+    package var value = ""
+
+    package init() {}
 
     package init(name: String, value: String) {
         self.name = name
         self.value = value
     }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("name", &name)
+        members.member("value", &value)
+    }
 }
 
 /// Header fields in order. Names compare without ASCII case (RFC 9110 section 5.1).
-package struct HTTPFields: Hashable, Sendable, Codable {
+package struct HTTPFields: Hashable, Sendable {
     package var fields: [HTTPField]
 
     package init(_ fields: [HTTPField] = []) { self.fields = fields }
-
-    package init(from decoder: any Decoder) throws {
-        fields = try decoder.singleValueContainer().decode([HTTPField].self)
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(fields)
-    }
 
     /// The first value of a field, or nil.
     package subscript(_ name: String) -> String? {
@@ -49,6 +49,16 @@ package struct HTTPFields: Hashable, Sendable, Codable {
     package mutating func remove(_ name: String) {
         fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
     }
+}
+
+extension HTTPFields: MemberValue {
+    package static var kind: String { [HTTPField].kind }
+
+    package static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> HTTPFields? {
+        [HTTPField].read(json, nil, place).map(HTTPFields.init)
+    }
+
+    package func write(to writer: inout JSONWriter) { fields.write(to: &writer) }
 }
 
 extension String {

@@ -17,7 +17,7 @@ package enum Redirect {
     }
 
     /// Why a redirect ends the task.
-    package enum Refusal: String, Hashable, Sendable, Codable, CaseIterable {
+    package enum Refusal: String, Hashable, Sendable, CaseIterable {
         /// -1007
         case tooManyRedirects
         /// -1010: no `Location`, or none that can be used.

@@ -1,5 +1,5 @@
 /// The status and header fields of an origin's final answer.
-package struct ResponseHead: Hashable, Sendable, Codable {
+package struct ResponseHead: Hashable, Sendable {
     package var status: Int
     package var fields: HTTPFields
     /// `1.0`, `1.1`, `2`.

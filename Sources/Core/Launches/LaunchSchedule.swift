@@ -1,5 +1,5 @@
 /// When failed attempts of a launch are repeated.
-package struct LaunchSchedule: Hashable, Sendable, Codable {
+package struct LaunchSchedule: Hashable, Sendable {
     /// The wait after the first failed attempt, after the second, …; the attempt after the last wait is the last.
     package var delays: [Duration]
 

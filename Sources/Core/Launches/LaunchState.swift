@@ -1,3 +1,5 @@
+package import Notation
+
 /// The life of one launch: a webhook that is attempted until its app has completed it.
 ///
 ///              claim                 succeeded                complete
@@ -18,7 +20,7 @@
 /// Who moves it on: `pending` the sender when it is due, `delivering` the receiver's answer, `launched` the app or the
 /// deadline, `parked` whoever enables the webhook. After a crash `delivering` is fed `.interrupted`: the attempt is not
 /// charged and made again with the same id; the others go on from their stored moments.
-package enum LaunchState: Hashable, Sendable, Codable {
+package enum LaunchState: Hashable, Sendable {
     /// `attempts` counts those made; the next is due at the moment given.
     case pending(attempts: Int, nextAttemptAt: Timestamp)
     /// `attempt` is under way; after the lease nobody carries it any more.
@@ -30,7 +32,7 @@ package enum LaunchState: Hashable, Sendable, Codable {
     case superseded(at: Timestamp)
     case exhausted(attempts: Int, at: Timestamp)
 
-    package enum ParkReason: String, Hashable, Sendable, Codable, CaseIterable {
+    package enum ParkReason: String, Word, CaseIterable {
         case noURL, paused, disabled
         /// The app was force-quit and has not been activated.
         case forceQuit
@@ -228,6 +230,58 @@ extension LaunchState {
             .parked(let attempts, _), .exhausted(let attempts, _):
             attempts
         case .completed, .superseded: nil
+        }
+    }
+}
+
+/// At rest an object whose one member is named for the state.
+extension LaunchState: JSONReadable, MemberValue {
+    private static let blanks: [LaunchState] = [
+        .pending(attempts: 0, nextAttemptAt: Timestamp()), .delivering(attempt: 0, leaseUntil: Timestamp()),
+        .launched(attempts: 0, deadline: Timestamp()), .parked(attempts: 0, reason: .noURL),
+        .completed(at: Timestamp()), .superseded(at: Timestamp()), .exhausted(attempts: 0, at: Timestamp()),
+    ]
+
+    package init(reading reader: inout ObjectReader) {
+        let named = Self.blanks.first { reader.presence(of: $0.name) == .present }
+        if named == nil { reader.report("This must be a state that a launch can have.") }
+        self = named ?? Self.blanks[0]
+        reader.object(name) { visit(&$0) }
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        var state = self
+        writer.object { $0.object(name) { state.visit(&$0) } }
+    }
+
+    private mutating func visit(_ members: inout some MemberVisitor) {
+        switch self {
+        case .pending(var attempts, var nextAttemptAt):
+            members.member("attempts", &attempts)
+            members.member("nextAttemptAt", &nextAttemptAt)
+            self = .pending(attempts: attempts, nextAttemptAt: nextAttemptAt)
+        case .delivering(var attempt, var leaseUntil):
+            members.member("attempt", &attempt)
+            members.member("leaseUntil", &leaseUntil)
+            self = .delivering(attempt: attempt, leaseUntil: leaseUntil)
+        case .launched(var attempts, var deadline):
+            members.member("attempts", &attempts)
+            members.member("deadline", &deadline)
+            self = .launched(attempts: attempts, deadline: deadline)
+        case .parked(var attempts, var reason):
+            members.member("attempts", &attempts)
+            members.member("reason", &reason)
+            self = .parked(attempts: attempts, reason: reason)
+        case .completed(var moment):
+            members.member("at", &moment)
+            self = .completed(at: moment)
+        case .superseded(var moment):
+            members.member("at", &moment)
+            self = .superseded(at: moment)
+        case .exhausted(var attempts, var moment):
+            members.member("attempts", &attempts)
+            members.member("at", &moment)
+            self = .exhausted(attempts: attempts, at: moment)
         }
     }
 }

@@ -1,6 +1,8 @@
+package import Notation
+
 /// Who asks for authentication, as `URLProtectionSpace` has it.
-package struct ProtectionSpace: Hashable, Sendable, Codable {
-    package enum Method: String, Sendable, Codable, CaseIterable {
+package struct ProtectionSpace: Shape {
+    package enum Method: String, Word, CaseIterable {
         case basic = "HTTPBasic"
         case digest = "HTTPDigest"
         case bearer = "HTTPBearer"
@@ -8,14 +10,16 @@ package struct ProtectionSpace: Hashable, Sendable, Codable {
         case serverTrust = "ServerTrust"
     }
 
-    package var host: String
-    package var port: Int
-    package var scheme: String
+    package var host = ""
+    package var port = 0
+    package var scheme = ""
     package var realm: String?
-    package var authenticationMethod: Method
-    package var isProxy: Bool
+    package var authenticationMethod = Method.basic
+    package var isProxy = false
     /// `sha256/BASE64` of the key that the server showed, for `ServerTrust`.
     package var serverPublicKey: String?
+
+    package init() {}
 
     package init(
         host: String, port: Int, scheme: String, realm: String?, authenticationMethod: Method, isProxy: Bool = false,
@@ -29,11 +33,21 @@ package struct ProtectionSpace: Hashable, Sendable, Codable {
         self.isProxy = isProxy
         self.serverPublicKey = serverPublicKey
     }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("host", &host)
+        members.member("port", &port)
+        members.member("scheme", &scheme)
+        members.optional("realm", &realm)
+        members.member("authenticationMethod", &authenticationMethod)
+        members.member("isProxy", &isProxy)
+        members.optional("serverPublicKey", &serverPublicKey)
+    }
 }
 
 /// A secret that answers a challenge. Sealed at rest.
-package struct Credential: Hashable, Sendable, Codable {
-    package enum Persistence: String, Sendable, Codable, CaseIterable { case none, forSession, permanent }
+package struct Credential: Shape {
+    package enum Persistence: String, Word, CaseIterable { case none, forSession, permanent }
 
     package var user: String?
     package var password: String?
@@ -44,9 +58,11 @@ package struct Credential: Hashable, Sendable, Codable {
     package var key: String?
     /// `sha256/BASE64` of a server key to be trusted.
     package var trustPublicKey: String?
-    package var persistence: Persistence
+    package var persistence = Persistence.none
     /// Whether the challenge it answers was `HTTPDigest`.
     package var usesDigest = false
+
+    package init() {}
 
     package init(
         user: String? = nil, password: String? = nil, token: String? = nil, certificate: String? = nil,
@@ -60,20 +76,33 @@ package struct Credential: Hashable, Sendable, Codable {
         self.trustPublicKey = trustPublicKey
         self.persistence = persistence
     }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.optional("user", &user)
+        members.optional("password", &password)
+        members.optional("token", &token)
+        members.optional("certificate", &certificate)
+        members.optional("key", &key)
+        members.optional("trustPublicKey", &trustPublicKey)
+        members.member("persistence", &persistence)
+        members.member("usesDigest", &usesDigest)
+    }
 }
 
 /// What the service asks an app about one of its tasks.
-package struct Question: Hashable, Sendable, Codable {
-    package enum Kind: String, Sendable, Codable { case challenge, delayedRequest }
+package struct Question: Shape {
+    package enum Kind: String, Word { case challenge, delayedRequest }
 
-    package var kind: Kind
+    package var kind = Kind.challenge
     package var protectionSpace: ProtectionSpace?
-    package var previousFailureCount: Int
+    package var previousFailureCount = 0
     /// The user name of the credential that would be used, never its secret.
     package var proposedUser: String?
     package var failureResponse: TaskResponse?
     /// The request about to start, for a delayed request.
     package var request: TransferRequest?
+
+    package init() {}
 
     package init(
         kind: Kind, protectionSpace: ProtectionSpace? = nil, previousFailureCount: Int = 0, proposedUser: String? = nil,
@@ -86,23 +115,40 @@ package struct Question: Hashable, Sendable, Codable {
         self.failureResponse = failureResponse
         self.request = request
     }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("kind", &kind)
+        members.optional("protectionSpace", &protectionSpace)
+        members.member("previousFailureCount", &previousFailureCount)
+        members.optional("proposedUser", &proposedUser)
+        members.optional("failureResponse", &failureResponse)
+        members.optional("request", &request)
+    }
 }
 
 /// What an app answered.
-package struct Answer: Hashable, Sendable, Codable {
-    package enum Disposition: String, Sendable, Codable, CaseIterable {
+package struct Answer: Shape {
+    package enum Disposition: String, Word, CaseIterable {
         case useCredential, performDefaultHandling, cancelAuthenticationChallenge, rejectProtectionSpace
         case continueLoading, useNewRequest, cancel
     }
 
-    package var disposition: Disposition
+    package var disposition = Disposition.performDefaultHandling
     package var credential: Credential?
     package var request: TransferRequest?
+
+    package init() {}
 
     package init(disposition: Disposition, credential: Credential? = nil, request: TransferRequest? = nil) {
         self.disposition = disposition
         self.credential = credential
         self.request = request
+    }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("disposition", &disposition)
+        members.optional("credential", &credential)
+        members.optional("request", &request)
     }
 }
 

@@ -1,34 +1,35 @@
+package import Notation
+
 /// What a download needs to go on where it was, stored beside its partial file.
-package struct ResumePoint: Hashable, Sendable, Codable {
+package struct ResumePoint: Shape {
     /// The URL that answered, after redirects.
-    package var url: String
+    package var url = ""
     /// A strong entity tag, byte for byte as it was sent.
     package var entityTag: String?
     /// The `Last-Modified` value as it was sent, whether strong or not: it must not change.
     package var lastModified: String?
     /// Whether ``lastModified`` may stand in `If-Range` (RFC 9110 section 8.8.2.2).
-    package var lastModifiedIsStrong: Bool
+    package var lastModifiedIsStrong = false
     /// Length of the whole, where the origin said it.
     package var totalLength: Int64?
     /// Bytes that are synced to disk.
-    package var offset: Int64
+    package var offset: Int64 = 0
     /// SHA-256 of those bytes in lower-case hexadecimal, where it is known: other bytes in the file are not continued.
     package var digest: String?
 
     /// Bytes of validators that are worth keeping.
     private static let maximumValidatorLength = 4096
 
-    package init(
-        url: String, entityTag: String?, lastModified: String? = nil, lastModifiedIsStrong: Bool = false,
-        totalLength: Int64?, offset: Int64 = 0, digest: String? = nil
-    ) {
-        self.url = url
-        self.entityTag = entityTag
-        self.lastModified = lastModified
-        self.lastModifiedIsStrong = lastModifiedIsStrong
-        self.totalLength = totalLength
-        self.offset = offset
-        self.digest = digest
+    package init() {}
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("url", &url)
+        members.optional("entityTag", &entityTag)
+        members.optional("lastModified", &lastModified)
+        members.member("lastModifiedIsStrong", &lastModifiedIsStrong)
+        members.optional("totalLength", &totalLength)
+        members.member("offset", &offset)
+        members.optional("digest", &digest)
     }
 
     /// The point a first answer allows, or nil when its bytes may never be continued.
@@ -54,9 +55,13 @@ package struct ResumePoint: Hashable, Sendable, Codable {
         guard (entityTag ?? "").utf8.count + (lastModified ?? "").utf8.count <= Self.maximumValidatorLength else {
             return nil
         }
-        return ResumePoint(
-            url: url, entityTag: entityTag, lastModified: lastModified, lastModifiedIsStrong: isStrong,
-            totalLength: length.value)
+        return ResumePoint {
+            $0.url = url
+            $0.entityTag = entityTag
+            $0.lastModified = lastModified
+            $0.lastModifiedIsStrong = isStrong
+            $0.totalLength = length.value
+        }
     }
 
     /// Notes how much of the content is on disk, and what it is.

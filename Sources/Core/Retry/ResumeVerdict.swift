@@ -12,7 +12,7 @@ package enum ResumeVerdict: Hashable, Sendable {
     case notADownload(status: Int)
 
     /// Why bytes could not be continued.
-    package enum RestartReason: String, Hashable, Sendable, Codable, CaseIterable {
+    package enum RestartReason: String, Hashable, Sendable, CaseIterable {
         /// A 206 to a request without `Range`.
         case unaskedPart
         case contentRangeMissing

@@ -59,7 +59,7 @@ extension RetryPolicy {
         case .digestMismatch:
             return ledger.digestMismatches > 1 ? .giveUp : .retry(at: now)
         case .local:
-            return ledger.localFaults ?? 0 >= Self.localFaultLimit
+            return ledger.localFaults >= Self.localFaultLimit
                 ? .giveUp : .retry(at: now + backoff)
         case .terminal:
             return .giveUp

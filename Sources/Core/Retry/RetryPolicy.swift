@@ -1,3 +1,5 @@
+package import Notation
+
 /// When a broken attempt is followed by another (spec: `retryPolicy` of a session).
 package enum RetryPolicy: Hashable, Sendable {
     /// Transport faults alone, as `URLSession` does; a status is an answer, never a fault.
@@ -6,15 +8,17 @@ package enum RetryPolicy: Hashable, Sendable {
     case robust
     case custom(Settings)
 
-    package struct Settings: Hashable, Sendable, Codable {
+    package struct Settings: Shape {
         /// Statuses that are tried again.
-        package var statusCodes: Set<Int>
+        package var statusCodes = RetryPolicy.robustStatusCodes
         /// All attempts, whatever ended them, from the first try; nil for no limit but the resource timeout.
         package var maximumAttempts: Int?
         /// Seconds; the ceiling of the first wait.
-        package var initialDelay: Double
+        package var initialDelay = 1.0
         /// Seconds; the ceiling of every wait.
-        package var maximumDelay: Double
+        package var maximumDelay = 600.0
+
+        package init() {}
 
         package init(
             statusCodes: Set<Int> = RetryPolicy.robustStatusCodes, maximumAttempts: Int? = nil,
@@ -26,23 +30,11 @@ package enum RetryPolicy: Hashable, Sendable {
             self.maximumDelay = maximumDelay
         }
 
-        private enum CodingKeys: String, CodingKey { case statusCodes, maximumAttempts, initialDelay, maximumDelay }
-
-        package init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: CodingKeys.self)
-            statusCodes = try container.decodeIfPresent(Set<Int>.self, forKey: .statusCodes) ?? robustStatusCodes
-            maximumAttempts = try container.decodeIfPresent(Int.self, forKey: .maximumAttempts)
-            initialDelay = try container.decodeIfPresent(Double.self, forKey: .initialDelay) ?? 1
-            maximumDelay = try container.decodeIfPresent(Double.self, forKey: .maximumDelay) ?? 600
-        }
-
-        /// Codes in ascending order, so that equal settings are equal bytes.
-        package func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(statusCodes.sorted(), forKey: .statusCodes)
-            try container.encodeIfPresent(maximumAttempts, forKey: .maximumAttempts)
-            try container.encode(initialDelay, forKey: .initialDelay)
-            try container.encode(maximumDelay, forKey: .maximumDelay)
+        package mutating func visit(_ members: inout some MemberVisitor) {
+            members.defaulted("statusCodes", &statusCodes)
+            members.optional("maximumAttempts", &maximumAttempts)
+            members.defaulted("initialDelay", &initialDelay)
+            members.defaulted("maximumDelay", &maximumDelay)
         }
     }
 
@@ -87,28 +79,23 @@ package enum RetryPolicy: Hashable, Sendable {
     private static let longestDelay = 315_360_000.0
 }
 
-extension RetryPolicy: Codable {
-    /// The name of a preset, or an object with the settings.
-    package init(from decoder: any Decoder) throws {
-        guard let name = try? decoder.singleValueContainer().decode(String.self) else {
-            self = .custom(try Settings(from: decoder))
-            return
-        }
-        switch name {
-        case "apple": self = .apple
-        case "robust": self = .robust
-        default:
-            throw DecodingError.dataCorrupted(
-                .init(codingPath: decoder.codingPath, debugDescription: "no retry policy has the name \(name)"))
+extension RetryPolicy: MemberValue {
+    package static var kind: String { "the name of a preset or an object with the settings" }
+
+    package static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> RetryPolicy? {
+        switch json {
+        case .string("apple"): .apple
+        case .string("robust"): .robust
+        case .object: Settings.read(json, nil, place).map(RetryPolicy.custom)
+        default: place.reject(kind, json)
         }
     }
 
-    package func encode(to encoder: any Encoder) throws {
+    package func write(to writer: inout JSONWriter) {
         switch self {
-        case .apple, .robust:
-            var container = encoder.singleValueContainer()
-            try container.encode(self == .apple ? "apple" : "robust")
-        case .custom(let settings): try settings.encode(to: encoder)
+        case .apple: writer.string("apple")
+        case .robust: writer.string("robust")
+        case .custom(let settings): writer.value(settings)
         }
     }
 }

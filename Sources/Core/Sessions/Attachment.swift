@@ -1,3 +1,5 @@
+package import Notation
+
 /// Who holds a session: at most one lease at a time, numbered so that an outrun client cannot act any more.
 ///
 ///              take                       take (takeover)
@@ -9,15 +11,22 @@
 ///                                               └────── take ──▶ held (next epoch)
 ///
 /// `free` is moved on by a client, `held` by its client or the clock. A crash changes nothing: leases last.
-package struct Attachment: Hashable, Sendable, Codable {
-    package struct Lease: Hashable, Sendable, Codable {
-        package var expiresAt: Timestamp
+package struct Attachment: Shape {
+    package struct Lease: Shape {
+        package var expiresAt = Timestamp()
         /// The launch that brought the client; completing it ends the lease.
         package var launchId: String?
+
+        package init() {}
 
         package init(expiresAt: Timestamp, launchId: String?) {
             self.expiresAt = expiresAt
             self.launchId = launchId
+        }
+
+        package mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("expiresAt", &expiresAt)
+            members.optional("launchId", &launchId)
         }
     }
 
@@ -55,6 +64,13 @@ package struct Attachment: Hashable, Sendable, Codable {
     package private(set) var endedAt: Timestamp?
 
     package init() {}
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("epoch", &epoch)
+        members.optional("lease", &lease)
+        members.member("wasTakenOver", &wasTakenOver)
+        members.optional("endedAt", &endedAt)
+    }
 
     /// Takes the attachment to its next state.
     ///

@@ -1,3 +1,5 @@
+package import Notation
+
 /// The kept messages of a session: the delegate's methods that must not be lost.
 package enum EventKind: String, Sendable, CaseIterable {
     case willBeginDelayedRequest = "task.willBeginDelayedRequest"
@@ -12,18 +14,26 @@ package enum EventKind: String, Sendable, CaseIterable {
     package var name: String { rawValue }
 }
 
-/// A download went on, or began anew, after an interruption.
-package struct Resumption: Hashable, Sendable, Codable {
+/// A download went on, or began anew, after an interruption. Clients read it as it is kept.
+package struct Resumption: Shape {
     /// Where it goes on; 0 for a restart.
-    package var fileOffset: Int64
+    package var fileOffset: Int64 = 0
     package var expectedTotalBytes: Int64?
     /// Why it did not simply continue, or `interrupted`.
-    package var cause: String
+    package var cause = ""
+
+    package init() {}
 
     package init(fileOffset: Int64, expectedTotalBytes: Int64?, cause: String) {
         self.fileOffset = fileOffset
         self.expectedTotalBytes = expectedTotalBytes
         self.cause = cause
+    }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("fileOffset", &fileOffset)
+        members.nullable("expectedTotalBytes", &expectedTotalBytes)
+        members.member("cause", &cause)
     }
 }
 

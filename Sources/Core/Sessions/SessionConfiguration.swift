@@ -1,28 +1,30 @@
-import Notation
+package import Notation
 
 /// What an app fixes about a session when it creates it.
 ///
 /// The members are those of Apple's `URLSessionConfiguration` where it has them; intervals are seconds.
 /// Frozen at creation, but for ``bandwidthLimit``.
-package struct SessionConfiguration: Hashable, Sendable, Codable {
-    package enum CookieAcceptPolicy: String, Sendable, Codable, CaseIterable {
+package struct SessionConfiguration: Shape {
+    package enum CookieAcceptPolicy: String, Word, CaseIterable {
         case always, never, onlyFromMainDocumentDomain
     }
-    package enum TLSVersion: String, Sendable, Codable, CaseIterable {
+    package enum TLSVersion: String, Word, CaseIterable {
         case tls12 = "1.2"
         case tls13 = "1.3"
     }
-    package enum ChallengeHandling: String, Sendable, Codable, CaseIterable { case ask, performDefaultHandling }
-    package enum NetworkServiceType: String, Sendable, Codable, CaseIterable { case `default`, background }
-    package enum ResumableUploads: String, Sendable, Codable, CaseIterable { case auto, off }
+    package enum ChallengeHandling: String, Word, CaseIterable { case ask, performDefaultHandling }
+    package enum NetworkServiceType: String, Word, CaseIterable { case `default`, background }
+    package enum ResumableUploads: String, Word, CaseIterable { case auto, off }
 
-    package struct Proxy: Hashable, Sendable, Codable {
-        package enum Kind: String, Sendable, Codable, CaseIterable { case http, https, socks5, socks5h }
-        package var kind: Kind
-        package var host: String
-        package var port: Int
+    package struct Proxy: Shape {
+        package enum Kind: String, Word, CaseIterable { case http, https, socks5, socks5h }
+        package var kind = Kind.http
+        package var host = ""
+        package var port = 0
         package var user: String?
         package var password: String?
+
+        package init() {}
 
         package init(kind: Kind, host: String, port: Int, user: String? = nil, password: String? = nil) {
             self.kind = kind
@@ -30,6 +32,14 @@ package struct SessionConfiguration: Hashable, Sendable, Codable {
             self.port = port
             self.user = user
             self.password = password
+        }
+
+        package mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("kind", &kind)
+            members.member("host", &host)
+            members.member("port", &port)
+            members.optional("user", &user)
+            members.optional("password", &password)
         }
     }
 
@@ -57,6 +67,30 @@ package struct SessionConfiguration: Hashable, Sendable, Codable {
 
     package init() {}
 
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("isDiscretionary", &isDiscretionary)
+        members.member("sessionSendsLaunchEvents", &sessionSendsLaunchEvents)
+        members.member("timeoutIntervalForRequest", &timeoutIntervalForRequest)
+        members.member("timeoutIntervalForResource", &timeoutIntervalForResource)
+        members.member("httpMaximumConnectionsPerHost", &httpMaximumConnectionsPerHost)
+        members.member("httpAdditionalHeaders", &httpAdditionalHeaders)
+        members.member("httpShouldSetCookies", &httpShouldSetCookies)
+        members.member("httpCookieAcceptPolicy", &httpCookieAcceptPolicy)
+        members.member("allowsCellularAccess", &allowsCellularAccess)
+        members.member("allowsExpensiveNetworkAccess", &allowsExpensiveNetworkAccess)
+        members.member("allowsConstrainedNetworkAccess", &allowsConstrainedNetworkAccess)
+        members.member("waitsForConnectivity", &waitsForConnectivity)
+        members.member("tlsMinimumSupportedProtocolVersion", &tlsMinimumSupportedProtocolVersion)
+        members.member("requiresSecureTransport", &requiresSecureTransport)
+        members.member("pinnedPublicKeys", &pinnedPublicKeys)
+        members.nullable("proxy", &proxy)
+        members.member("authenticationChallenges", &authenticationChallenges)
+        members.member("networkServiceType", &networkServiceType)
+        members.member("retryPolicy", &retryPolicy)
+        members.nullable("bandwidthLimit", &bandwidthLimit)
+        members.member("resumableUploads", &resumableUploads)
+    }
+
     /// Whether it must be sealed at rest: a proxy's credential or a header that carries one.
     package var holdsSecrets: Bool {
         proxy?.password != nil || httpAdditionalHeaders.fields.contains { SecretHeaders.isSecret($0.name, besides: []) }
@@ -65,32 +99,15 @@ package struct SessionConfiguration: Hashable, Sendable, Codable {
     /// The names of the members in which two configurations differ, in the order of the documentation.
     ///
     /// ``bandwidthLimit`` is left out, since it may have been changed since.
-    package func differences(from other: SessionConfiguration) -> [String] {
-        var names: [String] = []
-        func compare<Value: Equatable>(_ name: String, _ path: KeyPath<SessionConfiguration, Value>) {
-            if self[keyPath: path] != other[keyPath: path] { names.append(name) }
-        }
-        compare("isDiscretionary", \.isDiscretionary)
-        compare("sessionSendsLaunchEvents", \.sessionSendsLaunchEvents)
-        compare("timeoutIntervalForRequest", \.timeoutIntervalForRequest)
-        compare("timeoutIntervalForResource", \.timeoutIntervalForResource)
-        compare("httpMaximumConnectionsPerHost", \.httpMaximumConnectionsPerHost)
-        compare("httpAdditionalHeaders", \.httpAdditionalHeaders.sortedByName)
-        compare("httpShouldSetCookies", \.httpShouldSetCookies)
-        compare("httpCookieAcceptPolicy", \.httpCookieAcceptPolicy)
-        compare("allowsCellularAccess", \.allowsCellularAccess)
-        compare("allowsExpensiveNetworkAccess", \.allowsExpensiveNetworkAccess)
-        compare("allowsConstrainedNetworkAccess", \.allowsConstrainedNetworkAccess)
-        compare("waitsForConnectivity", \.waitsForConnectivity)
-        compare("tlsMinimumSupportedProtocolVersion", \.tlsMinimumSupportedProtocolVersion)
-        compare("requiresSecureTransport", \.requiresSecureTransport)
-        compare("pinnedPublicKeys", \.pinnedPublicKeys)
-        compare("proxy", \.proxy)
-        compare("authenticationChallenges", \.authenticationChallenges)
-        compare("networkServiceType", \.networkServiceType)
-        compare("retryPolicy", \.retryPolicy)
-        compare("resumableUploads", \.resumableUploads)
-        return names
+    package func differences(from other: SessionConfiguration) throws(JSONError) -> [String] {
+        zip(try comparableMembers(), try other.comparableMembers()).filter { $0 != $1 }.map(\.0.name)
+    }
+
+    private func comparableMembers() throws(JSONError) -> [JSON.Member] {
+        var comparable = self
+        comparable.httpAdditionalHeaders = HTTPFields(httpAdditionalHeaders.sortedByName)
+        comparable.bandwidthLimit = nil
+        return try JSON.parse(comparable.jsonBytes).members ?? []
     }
 }
 

@@ -1,3 +1,5 @@
+package import Notation
+
 /// Why an attempt ended without the task's result.
 package enum AttemptFault: Hashable, Sendable {
     /// No route, DNS trouble, connect, TLS interrupted, reset, idle timeout, short body, HTTP/2 refused or GOAWAY.
@@ -17,7 +19,7 @@ package enum AttemptFault: Hashable, Sendable {
 }
 
 /// What a task remembers of its attempts, stored with it.
-package struct AttemptLedger: Hashable, Sendable, Codable {
+package struct AttemptLedger: Shape {
     /// Attempts that ended, from the first try.
     package var attempts = 0
     /// Failures in a row without progress: n + 1 of the backoff `initialDelay · 2ⁿ`.
@@ -28,10 +30,21 @@ package struct AttemptLedger: Hashable, Sendable, Codable {
     package var nameAttempts = 0
     package var restarts = 0
     package var digestMismatches = 0
-    /// Faults of this machine without progress between. Nil in what earlier versions kept.
-    package var localFaults: Int?
+    /// Faults of this machine without progress between.
+    package var localFaults = 0
 
     package init() {}
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("attempts", &attempts)
+        members.member("failuresSinceProgress", &failuresSinceProgress)
+        members.member("highestOffset", &highestOffset)
+        members.member("statusAttempts", &statusAttempts)
+        members.member("nameAttempts", &nameAttempts)
+        members.member("restarts", &restarts)
+        members.member("digestMismatches", &digestMismatches)
+        members.sparse("localFaults", &localFaults, unless: 0)
+    }
 
     /// How far the kept offset has to pass its highest value before the backoff starts anew.
     package static let progressThreshold: Int64 = 64 * 1024
@@ -46,7 +59,7 @@ package struct AttemptLedger: Hashable, Sendable, Codable {
             highestOffset = keptOffset
             failuresSinceProgress = 1
             restarts = 0
-            localFaults = nil
+            localFaults = 0
         } else {
             failuresSinceProgress += 1
         }
@@ -55,14 +68,14 @@ package struct AttemptLedger: Hashable, Sendable, Codable {
         case .nameDoesNotExist: nameAttempts += 1
         case .restart: restarts += 1
         case .digestMismatch: digestMismatches += 1
-        case .local: localFaults = (localFaults ?? 0) + 1
+        case .local: localFaults += 1
         case .transport, .terminal: break
         }
     }
 
     /// Notes a fault of this machine outside of an attempt: before a request was sent, or after all was received.
     package mutating func recordLocalFault() {
-        localFaults = (localFaults ?? 0) + 1
+        localFaults += 1
         failuresSinceProgress += 1
     }
 }

@@ -1,26 +1,33 @@
+package import Notation
+
 /// A whole content that is about to be moved to its task's destination. Stored before the move, so that a start after a
 /// crash recognises the file there as its own.
-package struct PlannedMove: Hashable, Sendable, Codable {
-    package var destination: Destination
+package struct PlannedMove: Shape {
+    package var destination = Destination()
     /// Where a copy lies on its way to another filesystem, relative to the destination's root.
-    package var temporaryPath: String
+    package var temporaryPath = ""
     /// Of the content, in bytes.
-    package var length: Int64
-    package var digest: ContentDigest
+    package var length: Int64 = 0
+    package var digest = ContentDigest()
     /// Of the file that takes the destination's name.
-    package var inode: UInt64
+    package var inode: UInt64 = 0
     /// How the task ends with it.
-    package var result: TaskResult
+    package var result = TaskResult()
 
-    package init(
-        destination: Destination, temporaryPath: String, length: Int64, digest: ContentDigest, inode: UInt64,
-        result: TaskResult
-    ) {
-        self.destination = destination
-        self.temporaryPath = temporaryPath
-        self.length = length
-        self.digest = digest
-        self.inode = inode
-        self.result = result
+    package init() {}
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("destination", &destination)
+        members.member("temporaryPath", &temporaryPath)
+        members.member("length", &length)
+        members.member("digest", &digest)
+        members.member("inode", &signedInode)
+        members.member("result", &result)
+    }
+
+    /// The numbers of JSON have a sign; some filesystems use all 64 bits.
+    private var signedInode: Int64 {
+        get { Int64(bitPattern: inode) }
+        set { inode = UInt64(bitPattern: newValue) }
     }
 }

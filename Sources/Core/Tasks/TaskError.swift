@@ -1,25 +1,37 @@
+package import Notation
+
 /// Why a task failed, with the codes and names of Apple's `NSURLErrorDomain`.
-package struct TaskError: Hashable, Sendable, Codable, Error {
+package struct TaskError: Shape, Error {
     /// What lies below: libcurl's code, or one of the service's own names.
-    package struct Underlying: Hashable, Sendable, Codable {
-        package var domain: String
-        package var code: String
-        package var message: String
+    package struct Underlying: Shape {
+        package var domain = ""
+        package var code = ""
+        package var message = ""
+
+        package init() {}
 
         package init(domain: String, code: String, message: String) {
             self.domain = domain
             self.code = code
             self.message = message
         }
+
+        package mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("domain", &domain)
+            members.member("code", &code)
+            members.member("message", &message)
+        }
     }
 
-    package var code: URLErrorCode
-    package var localizedDescription: String
+    package var code = URLErrorCode.unknown
+    package var localizedDescription = ""
     package var failingURL: String?
     package var backgroundTaskCancelledReason: Int?
     package var networkUnavailableReason: Int?
     package var policy: String?
     package var underlying: Underlying?
+
+    package init() {}
 
     package init(
         _ code: URLErrorCode, _ description: String? = nil, failingURL: String? = nil, policy: String? = nil,
@@ -32,12 +44,22 @@ package struct TaskError: Hashable, Sendable, Codable, Error {
         self.underlying = underlying
         self.backgroundTaskCancelledReason = backgroundTaskCancelledReason
     }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("code", &code)
+        members.member("localizedDescription", &localizedDescription)
+        members.optional("failingURL", &failingURL)
+        members.optional("backgroundTaskCancelledReason", &backgroundTaskCancelledReason)
+        members.optional("networkUnavailableReason", &networkUnavailableReason)
+        members.optional("policy", &policy)
+        members.optional("underlying", &underlying)
+    }
 }
 
 /// The codes of Apple's `NSURLErrorDomain` that a task can end with.
 ///
 /// - SeeAlso: Apple, "URL Loading System Error Codes".
-package enum URLErrorCode: Int, Hashable, Sendable, Codable, CaseIterable {
+package enum URLErrorCode: Int, Word, CaseIterable {
     case unknown = -1
     case cancelled = -999
     case badURL = -1000

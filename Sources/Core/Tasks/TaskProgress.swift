@@ -1,5 +1,7 @@
+package import Notation
+
 /// What a task that is not completed has behind it. Kept at rest with every attempt and checkpoint.
-package struct TaskProgress: Hashable, Sendable, Codable {
+package struct TaskProgress: Shape {
     package var attempts = AttemptLedger()
     package var lastAttempt: AttemptRecord?
     package var resume: ResumePoint?
@@ -7,7 +9,7 @@ package struct TaskProgress: Hashable, Sendable, Codable {
     package var durableOffset: Int64 = 0
     /// Bytes of content that came and have to be fetched once more: what was not recorded when the service was killed,
     /// and what could not be continued.
-    package var bytesFetchedTwice: Int64?
+    package var bytesFetchedTwice: Int64 = 0
     package var redirects: [RedirectRecord] = []
     package var currentURL: String?
     package var transactions: [TransactionMetrics] = []
@@ -19,9 +21,9 @@ package struct TaskProgress: Hashable, Sendable, Codable {
     /// The partial file of a cancelled task that this one goes on with, until its first attempt takes it over.
     package var adoptedFile: String?
     /// How often in a row a full disk stopped it without its getting on.
-    package var diskPauses: Int?
+    package var diskPauses = 0
     /// How often what had come was thrown away because the disk was full.
-    package var diskLosses: Int?
+    package var diskLosses = 0
     /// Where a resumable upload stands: the draft's URL and version.
     package var uploadURL: String?
     package var uploadVersion: Int?
@@ -30,14 +32,38 @@ package struct TaskProgress: Hashable, Sendable, Codable {
     /// Method and URL of the task's request that it belongs to: another request begins anew.
     package var uploadRequest: String?
     /// The stored credentials that were sent because a challenge asked for them, the latest last.
-    package var credentialsTried: [String]?
+    package var credentialsTried: [String] = []
     /// The answers to this task's challenges, the latest last.
     package var authentication: [AuthenticationStep] = []
 
     package init() {}
 
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("attempts", &attempts)
+        members.optional("lastAttempt", &lastAttempt)
+        members.optional("resume", &resume)
+        members.member("durableOffset", &durableOffset)
+        members.sparse("bytesFetchedTwice", &bytesFetchedTwice, unless: 0)
+        members.member("redirects", &redirects)
+        members.optional("currentURL", &currentURL)
+        members.member("transactions", &transactions)
+        members.member("countOfBytesSent", &countOfBytesSent)
+        members.member("countOfBytesReceived", &countOfBytesReceived)
+        members.member("isConfirmed", &isConfirmed)
+        members.optional("restartCause", &restartCause)
+        members.optional("adoptedFile", &adoptedFile)
+        members.sparse("diskPauses", &diskPauses, unless: 0)
+        members.sparse("diskLosses", &diskLosses, unless: 0)
+        members.optional("uploadURL", &uploadURL)
+        members.optional("uploadVersion", &uploadVersion)
+        members.optional("uploadOffset", &uploadOffset)
+        members.optional("uploadRequest", &uploadRequest)
+        members.sparse("credentialsTried", &credentialsTried, unless: [])
+        members.member("authentication", &authentication)
+    }
+
     package mutating func noteFetchedTwice(_ count: Int64) {
-        if count > 0 { bytesFetchedTwice = (bytesFetchedTwice ?? 0) + count }
+        bytesFetchedTwice += max(0, count)
     }
 
     /// Bytes that the next attempt need not transfer again.
@@ -60,24 +86,33 @@ package struct TaskProgress: Hashable, Sendable, Codable {
 }
 
 /// One redirect that was followed.
-package struct RedirectRecord: Hashable, Sendable, Codable {
-    package var statusCode: Int
-    package var url: String
+package struct RedirectRecord: Shape {
+    package var statusCode = 0
+    package var url = ""
+
+    package init() {}
 
     package init(statusCode: Int, url: String) {
         self.statusCode = statusCode
         self.url = url
     }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("statusCode", &statusCode)
+        members.member("url", &url)
+    }
 }
 
 /// What is kept of the last attempt.
-package struct AttemptRecord: Hashable, Sendable, Codable {
-    package var number: Int
-    package var startedAt: Timestamp
-    package var endedAt: Timestamp
-    package var offset: Int64
+package struct AttemptRecord: Shape {
+    package var number = 0
+    package var startedAt = Timestamp()
+    package var endedAt = Timestamp()
+    package var offset: Int64 = 0
     package var statusCode: Int?
     package var error: TaskError?
+
+    package init() {}
 
     package init(
         number: Int, startedAt: Timestamp, endedAt: Timestamp, offset: Int64, statusCode: Int?, error: TaskError?
@@ -89,18 +124,35 @@ package struct AttemptRecord: Hashable, Sendable, Codable {
         self.statusCode = statusCode
         self.error = error
     }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("number", &number)
+        members.member("startedAt", &startedAt)
+        members.member("endedAt", &endedAt)
+        members.member("offset", &offset)
+        members.optional("statusCode", &statusCode)
+        members.optional("error", &error)
+    }
 }
 
 /// One answered challenge of a task. The secret itself stays sealed with the question.
-package struct AuthenticationStep: Hashable, Sendable, Codable {
-    package var questionId: String
-    package var disposition: Answer.Disposition
+package struct AuthenticationStep: Shape {
+    package var questionId = ""
+    package var disposition = Answer.Disposition.performDefaultHandling
     /// Who asked. Nil in what earlier versions kept: it counts for all then.
     package var space: ProtectionSpace?
+
+    package init() {}
 
     package init(questionId: String, disposition: Answer.Disposition, space: ProtectionSpace? = nil) {
         self.questionId = questionId
         self.disposition = disposition
         self.space = space
+    }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("questionId", &questionId)
+        members.member("disposition", &disposition)
+        members.optional("space", &space)
     }
 }

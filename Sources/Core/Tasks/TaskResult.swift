@@ -1,36 +1,47 @@
+package import Notation
+
 /// How a task ended, written once and told by its last events.
-package struct TaskResult: Hashable, Sendable, Codable {
+package struct TaskResult: Shape {
     package var error: TaskError?
     package var response: TaskResponse?
-    package var progress: TaskProgress
+    package var progress = TaskProgress()
     package var contentLength: Int64?
     package var contentDigest: ContentDigest?
 
+    package init() {}
+
     package init(progress: TaskProgress) { self.progress = progress }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.optional("error", &error)
+        members.optional("response", &response)
+        members.member("progress", &progress)
+        members.optional("contentLength", &contentLength)
+        members.optional("contentDigest", &contentDigest)
+    }
 }
 
 /// An origin's final answer, as `URLResponse` tells it.
-package struct TaskResponse: Hashable, Sendable, Codable {
-    package var statusCode: Int
-    package var headers: HTTPFields
-    /// Names of fields that are not kept, nil for none.
-    package var droppedHeaders: [String]?
+package struct TaskResponse: Shape {
+    package var statusCode = 0
+    package var headers = HTTPFields()
+    /// Names of fields that are not kept.
+    package var droppedHeaders: [String] = []
     package var mimeType: String?
     package var expectedContentLength: Int64?
     package var suggestedFilename: String?
-    package var url: String
+    package var url = ""
 
-    package init(
-        statusCode: Int, headers: HTTPFields, droppedHeaders: [String]? = nil, mimeType: String?,
-        expectedContentLength: Int64?, suggestedFilename: String?, url: String
-    ) {
-        self.statusCode = statusCode
-        self.headers = headers
-        self.droppedHeaders = droppedHeaders
-        self.mimeType = mimeType
-        self.expectedContentLength = expectedContentLength
-        self.suggestedFilename = suggestedFilename
-        self.url = url
+    package init() {}
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("statusCode", &statusCode)
+        members.member("headers", &headers)
+        members.sparse("droppedHeaders", &droppedHeaders, unless: [])
+        members.optional("mimeType", &mimeType)
+        members.optional("expectedContentLength", &expectedContentLength)
+        members.optional("suggestedFilename", &suggestedFilename)
+        members.member("url", &url)
     }
 }
 

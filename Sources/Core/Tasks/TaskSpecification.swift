@@ -1,17 +1,19 @@
 package import Notation
 
-package enum TaskKind: String, Sendable, Codable, CaseIterable {
+package enum TaskKind: String, Word, CaseIterable {
     case download, upload
 
     package var name: String { rawValue }
 }
 
 /// The request of a task as the app gave it.
-package struct TransferRequest: Hashable, Sendable, Codable {
-    package var url: String
-    package var method: String
-    package var headers: HTTPFields
-    package var sensitiveHeaders: [String]
+package struct TransferRequest: Shape {
+    package var url = ""
+    package var method = ""
+    package var headers = HTTPFields()
+    package var sensitiveHeaders: [String] = []
+
+    package init() {}
 
     package init(url: String, method: String, headers: HTTPFields = HTTPFields(), sensitiveHeaders: [String] = []) {
         self.url = url
@@ -20,52 +22,81 @@ package struct TransferRequest: Hashable, Sendable, Codable {
         self.sensitiveHeaders = sensitiveHeaders
     }
 
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("url", &url)
+        members.member("method", &method)
+        members.member("headers", &headers)
+        members.member("sensitiveHeaders", &sensitiveHeaders)
+    }
+
     package var holdsSecrets: Bool {
         headers.fields.contains { SecretHeaders.isSecret($0.name, besides: sensitiveHeaders) }
     }
 }
 
 /// Where a finished download is moved: a path below one of the operator's roots.
-package struct Destination: Hashable, Sendable, Codable {
-    package var root: String
-    package var path: String
-    package var replace: Bool
+package struct Destination: Shape {
+    package var root = ""
+    package var path = ""
+    package var replace = false
+
+    package init() {}
 
     package init(root: String, path: String, replace: Bool) {
         self.root = root
         self.path = path
         self.replace = replace
     }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("root", &root)
+        members.member("path", &path)
+        members.member("replace", &replace)
+    }
 }
 
 /// A digest and how it was computed; the value in lower-case hex.
-package struct ContentDigest: Hashable, Sendable, Codable {
-    package var algorithm: DigestAlgorithm
-    package var value: String
+package struct ContentDigest: Shape {
+    package var algorithm = DigestAlgorithm.sha256
+    package var value = ""
+
+    package init() {}
 
     package init(algorithm: DigestAlgorithm, value: String) {
         self.algorithm = algorithm
         self.value = value
     }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("algorithm", &algorithm)
+        members.member("value", &value)
+    }
 }
 
 /// An inclusive range of status codes.
-package struct StatusRange: Hashable, Sendable, Codable {
-    package var first: Int
-    package var last: Int
+package struct StatusRange: Shape {
+    package var first = 0
+    package var last = 0
+
+    package init() {}
 
     package init(_ first: Int, _ last: Int) {
         self.first = first
         self.last = last
     }
 
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("first", &first)
+        members.member("last", &last)
+    }
+
     package func contains(_ status: Int) -> Bool { first <= status && status <= last }
 }
 
 /// What an app asked for when it created a task.
-package struct TaskSpecification: Hashable, Sendable, Codable {
-    package var kind: TaskKind
-    package var request: TransferRequest
+package struct TaskSpecification: Shape {
+    package var kind = TaskKind.download
+    package var request = TransferRequest()
     /// The stored body sent with the request, by its public identifier.
     package var body: String?
     /// The length of that body.
@@ -89,9 +120,35 @@ package struct TaskSpecification: Hashable, Sendable, Codable {
     /// The task that this one repeats.
     package var retryOf: Int64?
 
+    package init() {}
+
     package init(kind: TaskKind, request: TransferRequest) {
         self.kind = kind
         self.request = request
+    }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("kind", &kind)
+        members.member("request", &request)
+        members.optional("body", &body)
+        members.optional("bodyLength", &bodyLength)
+        members.optional("clientTaskId", &clientTaskId)
+        members.optional("group", &group)
+        members.optional("taskDescription", &taskDescription)
+        members.member("metadata", &metadata)
+        members.member("priority", &priority)
+        members.optional("earliestBeginDate", &earliestBeginDate)
+        members.member("confirmBeforeStart", &confirmBeforeStart)
+        members.optional("countOfBytesClientExpectsToSend", &countOfBytesClientExpectsToSend)
+        members.optional("countOfBytesClientExpectsToReceive", &countOfBytesClientExpectsToReceive)
+        members.optional("expectedDigest", &expectedDigest)
+        members.optional("maximumContentLength", &maximumContentLength)
+        members.optional("ifNoneMatch", &ifNoneMatch)
+        members.member("acceptableStatusCodes", &acceptableStatusCodes)
+        members.member("failOnHTTPError", &failOnHTTPError)
+        members.optional("destination", &destination)
+        members.optional("traceparent", &traceparent)
+        members.optional("retryOf", &retryOf)
     }
 
     /// Whether what is downloaded is kept here for a while.

@@ -1,10 +1,12 @@
+package import Notation
+
 /// One request and its answer, in the shape of `URLSessionTaskTransactionMetrics`.
-package struct TransactionMetrics: Hashable, Sendable, Codable {
-    package var url: String
+package struct TransactionMetrics: Shape {
+    package var url = ""
     package var statusCode: Int?
     package var error: String?
     package var offset: Int64 = 0
-    package var fetchStartDate: Timestamp
+    package var fetchStartDate = Timestamp()
     package var domainLookupStartDate: Timestamp?
     package var domainLookupEndDate: Timestamp?
     package var connectStartDate: Timestamp?
@@ -29,8 +31,41 @@ package struct TransactionMetrics: Hashable, Sendable, Codable {
     package var countOfResponseHeaderBytesReceived: Int64 = 0
     package var countOfResponseBodyBytesReceived: Int64 = 0
 
+    package init() {}
+
     package init(url: String, fetchStartDate: Timestamp) {
         self.url = url
         self.fetchStartDate = fetchStartDate
+    }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("url", &url)
+        members.nullable("statusCode", &statusCode)
+        members.nullable("error", &error)
+        members.member("offset", &offset)
+        members.member("fetchStartDate", &fetchStartDate)
+        members.nullable("domainLookupStartDate", &domainLookupStartDate)
+        members.nullable("domainLookupEndDate", &domainLookupEndDate)
+        members.nullable("connectStartDate", &connectStartDate)
+        members.nullable("secureConnectionStartDate", &secureConnectionStartDate)
+        members.nullable("secureConnectionEndDate", &secureConnectionEndDate)
+        members.nullable("connectEndDate", &connectEndDate)
+        members.nullable("requestStartDate", &requestStartDate)
+        members.nullable("requestEndDate", &requestEndDate)
+        members.nullable("responseStartDate", &responseStartDate)
+        members.nullable("responseEndDate", &responseEndDate)
+        members.nullable("networkProtocolName", &networkProtocolName)
+        members.nullable("negotiatedTLSProtocolVersion", &negotiatedTLSProtocolVersion)
+        members.nullable("negotiatedTLSCipherSuite", &negotiatedTLSCipherSuite)
+        members.member("isReusedConnection", &isReusedConnection)
+        members.member("isProxyConnection", &isProxyConnection)
+        members.nullable("localAddress", &localAddress)
+        members.nullable("localPort", &localPort)
+        members.nullable("remoteAddress", &remoteAddress)
+        members.nullable("remotePort", &remotePort)
+        members.member("countOfRequestHeaderBytesSent", &countOfRequestHeaderBytesSent)
+        members.member("countOfRequestBodyBytesSent", &countOfRequestBodyBytesSent)
+        members.member("countOfResponseHeaderBytesReceived", &countOfResponseHeaderBytesReceived)
+        members.member("countOfResponseBodyBytesReceived", &countOfResponseBodyBytesReceived)
     }
 }

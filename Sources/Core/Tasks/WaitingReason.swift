@@ -1,6 +1,6 @@
 /// Why a task is not moving, in words a person understands (`waitingFor` of a task).
-package struct WaitingReason: Hashable, Sendable, Codable {
-    package enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
+package struct WaitingReason: Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable, CaseIterable {
         case connectivity, cellularAccess, expensiveAccess, constrainedAccess
         case power, cheapNetwork, unconstrainedNetwork, load, window
         case earliestBeginDate, answer, retry, originPause, capacity, disk

@@ -1,19 +1,33 @@
+package import Notation
+
 /// The conditions that the operator declares for the whole service; a server has no radio and no battery to ask.
-package struct Conditions: Hashable, Sendable, Codable {
-    package struct Network: Hashable, Sendable, Codable {
+package struct Conditions: Shape {
+    package struct Network: Shape {
         package var reachable = true
         package var cellular = false
         package var expensive = false
         package var constrained = false
 
         package init() {}
+
+        package mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("reachable", &reachable)
+            members.member("cellular", &cellular)
+            members.member("expensive", &expensive)
+            members.member("constrained", &constrained)
+        }
     }
 
-    package struct Power: Hashable, Sendable, Codable {
+    package struct Power: Shape {
         package var external = true
         package var lowPowerMode = false
 
         package init() {}
+
+        package mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("external", &external)
+            members.member("lowPowerMode", &lowPowerMode)
+        }
     }
 
     package var network = Network()
@@ -24,6 +38,13 @@ package struct Conditions: Hashable, Sendable, Codable {
     package var windows: [ServiceWindow] = []
 
     package init() {}
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("network", &network)
+        members.member("power", &power)
+        members.optional("maximumLoad", &maximumLoad)
+        members.member("windows", &windows)
+    }
 
     /// What a transfer asks of the conditions.
     package struct Demand: Hashable, Sendable {

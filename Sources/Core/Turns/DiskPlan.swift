@@ -98,11 +98,11 @@ extension TaskProgress {
         resume = nil
         durableOffset = 0
         restartCause = "diskFull"
-        diskLosses = (diskLosses ?? 0) + 1
+        diskLosses += 1
     }
 
     /// Whether that was once too often.
-    package var hasLostTooOften: Bool { (diskLosses ?? 0) > DiskPlan.lossLimit }
+    package var hasLostTooOften: Bool { diskLosses > DiskPlan.lossLimit }
 }
 
 extension TaskError {

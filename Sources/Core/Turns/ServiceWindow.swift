@@ -1,19 +1,23 @@
-import Notation
+package import Notation
 
 /// A stretch of the week, in UTC, in which discretionary work may run.
-package struct ServiceWindow: Hashable, Sendable, Codable {
-    package enum Weekday: String, Hashable, Sendable, Codable, CaseIterable {
+package struct ServiceWindow: Shape {
+    package enum Weekday: String, Word, CaseIterable, Comparable {
         case sunday, monday, tuesday, wednesday, thursday, friday, saturday
+
+        package static func < (left: Weekday, right: Weekday) -> Bool { left.rawValue < right.rawValue }
     }
 
     /// The days on which it opens.
-    package var days: Set<Weekday>
+    package var days: Set<Weekday> = []
     /// Minutes from midnight, 0…1439.
-    package var from: Int
+    package var from = 0
     /// Minutes from midnight, 0…1440; not after ``from`` means on the next day, equal to it a whole day.
-    package var to: Int
+    package var to = 0
     /// Bytes per second over all transfers while it is open.
     package var bandwidthLimit: Int64?
+
+    package init() {}
 
     package init(
         days: Set<Weekday> = Set(Weekday.allCases), from: Int, to: Int, bandwidthLimit: Int64? = nil
@@ -22,6 +26,13 @@ package struct ServiceWindow: Hashable, Sendable, Codable {
         self.from = from
         self.to = to
         self.bandwidthLimit = bandwidthLimit
+    }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("days", &days)
+        members.member("from", &from)
+        members.member("to", &to)
+        members.optional("bandwidthLimit", &bandwidthLimit)
     }
 
     /// How long it stays open each time.

@@ -63,14 +63,13 @@ extension Judge {
             step.disposition == .useCredential && (step.space.map { $0.isHTTP && $0.isSamePlace(as: place) } ?? true)
         }
         guard !wasAnswered else { return nil }
-        let tried = progress.credentialsTried ?? []
         let sent = place.isProxy ? transfer.proxyCredential : transfer.credential
         let stored = place.isProxy ? transfer.storedProxyCredentials : transfer.storedCredentials
-        for known in stored where known.space.isHTTP && !tried.contains(known.credentialId) {
+        for known in stored where known.space.isHTTP && !progress.credentialsTried.contains(known.credentialId) {
             guard sent.map({ !$0.sendsSame(as: known.credential) }) ?? true,
                 offered.contains(where: { known.space.answers($0) })
             else { continue }
-            progress.credentialsTried = tried + [known.credentialId]
+            progress.credentialsTried.append(known.credentialId)
             return .send(.authenticate)
         }
         return nil

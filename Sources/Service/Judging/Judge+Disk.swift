@@ -6,16 +6,15 @@ extension Judge {
     mutating func judgeFullDisk(_ error: TaskError) -> Judgement {
         let kept = progress.resume?.offset ?? 0
         let before = transfer.resuming?.offset ?? 0
-        if kept == 0, result.length > 0 { progress.diskLosses = (progress.diskLosses ?? 0) + 1 }
+        if kept == 0, result.length > 0 { progress.diskLosses += 1 }
         let hasGotOn = kept - before >= AttemptLedger.progressThreshold
-        let pauses = hasGotOn ? 1 : (progress.diskPauses ?? 0) + 1
-        progress.diskPauses = pauses
+        progress.diskPauses = hasGotOn ? 1 : progress.diskPauses + 1
         let verdict = DiskPlan.judge(
-            total: announcedTotal, kept: kept, reached: result.length, losses: progress.diskLosses ?? 0,
+            total: announcedTotal, kept: kept, reached: result.length, losses: progress.diskLosses,
             largest: largestContent)
         switch verdict {
         case .waits(let needed):
-            return .waitForDisk(needed: needed, notBefore: now + DiskPlan.delay(afterPauses: pauses))
+            return .waitForDisk(needed: needed, notBefore: now + DiskPlan.delay(afterPauses: progress.diskPauses))
         case .neverFits, .lostTooOften:
             return fail(with: .fullDisk(verdict, failingURL: transfer.url.text), keptOffset: kept)
         }

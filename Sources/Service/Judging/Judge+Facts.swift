@@ -2,7 +2,7 @@ import Core
 import TransferEngine
 
 extension Judge {
-    /// The exchange in the shape that apps read.
+    /// What the engine measured, with what only the task knows.
     func metrics() -> TransactionMetrics {
         var metrics = result.metrics
         metrics.statusCode = result.head?.status
@@ -18,15 +18,17 @@ extension Judge {
 extension TaskResponse {
     init(_ head: ResponseHead, url: ParsedURL) {
         // Cookies are secrets, and kept in the session's store alone.
-        var headers = head.fields
-        headers.remove("Set-Cookie")
-        headers.remove("Set-Cookie2")
-        let kept = headers.kept
-        let mediaType = kept.fields["Content-Type"].flatMap { MediaType($0)?.essence }
-        self.init(
-            statusCode: head.status, headers: kept.fields,
-            droppedHeaders: kept.droppedNames.isEmpty ? nil : kept.droppedNames, mimeType: mediaType,
-            expectedContentLength: ContentLength.parse(head.fields).value,
-            suggestedFilename: FileName.suggested(url: url.text, fields: head.fields), url: url.text)
+        var fields = head.fields
+        fields.remove("Set-Cookie")
+        fields.remove("Set-Cookie2")
+        let kept = fields.kept
+        self.init()
+        statusCode = head.status
+        headers = kept.fields
+        droppedHeaders = kept.droppedNames
+        mimeType = kept.fields["Content-Type"].flatMap { MediaType($0)?.essence }
+        expectedContentLength = ContentLength.parse(head.fields).value
+        suggestedFilename = FileName.suggested(url: url.text, fields: head.fields)
+        self.url = url.text
     }
 }

@@ -1,7 +1,7 @@
 import Base
 package import Core
 import Files
-import FoundationEssentials
+import Notation
 import Store
 import TransferEngine
 
@@ -12,11 +12,19 @@ package enum ResumeOutcome: Sendable {
 }
 
 /// The content of a resume data token. Sealed, so that clients can keep it but not make it.
-private struct ResumeToken: Codable {
+private struct ResumeToken: Shape {
     var version = 1
-    var nonce: [UInt8]
-    var request: TransferRequest
-    var point: ResumePoint
+    /// In base64url.
+    var nonce = ""
+    var request = TransferRequest()
+    var point = ResumePoint()
+
+    mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("version", &version)
+        members.member("nonce", &nonce)
+        members.member("request", &request)
+        members.member("point", &point)
+    }
 }
 
 extension Service {
@@ -45,9 +53,12 @@ extension Service {
         let nonce = RandomBytes.make(16)
         outlet.handle(try await store.cancel(task.id, keeping: file, nonce: nonce, at: clock.now))
         hub.tasks.signal(task.id)
-        let token = ResumeToken(nonce: nonce, request: task.specification.request, point: point)
-        let bytes = Array(try JSONEncoder().encode(token))
-        return .data(sealer.seal(bytes, boundTo: Self.tokenContext + "/\(task.app.rawValue)").base64URL)
+        let token = ResumeToken {
+            $0.nonce = nonce.base64URL
+            $0.request = task.specification.request
+            $0.point = point
+        }
+        return .data(sealer.seal(token.bytesAtRest, boundTo: Self.tokenContext + "/\(task.app.rawValue)").base64URL)
     }
 
     /// Where the bytes of a task are: in the file that it was made to go on with and has not taken over, or in its own.
@@ -67,9 +78,9 @@ extension Service {
     ) async throws -> (request: TransferRequest, progress: TaskProgress, nonce: [UInt8]) {
         guard let sealed = [UInt8](base64URL: text),
             let plain = try? sealer.open(sealed, boundTo: Self.tokenContext + "/\(app.rawValue)"),
-            let token = try? JSONDecoder().decode(ResumeToken.self, from: Data(plain)), token.version == 1
+            let token = try? ResumeToken(atRest: plain), token.version == 1, let nonce = [UInt8](base64URL: token.nonce)
         else { throw ServiceError.resumeDataInvalid(index: index) }
-        let file = try await store.resumeFile(token.nonce, app: app, at: clock.now)
+        let file = try await store.resumeFile(nonce, app: app, at: clock.now)
         var progress = TaskProgress()
         if let file, let size = try await folder.size(file) {
             if size >= token.point.offset {
@@ -81,6 +92,6 @@ extension Service {
                 try await folder.remove(file)
             }
         }
-        return (token.request, progress, token.nonce)
+        return (token.request, progress, nonce)
     }
 }

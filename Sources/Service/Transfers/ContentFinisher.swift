@@ -84,9 +84,14 @@ struct ContentFinisher: Sendable {
             return .completed(.failed, result.failing(with: TaskError(.cannotCreateFile)), nil)
         }
         let inode = try await folder.open(partial).inode()
-        var plan = PlannedMove(
-            destination: destination, temporaryPath: Self.temporaryPath(beside: destination.path), length: length,
-            digest: digest, inode: inode, result: result)
+        var plan = PlannedMove {
+            $0.destination = destination
+            $0.temporaryPath = Self.temporaryPath(beside: destination.path)
+            $0.length = length
+            $0.digest = digest
+            $0.inode = inode
+            $0.result = result
+        }
         // Cancelled meanwhile: nothing is stored of what happens here.
         guard try await store.plan(plan, of: task.id) else { return .interrupted(task.progress) }
         do {

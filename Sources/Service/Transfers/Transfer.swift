@@ -58,7 +58,7 @@ struct Transfer {
 
     /// What this attempt could choose from.
     var credentialsKnown: Set<String> {
-        Set((storedCredentials + storedProxyCredentials).map(\.credentialId) + (progress.credentialsTried ?? []))
+        Set((storedCredentials + storedProxyCredentials).map(\.credentialId) + progress.credentialsTried)
     }
 
     /// Whether a protection space is where the current request goes.
@@ -83,7 +83,7 @@ struct Transfer {
     /// The credential that a challenge led to, or, where it may be sent unasked, the only one there is.
     private func chosen(of known: [KnownCredential], unasked: Bool) -> Credential? {
         let forHTTP = known.filter(\.space.isHTTP)
-        let named = (progress.credentialsTried ?? []).reversed().lazy
+        let named = progress.credentialsTried.reversed().lazy
             .compactMap { id in forHTTP.first { $0.credentialId == id } }.first
         let realms = Set(forHTTP.map { [$0.space.realm, $0.space.authenticationMethod.rawValue] })
         return (named ?? (unasked && realms.count == 1 ? forHTTP.first : nil))?.credential

@@ -1,12 +1,18 @@
 package import Core
+package import Notation
 import SQLite
 
 /// What the operator declares for the whole service.
-package struct DeclaredConditions: Hashable, Sendable, Codable {
+package struct DeclaredConditions: Shape {
     package var conditions = Conditions()
     package var refreshStatus = BackgroundRefreshStatus.available
 
     package init() {}
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("conditions", &conditions)
+        members.member("refreshStatus", &refreshStatus)
+    }
 }
 
 extension Store {

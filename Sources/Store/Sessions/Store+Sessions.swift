@@ -21,7 +21,7 @@ extension Store {
                 case .active:
                     if onlyCreates { throw DomainError.sessionExists }
                     if let configuration {
-                        let names = configuration.differences(from: existing.configuration)
+                        let names = try configuration.differences(from: existing.configuration)
                         if !names.isEmpty { throw DomainError.configurationMismatch(names) }
                     }
                     return (existing, .reconnected)

@@ -69,7 +69,7 @@ extension Store {
         var specification = new.specification
         var fingerprint: [UInt8]?
         if let clientTaskId = specification.clientTaskId {
-            let print = try documents.fingerprint(specification, new.fingerprint, new.isSuspended)
+            let print = documents.fingerprint(specification, new.fingerprint, new.isSuspended)
             if let existing = try existingTask(clientTaskId, session.id, db) {
                 guard existing.fingerprint == print, let task = try readTask(existing.id, db) else {
                     throw DomainError.clientTaskConflict(index: index)

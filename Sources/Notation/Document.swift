@@ -1,0 +1,18 @@
+extension MemberValue {
+    /// Reads JSON text that the program wrote itself. Members that it does not know are passed over.
+    ///
+    /// - Throws: All faults at once.
+    package init(atRest bytes: [UInt8]) throws(JSONError) {
+        let faults = Faults()
+        let value = Self.read(try JSON.parse(kept: bytes), nil, Place(nil, in: nil, faults, .tolerant))
+        guard let value, faults.list.isEmpty else { throw .invalid(faults.list) }
+        self = value
+    }
+
+    /// The value as JSON text for the database: what has no value is left out.
+    package var bytesAtRest: [UInt8] {
+        var writer = JSONWriter(.rest, capacity: 1024)
+        write(to: &writer)
+        return writer.bytes
+    }
+}

@@ -1,0 +1,67 @@
+import Notation
+import Testing
+
+@testable import Core
+
+/// What is kept at rest comes back as it was, and as earlier versions wrote it.
+@Suite struct DocumentTests {
+    /// The document of a value, after it was read.
+    func roundTrip<Value: MemberValue & Equatable>(_ value: Value) throws -> String {
+        #expect(try Value(atRest: value.bytesAtRest) == value)
+        return String(decoding: value.bytesAtRest, as: UTF8.self)
+    }
+
+    @Test func `retry policies are a name or an object`() throws {
+        #expect(try roundTrip([RetryPolicy.apple, .robust]) == #"["apple","robust"]"#)
+        let custom = RetryPolicy.custom(.init(statusCodes: [503, 418], maximumAttempts: 3, initialDelay: 2))
+        #expect(
+            try roundTrip(custom)
+                == #"{"statusCodes":[418,503],"maximumAttempts":3,"initialDelay":2,"maximumDelay":600}"#)
+        #expect(try RetryPolicy(atRest: Array("{}".utf8)) == .custom(.init()))
+        #expect(throws: JSONError.self) { try RetryPolicy(atRest: Array(#""eager""#.utf8)) }
+    }
+
+    @Test func `intervals are a word or a number`() throws {
+        #expect(
+            try roundTrip([BackgroundRefresh.Interval.never, .minimum, .seconds(1800)]) == #"["never","minimum",1800]"#)
+        #expect(throws: JSONError.self) { try BackgroundRefresh.Interval(atRest: Array(#""often""#.utf8)) }
+    }
+
+    @Test func `machines and records survive`() throws {
+        for state in LaunchStateTests.states { _ = try roundTrip(state) }
+        #expect(
+            try roundTrip(LaunchState.pending(attempts: 1, nextAttemptAt: Timestamp(milliseconds: 4)))
+                == #"{"pending":{"attempts":1,"nextAttemptAt":4}}"#)
+        #expect(throws: JSONError.self) { try LaunchState(atRest: Array(#"{"sleeping":{}}"#.utf8)) }
+        var attachment = Core.Attachment()
+        try attachment.handle(.take(ttl: .seconds(30), launchId: "lnch_1", takeover: false), at: now)
+        try attachment.handle(.take(ttl: .seconds(30), launchId: nil, takeover: true), at: now)
+        _ = try roundTrip(attachment)
+        var refresh = BackgroundRefresh()
+        try refresh.handle(.setInterval(.seconds(5000)), identifier: "a", at: now)
+        try refresh.handle(.begin(launchId: "l"), identifier: "a", at: now)
+        try refresh.handle(.sent(launchId: "l"), identifier: "a", at: now)
+        _ = try roundTrip(refresh)
+        var ledger = AttemptLedger()
+        ledger.record(.transport, keptOffset: 1 << 20)
+        _ = try roundTrip(ledger)
+        _ = try roundTrip(ConditionsTests.worst)
+        _ = try roundTrip(
+            PlannedMove {
+                $0.destination = Destination(root: "r", path: "p", replace: true)
+                $0.digest = ContentDigest(algorithm: .sha512, value: "0a")
+                $0.inode = .max
+            })
+        _ = try roundTrip(
+            Answer(
+                disposition: .useCredential, credential: Credential(user: "u", password: "\0", persistence: .permanent))
+        )
+        _ = try roundTrip(
+            ResumePoint {
+                $0.url = "u"
+                $0.entityTag = "\"a\""
+                $0.totalLength = 9
+                $0.digest = "0a"
+            })
+    }
+}
