@@ -14,6 +14,7 @@ extension SessionTask {
         createdAt = record.createdAt.rfc3339
         revision = record.revision
         let progress = record.result?.progress ?? record.progress ?? Core.TaskProgress()
+        terms = TaskTerms(specification)
         showStage(record, live)
         showRequests(record, progress)
         showCounts(record, progress, live)
@@ -24,7 +25,6 @@ extension SessionTask {
         if let content = record.content, !content.isExpired { self.content = Content(content) }
         startedAt = record.startedAt?.rfc3339
         completedAt = record.completedAt?.rfc3339
-        terms = TaskTerms(specification)
         if !isDownload { body = specification.body.map(BodySource.id) }
         retryOf = specification.retryOf
     }

@@ -103,6 +103,10 @@ typealias WireJSON = Wire.JSON
         #expect(shown.progress.throughput == 5)
         #expect(shown.progress.estimatedTimeRemaining == 6)
         #expect(shown.attempts.count == 1)
+        live.sample?.expected = nil
+        let guessed = SessionTask(Records.task(.active), live)
+        #expect(guessed.countOfBytesExpectedToReceive == nil)
+        #expect(guessed.progress.fractionCompleted == 0.005, "of what the client expects")
     }
 
     @Test func `A waiting task tells its next attempt and what went wrong`() throws {
