@@ -17,7 +17,7 @@ import Testing
             ("bytes=1-99999999999999999999", 100, .part(first: 1, last: 99)),
             ("bytes=-99999999999999999999", 100, .part(first: 0, last: 99)), ("bytes=1-2x", 100, .whole),
         ] as [(String?, Int64, ByteRange)])
-    func `one range is served, what cannot be read is passed over`(
+    func `One range is served, what cannot be read is passed over`(
         _ header: String?, _ length: Int64, _ range: ByteRange
     ) {
         #expect(ByteRange.select(range: header, length: length) == range)

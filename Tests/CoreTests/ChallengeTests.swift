@@ -8,7 +8,7 @@ struct ChallengeTests {
     }
 
     @Test
-    func `one challenge is its scheme and realm`() {
+    func `One challenge is its scheme and realm`() {
         #expect(parse("Basic realm=\"simple\"") == ["basic|simple"])
         #expect(parse("BASIC realm=simple") == ["basic|simple"])
         #expect(parse("Bearer") == ["bearer|-"])
@@ -16,7 +16,7 @@ struct ChallengeTests {
     }
 
     @Test
-    func `several challenges stand in one line or in many`() {
+    func `Several challenges stand in one line or in many`() {
         #expect(
             parse("Digest realm=\"a\", nonce=\"n\", qop=\"auth, auth-int\", Basic realm=\"b\"")
                 == ["digest|a", "basic|b"])
@@ -25,7 +25,7 @@ struct ChallengeTests {
     }
 
     @Test
-    func `commas, quotes and escapes inside a realm belong to it`() {
+    func `Commas, quotes and escapes inside a realm belong to it`() {
         #expect(parse(#"Basic realm="a, Digest realm=x""#) == ["basic|a, Digest realm=x"])
         #expect(parse(#"Basic realm="a \"b\" \\ c""#) == [#"basic|a "b" \ c"#])
         #expect(parse(#"Basic realm="""#) == ["basic|"])
@@ -33,14 +33,14 @@ struct ChallengeTests {
     }
 
     @Test
-    func `white space may stand around the equals sign`() {
+    func `White space may stand around the equals sign`() {
         #expect(parse("Basic realm = \"x\"") == ["basic|x"])
         #expect(parse("Digest qop=\"auth\" ,\trealm = \"x\"") == ["digest|x"])
         #expect(parse("Basic\trealm=\"x\"") == ["basic|x"])
     }
 
     @Test
-    func `nonsense is left out and breaks nothing`() {
+    func `Nonsense is left out and breaks nothing`() {
         #expect(parse("") == [])
         #expect(parse(", ,") == [])
         #expect(parse("realm=\"x\"") == [])
@@ -49,7 +49,7 @@ struct ChallengeTests {
     }
 
     @Test
-    func `methods are those the service speaks`() {
+    func `Methods are those the service speaks`() {
         #expect(
             Challenge.parse(["Basic, Digest, Bearer, Negotiate, NTLM"]).map(\.method)
                 == [.basic, .digest, .bearer, nil, nil])

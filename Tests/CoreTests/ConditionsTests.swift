@@ -27,7 +27,7 @@ import Testing
         $0.windows = [ServiceWindow(days: [.sunday], from: 0, to: 60)]
     }
 
-    @Test func `good conditions let everything go`() {
+    @Test func `Good conditions let everything go`() {
         #expect(Conditions().judge(Self.patient, load: 99, at: now) == .go)
         #expect(Conditions().judge(.fetch, load: nil, at: now) == .go)
     }
@@ -39,20 +39,20 @@ import Testing
             (1000, [.cheapNetwork, .unconstrainedNetwork, .load, .window]),
             (2000, [.unconstrainedNetwork, .load, .window]), (3000, []), (9999, []),
         ] as [(Double, [WaitingReason.Kind])])
-    func `demands relax with each quarter of the timeout`(_ second: Double, _ kinds: [WaitingReason.Kind]) {
+    func `Demands relax with each quarter of the timeout`(_ second: Double, _ kinds: [WaitingReason.Kind]) {
         let verdict = Self.worst.judge(Self.patient, load: 2, at: .after(second))
         #expect(Self.kinds(verdict) == kinds)
         #expect(verdict.until == (kinds.isEmpty ? nil : .after(3000)))
     }
 
-    @Test func `a fetch never becomes urgent`() {
+    @Test func `A fetch never becomes urgent`() {
         #expect(Self.kinds(Self.worst.judge(.fetch, load: 0.5, at: .after(1e6))).contains(.power))
         let saver = Self.conditions { $0.power.lowPowerMode = true }
         #expect(Self.kinds(saver.judge(.fetch, load: nil, at: now)) == [.power])
         #expect(saver.judge(.fetch, load: nil, at: now).until == nil)
     }
 
-    @Test func `what is not discretionary waits for reachability alone`() {
+    @Test func `What is not discretionary waits for reachability alone`() {
         let plain = Conditions.Demand(isDiscretionary: false)
         #expect(Self.worst.judge(plain, load: 9, at: now) == .go)
         let cut = Self.conditions { $0.network.reachable = false }
@@ -61,7 +61,7 @@ import Testing
         #expect(Conditions.Verdict.go.until == nil)
     }
 
-    @Test func `what the session forbids is never waived`() {
+    @Test func `What the session forbids is never waived`() {
         let strict = Conditions.Demand(
             isDiscretionary: true, allowsCellularAccess: false, allowsExpensiveNetworkAccess: false,
             allowsConstrainedNetworkAccess: false, patience: .init(began: now, resourceTimeout: .seconds(4)))
@@ -70,7 +70,7 @@ import Testing
                 == [.cellularAccess, .expensiveAccess, .constrainedAccess])
     }
 
-    @Test func `load counts only against a limit`() {
+    @Test func `Load counts only against a limit`() {
         let limited = Self.conditions { $0.maximumLoad = 1 }
         #expect(limited.judge(.fetch, load: 1, at: now) == .go)
         #expect(limited.judge(.fetch, load: nil, at: now) == .go)
@@ -86,12 +86,12 @@ import Testing
             (600, 600, 36_000, true), (600, 600, 86_400 + 35_999, true), (0, 1440, 86_399, true),
             (0, 1440, 86_400, false),
         ] as [(Int, Int, Double, Bool)])
-    func `a window opens on its days and may pass midnight`(_ from: Int, _ to: Int, _ second: Double, _ isOpen: Bool) {
+    func `A window opens on its days and may pass midnight`(_ from: Int, _ to: Int, _ second: Double, _ isOpen: Bool) {
         let window = ServiceWindow(days: [.tuesday], from: from, to: to)
         #expect(window.isOpen(at: .after(second)) == isOpen)
     }
 
-    @Test func `the next opening and change are known`() {
+    @Test func `The next opening and change are known`() {
         let window = ServiceWindow(days: [.tuesday], from: 60, to: 120)
         #expect(window.nextOpening(after: now) == .after(3600))
         #expect(window.nextOpening(after: .after(3600)) == .after(3600 + 7 * Self.day))
@@ -105,7 +105,7 @@ import Testing
         #expect(conditions.judge(.fetch, load: nil, at: .after(3600)) == .go)
     }
 
-    @Test func `the tightest open window limits the bandwidth`() {
+    @Test func `The tightest open window limits the bandwidth`() {
         let conditions = Self.conditions {
             $0.windows = [
                 ServiceWindow(from: 0, to: 60, bandwidthLimit: 500),

@@ -10,7 +10,7 @@ import struct TestSupport.SeededGenerator
     static let text = "RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg="
     static let bytes: [UInt8] = Array(Base64.decodeFromField(Array(text.utf8)[...]) ?? [])
 
-    @Test func `reads and writes the dictionary`() throws {
+    @Test func `Reads and writes the dictionary`() throws {
         #expect(Self.bytes.count == 32 && Self.bytes[0] == 0x44 && Self.bytes[31] == 0x38)
         let parsed = try #require(DigestField.parse(["sha-256=:\(Self.text):"]))
         #expect(parsed == [.sha256: Self.bytes])
@@ -24,7 +24,7 @@ import struct TestSupport.SeededGenerator
         ["a=\"x,y\\\",\", sha-256=:\(text):"], ["unixsum=30637,sha-256=:\(text):"], ["flag, sha-256=:\(text):"],
         ["sha-256=:\(text.dropLast()):"], ["sha-256=:\(String(repeating: "A", count: 43)):, sha-256=:\(text):"],
     ])
-    func `passes over what it does not know`(_ values: [String]) {
+    func `Passes over what it does not know`(_ values: [String]) {
         #expect(DigestField.parse(values) == [.sha256: Self.bytes])
     }
 
@@ -33,11 +33,11 @@ import struct TestSupport.SeededGenerator
         "SHA-256=:\(text):", "sha-256=:!\(text.dropFirst()):", "=:\(text):", "sha-256=\"\(text)\"", ",", "a=\"x",
         "sha-512=:\(text):", "sha-256=:\(text)=:", "sha-256 =:\(text):",
     ])
-    func `refuses what is malformed`(_ value: String) {
+    func `Refuses what is malformed`(_ value: String) {
         #expect(DigestField.parse([value]) == nil)
     }
 
-    @Test func `nothing is nothing`() {
+    @Test func `Nothing is nothing`() {
         #expect(DigestField.parse([]) == [:])
         #expect(DigestField.parse([" "]) == [:])
         #expect(DigestField.format([:]) == "")

@@ -11,7 +11,7 @@ import Testing
         return String(decoding: value.bytesAtRest, as: UTF8.self)
     }
 
-    @Test func `retry policies are a name or an object`() throws {
+    @Test func `Retry policies are a name or an object`() throws {
         #expect(try roundTrip([RetryPolicy.apple, .robust]) == #"["apple","robust"]"#)
         let custom = RetryPolicy.custom(.init(statusCodes: [503, 418], maximumAttempts: 3, initialDelay: 2))
         #expect(
@@ -21,13 +21,13 @@ import Testing
         #expect(throws: JSONError.self) { try RetryPolicy(atRest: Array(#""eager""#.utf8)) }
     }
 
-    @Test func `intervals are a word or a number`() throws {
+    @Test func `Intervals are a word or a number`() throws {
         #expect(
             try roundTrip([BackgroundRefresh.Interval.never, .minimum, .seconds(1800)]) == #"["never","minimum",1800]"#)
         #expect(throws: JSONError.self) { try BackgroundRefresh.Interval(atRest: Array(#""often""#.utf8)) }
     }
 
-    @Test func `machines and records survive`() throws {
+    @Test func `Machines and records survive`() throws {
         for state in LaunchStateTests.states { _ = try roundTrip(state) }
         #expect(
             try roundTrip(LaunchState.pending(attempts: 1, nextAttemptAt: Timestamp(milliseconds: 4)))

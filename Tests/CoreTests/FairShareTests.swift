@@ -23,7 +23,7 @@ import Testing
         return counts
     }
 
-    @Test func `apps share alike, however many sessions and hosts they have`() {
+    @Test func `Apps share alike, however many sessions and hosts they have`() {
         let lanes = (1...9).map { Self.lane(1, Int64($0), "h\($0)", limit: 100) } + [Self.lane(2, 10, limit: 100)]
         let counts = Self.counts(lanes, slots: 40)
         #expect(counts.last == 20)
@@ -31,12 +31,12 @@ import Testing
         #expect(counts.dropLast().allSatisfy { (2...3).contains($0) })
     }
 
-    @Test func `an app that already runs much waits`() {
+    @Test func `An app that already runs much waits`() {
         #expect(Self.counts([Self.lane(1, 1, running: 3), Self.lane(2, 2)], slots: 3) == [0, 3])
         #expect(Self.counts([Self.lane(1, 1, running: 3), Self.lane(2, 2)], slots: 5) == [1, 4])
     }
 
-    @Test func `limits of session and host hold`() {
+    @Test func `Limits of session and host hold`() {
         #expect(Self.counts([Self.lane(1, 1, limit: 6)], slots: 100) == [6])
         #expect(Self.counts([Self.lane(1, 1, running: 6, limit: 6)], slots: 100) == [0])
         #expect(
@@ -51,7 +51,7 @@ import Testing
         #expect(Self.counts([Self.lane(1, 1)], slots: -3) == [0])
     }
 
-    @Test func `within a session the higher priority goes first`() {
+    @Test func `Within a session the higher priority goes first`() {
         let lanes = [
             Self.lane(1, 1, "a", priority: 0.2), Self.lane(1, 1, "b", priority: 0.9),
             Self.lane(1, 1, "c", priority: 0.2),
@@ -60,7 +60,7 @@ import Testing
         #expect(Self.counts(lanes, slots: 10) == [2, 6, 2])
     }
 
-    @Test func `background sessions get a quarter`() {
+    @Test func `Background sessions get a quarter`() {
         let mixed = [Self.lane(1, 1, limit: 100), Self.lane(1, 2, limit: 100, background: true)]
         #expect(Self.counts(mixed, slots: 50) == [40, 10])
         let apps = [Self.lane(1, 1, limit: 100), Self.lane(2, 2, limit: 100, background: true)]
@@ -68,7 +68,7 @@ import Testing
         #expect(Self.counts([Self.lane(2, 2, limit: 100, background: true)], slots: 50) == [50])
     }
 
-    @Test func `one slot goes round`() {
+    @Test func `One slot goes round`() {
         var share = FairShare()
         let lanes = [Self.lane(1, 1), Self.lane(1, 2), Self.lane(2, 3), Self.lane(3, 4, background: true)]
         var served: [Int] = []
@@ -78,7 +78,7 @@ import Testing
         #expect(served.filter { $0 == 2 }.count == 4)
     }
 
-    @Test func `the order of the lanes does not matter`() {
+    @Test func `The order of the lanes does not matter`() {
         var generator = SeededGenerator(state: 3)
         let lanes = (0..<60).map { (index: Int) -> Lane in
             let host = "h\(index % 7)x\(index / 15)"
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(arguments: 0..<20)
-    func `a random load never breaks a limit nor leaves a slot unused`(_ seed: Int) {
+    func `A random load never breaks a limit nor leaves a slot unused`(_ seed: Int) {
         var generator = SeededGenerator(state: UInt64(seed))
         var share = FairShare()
         for _ in 0..<20 {
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func `ten thousand lanes are picked from in no time`() {
+    @Test func `Ten thousand lanes are picked from in no time`() {
         let lanes = (0..<10_000).map { Self.lane(Int64($0 % 100), Int64($0 % 1000), "h\($0)") }
         var share = FairShare()
         #expect(share.pick(lanes, freeSlots: 256, hostLimit: 32).reduce(0) { $0 + $1.count } == 256)

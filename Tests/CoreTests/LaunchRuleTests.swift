@@ -11,11 +11,11 @@ import Testing
         return rule
     }
 
-    @Test func `the last completion launches`() {
+    @Test func `The last completion launches`() {
         #expect(Self.rule().evaluate(at: now) == .launch(.tasksFinished))
     }
 
-    @Test func `no cause, no launch`() {
+    @Test func `No cause, no launch`() {
         #expect(LaunchRule().evaluate(at: now) == .no)
         #expect(Self.rule { $0.sendsLaunchEvents = false }.evaluate(at: now) == .no)
         #expect(Self.rule { $0.unfinishedTasks = 1 }.evaluate(at: now) == .no)
@@ -24,7 +24,7 @@ import Testing
         #expect(Self.rule { $0.exhaustedThroughSeq = 7 }.evaluate(at: now) == .no)
     }
 
-    @Test func `a question launches while tasks run`() {
+    @Test func `A question launches while tasks run`() {
         let asked = Self.rule {
             $0.unfinishedTasks = 3
             $0.unansweredChallengeSeq = 9
@@ -42,7 +42,7 @@ import Testing
         #expect(seen.evaluate(at: now) == .no)
     }
 
-    @Test func `an open launch gets the reason and sends nothing`() {
+    @Test func `An open launch gets the reason and sends nothing`() {
         let open = Self.rule {
             $0.hasOpenLaunch = true
             $0.isAttached = true
@@ -50,14 +50,14 @@ import Testing
         #expect(open.evaluate(at: now) == .join(.tasksFinished))
     }
 
-    @Test func `attached clients and those just gone are not launched`() {
+    @Test func `Attached clients and those just gone are not launched`() {
         #expect(Self.rule { $0.isAttached = true }.evaluate(at: now) == .notNow(until: nil))
         let gone = Self.rule { $0.lastDetachedAt = now }
         #expect(gone.evaluate(at: .after(4.999)) == .notNow(until: .after(5)))
         #expect(gone.evaluate(at: .after(5)) == .launch(.tasksFinished))
     }
 
-    @Test func `completions that acknowledge nothing slow the next launch down`() {
+    @Test func `Completions that acknowledge nothing slow the next launch down`() {
         let waits = (0...10).map { LaunchRule.backoff(idleCompletions: $0).seconds }
         #expect(waits == [0, 5, 10, 20, 40, 80, 160, 320, 600, 600, 600])
         #expect(LaunchRule.backoff(idleCompletions: .max) == .seconds(600))

@@ -78,7 +78,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `follows each arrow of the diagram`(_ row: Row) throws {
+    func `Follows each arrow of the diagram`(_ row: Row) throws {
         var state = row.from
         #expect(try state.handle(row.event, at: .after(row.second)) == row.effects)
         #expect(state == row.to)
@@ -87,7 +87,7 @@ import Testing
     private func name(_ event: Event) -> String { Refused("", event).event }
 
     @Test(arguments: states)
-    func `every other event is refused and moves nothing`(_ from: State) {
+    func `Every other event is refused and moves nothing`(_ from: State) {
         for event in Self.events {
             guard !Self.rows.contains(where: { $0.from == from && name($0.event) == name(event) }) else { continue }
             var state = from
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `nothing happens early`() {
+    @Test func `Nothing happens early`() {
         for (from, event) in [
             (Self.pending, Event.claim(leaseUntil: now)), (Self.delivering, .leaseExpired),
             (Self.launched, .deadlinePassed(Self.failure)),
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `eleven attempts follow the schedule, and the last exhausts it`() throws {
+    @Test func `Eleven attempts follow the schedule, and the last exhausts it`() throws {
         var state = State.pending(attempts: 0, nextAttemptAt: now)
         var time = now
         var waits: [Double] = []
@@ -128,7 +128,7 @@ import Testing
         #expect(try state.handle(.failed(Self.failure), at: time) == [.giveUp])
     }
 
-    @Test func `jitter only adds, and a longer Retry-After counts`() {
+    @Test func `Jitter only adds, and a longer Retry-After counts`() {
         let schedule = LaunchSchedule.standard
         #expect(schedule.delay(afterAttempt: 2, jitter: 0.5, retryAfter: nil) == .seconds(33))
         #expect(schedule.delay(afterAttempt: 2, jitter: 7, retryAfter: .seconds(9)) == .seconds(36))
@@ -142,21 +142,21 @@ import Testing
         #expect(most.seconds * 1.2 < LaunchSchedule.lifetime.seconds)
     }
 
-    @Test func `attempts end when the launch expires`() throws {
+    @Test func `Attempts end when the launch expires`() throws {
         var state = Self.delivering
         let failure = State.Failure(jitter: 0, expiresAt: .after(300))
         #expect(try state.handle(.failed(failure), at: now) == [.giveUp])
         #expect(state == .exhausted(attempts: 3, at: now))
     }
 
-    @Test func `open and due are what they say`() {
+    @Test func `Open and due are what they say`() {
         #expect(Self.states.map(\.isOpen) == [true, true, true, true, false, false, false])
         #expect(Self.states.map(\.dueAt) == [now, .after(45), .after(60), nil, nil, nil, nil])
         #expect(Self.states.map(\.phase) == State.Phase.allCases)
     }
 
     @Test(arguments: 0..<20)
-    func `a random walk never loses an attempt nor leaves the end`(_ seed: Int) {
+    func `A random walk never loses an attempt nor leaves the end`(_ seed: Int) {
         var generator = SeededGenerator(state: UInt64(seed))
         var state = State.pending(attempts: 0, nextAttemptAt: now)
         var time = now

@@ -23,17 +23,17 @@ import Testing
         (301, "PUT", "PUT"), (302, "DELETE", "DELETE"), (303, "PUT", "GET"), (303, "HEAD", "HEAD"),
         (301, "HEAD", "HEAD"), (307, "PUT", "PUT"), (302, "GET", "GET"),
     ])
-    func `each status has its method`(_ status: Int, _ method: String, _ next: String) {
+    func `Each status has its method`(_ status: Int, _ method: String, _ next: String) {
         #expect(
             decide(status, method: method) == .follow(method: next, dropBody: next != method, dropHeaders: false))
     }
 
     @Test(arguments: [200, 300, 304, 305, 306, 404])
-    func `other statuses are not redirects`(_ status: Int) {
+    func `Other statuses are not redirects`(_ status: Int) {
         #expect(decide(status) == .notARedirect)
     }
 
-    @Test func `sixteen are followed, the seventeenth is not`() {
+    @Test func `Sixteen are followed, the seventeenth is not`() {
         #expect(decide(302, hops: 15) == .follow(method: "GET", dropBody: false, dropHeaders: false))
         #expect(decide(302, hops: 16) == .fail(.tooManyRedirects))
     }
@@ -42,12 +42,12 @@ import Testing
         [], [""], ["/a", "/b"], ["/a\r\nX: y"], ["http://user@example.com/"], ["//user:secret@example.com/"],
         [String(repeating: "a", count: 8193)],
     ])
-    func `an unusable location ends the task`(_ location: [String]) {
+    func `An unusable location ends the task`(_ location: [String]) {
         #expect(decide(302, location: location) == .fail(.unusableLocation))
     }
 
     @Test(arguments: ["/a@b", "//example.com/a@b", "http://example.com?x=@", "a:b@c", "/a"])
-    func `an at sign elsewhere is no user information`(_ location: String) {
+    func `An at sign elsewhere is no user information`(_ location: String) {
         #expect(decide(302, location: [location]) == .follow(method: "GET", dropBody: false, dropHeaders: false))
     }
 
@@ -57,7 +57,7 @@ import Testing
         ("https://", .unusableLocation), ("https://a:0/", .unusableLocation), (":a", .unusableLocation),
         ("a b:c", .unusableLocation),
     ])
-    func `a location that leads to no URL of http is told apart by its scheme`(
+    func `A location that leads to no URL of http is told apart by its scheme`(
         _ location: String, _ refusal: Redirect.Refusal
     ) {
         #expect(decide(302, to: nil, location: [location]) == .fail(refusal))
@@ -76,7 +76,7 @@ import Testing
     @Test(arguments: [
         (here, false), (url(port: 8443), true), (url(host: "www.example.com"), true),
     ])
-    func `secrets stay with scheme, host and port`(_ target: ParsedURL, _ drops: Bool) {
+    func `Secrets stay with scheme, host and port`(_ target: ParsedURL, _ drops: Bool) {
         #expect(decide(302, to: target) == .follow(method: "GET", dropBody: false, dropHeaders: drops))
     }
 
@@ -86,7 +86,7 @@ import Testing
             "Content-Type", "Transfer-Encoding",
         ].map { HTTPField(name: $0, value: "v") })
 
-    @Test func `another origin gets no credentials and a GET no description of a body`() {
+    @Test func `Another origin gets no credentials and a GET no description of a body`() {
         func names(dropBody: Bool, dropHeaders: Bool) -> [String] {
             Redirect.fields(Self.fields, dropBody: dropBody, dropHeaders: dropHeaders, sensitive: ["x-mine"])
                 .fields.map(\.name)
@@ -96,11 +96,11 @@ import Testing
         #expect(names(dropBody: true, dropHeaders: true) == ["Accept"])
     }
 
-    @Test func `every refusal has Apple's code`() {
+    @Test func `Every refusal has Apple's code`() {
         #expect(Redirect.Refusal.allCases.map(\.code) == [-1007, -1010, -1002, -1022])
     }
 
-    @Test func `an origin names its port, and an IPv6 address in brackets`() {
+    @Test func `An origin names its port, and an IPv6 address in brackets`() {
         #expect(Self.url(isSecure: false, host: "::1", port: 80).origin == "http://[::1]:80")
     }
 }

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `a strong tag makes a point, and the request asks for the rest with it`() throws {
+    @Test func `A strong tag makes a point, and the request asks for the rest with it`() throws {
         var point = try #require(Self.make(Self.tagged))
         #expect(point.totalLength == 100)
         #expect(point.offset == 0)
@@ -31,7 +31,7 @@ import Testing
         #expect(point.requestFields["If-Range"] == "\"a\"")
     }
 
-    @Test func `a strong date serves where there is no tag`() throws {
+    @Test func `A strong date serves where there is no tag`() throws {
         let point = try #require(Self.make(Self.dated))
         #expect(point.requestFields["If-Range"] == "Mon, 30 Nov 2026 00:00:00 GMT")
         #expect(point.totalLength == nil)
@@ -49,11 +49,11 @@ import Testing
             [("Last-Modified", "Mon, 30 Nov 2026 23:59:30 GMT")], [("Last-Modified", "yesterday")],
             dated + [("ETag", "W/\"a\"")], [dated[0], ("Date", "nonsense")],
         ] as [[(String, String)]])
-    func `weak, missing or contradicting validators make none`(_ fields: [(String, String)]) {
+    func `Weak, missing or contradicting validators make none`(_ fields: [(String, String)]) {
         #expect(Self.make(fields) == nil)
     }
 
-    @Test func `only a 200 to GET can be continued`() {
+    @Test func `Only a 200 to GET can be continued`() {
         #expect(Self.make(Self.tagged, status: 206) == nil)
         #expect(Self.make(Self.tagged, status: 203) == nil)
         #expect(Self.make(Self.tagged, method: "POST") == nil)
@@ -91,11 +91,11 @@ import Testing
                 .append(at: 20)
             ),
         ] as [([(String, String)], ResumeVerdict)])
-    func `a 206 is believed only when everything fits`(_ fields: [(String, String)], _ verdict: ResumeVerdict) {
+    func `A 206 is believed only when everything fits`(_ fields: [(String, String)], _ verdict: ResumeVerdict) {
         #expect(ResumeVerdict.judge(head: head(206, fields), resuming: Self.point()) == verdict)
     }
 
-    @Test func `an unknown total is believed, or learned`() {
+    @Test func `An unknown total is believed, or learned`() {
         let unknown = Self.point(total: nil)
         for range in ["bytes 50-99/*", "bytes 50-99/100"] {
             #expect(
@@ -105,7 +105,7 @@ import Testing
         #expect(ResumeVerdict.judge(head: short, resuming: unknown) == .askAgainFromZero(.contentRangeMismatch))
     }
 
-    @Test func `a changed date is another version`() {
+    @Test func `A changed date is another version`() {
         var point = Self.point()
         point.lastModified = "Mon, 30 Nov 2026 00:00:00 GMT"
         let changed = head(206, Self.part + [("Last-Modified", "Mon, 30 Nov 2026 00:00:05 GMT")])
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(arguments: [200, 203, 204])
-    func `another success to a Range starts the file anew`(_ status: Int) {
+    func `Another success to a Range starts the file anew`(_ status: Int) {
         let answer = head(status, [("Content-Range", "bytes 50-99/100")])
         #expect(ResumeVerdict.judge(head: answer, resuming: Self.point()) == .restartWithThisBody)
     }
@@ -129,14 +129,14 @@ import Testing
             ([("Content-Range", "bytes 0-99/100")], 100, 100, .askAgainFromZero(.rangeNotSatisfiable)),
             ([], 100, 100, .askAgainFromZero(.rangeNotSatisfiable)),
         ] as [([(String, String)], Int64?, Int64, ResumeVerdict)])
-    func `a 416 is complete only when it names what is here`(
+    func `A 416 is complete only when it names what is here`(
         _ fields: [(String, String)], _ total: Int64?, _ offset: Int64, _ verdict: ResumeVerdict
     ) {
         let point = Self.point(total: total, offset: offset)
         #expect(ResumeVerdict.judge(head: head(416, fields), resuming: point) == verdict)
     }
 
-    @Test func `a date can confirm a 416 too`() {
+    @Test func `A date can confirm a 416 too`() {
         var point = ResumePoint {
             $0.url = "u"
             $0.lastModified = "Mon, 30 Nov 2026 00:00:00 GMT"
@@ -149,7 +149,7 @@ import Testing
         #expect(ResumeVerdict.judge(head: answer, resuming: point) == .askAgainFromZero(.rangeNotSatisfiable))
     }
 
-    @Test func `other answers leave the bytes alone`() {
+    @Test func `Other answers leave the bytes alone`() {
         for status in [301, 304, 404, 503] {
             #expect(
                 ResumeVerdict.judge(head: head(status), resuming: Self.point()) == .notADownload(status: status))
@@ -159,7 +159,7 @@ import Testing
             ResumeVerdict.judge(head: head(412), resuming: Self.point()) == .askAgainFromZero(.preconditionFailed))
     }
 
-    @Test func `a fresh download takes any success, and a part only when asked or whole`() {
+    @Test func `A fresh download takes any success, and a part only when asked or whole`() {
         #expect(ResumeVerdict.judge(head: head(200), resuming: nil) == .append(at: 0))
         #expect(ResumeVerdict.judge(head: head(204), resuming: Self.point(offset: 0)) == .append(at: 0))
         let part = head(206, Self.part)
@@ -176,7 +176,7 @@ import Testing
             (["12345678901234567890123"], .invalid), (["9223372036854775807"], .length(.max)),
             (["9223372036854775808"], .invalid), ([" 5 "], .length(5)),
         ] as [([String], ContentLength)])
-    func `a length is one number or nothing`(_ values: [String], _ length: ContentLength) {
+    func `A length is one number or nothing`(_ values: [String], _ length: ContentLength) {
         #expect(ContentLength.parse(HTTPFields(values.map { HTTPField(name: "content-length", value: $0) })) == length)
     }
 
@@ -185,7 +185,7 @@ import Testing
             ("bytes 0-0/1", .part(first: 0, last: 0, total: 1)), ("BYTES 1-2/*", .part(first: 1, last: 2, total: nil)),
             ("bytes */0", .unsatisfied(total: 0)),
         ] as [(String, ContentRange)])
-    func `reads a content range`(_ text: String, _ range: ContentRange) {
+    func `Reads a content range`(_ text: String, _ range: ContentRange) {
         #expect(ContentRange(text) == range)
     }
 
@@ -193,7 +193,7 @@ import Testing
         "", "bytes", "bytes 0-0", "bytes 1-0/2", "bytes 0-1/1", "bytes=0-0/1", "bytes  0-0/1", "bytes 0-0/1,2-2/3",
         "bytes */*", "bytes -1/2", "bytes 0-0/1 x", "bytes 0-99999999999999999999/*", "bytes 0-1/*x",
     ])
-    func `refuses what is no content range`(_ text: String) {
+    func `Refuses what is no content range`(_ text: String) {
         #expect(ContentRange(text) == nil)
     }
 }

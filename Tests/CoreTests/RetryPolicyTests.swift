@@ -21,12 +21,12 @@ import Testing
     }
 
     @Test(arguments: [(1, 500), (2, 1000), (3, 2000), (10, 256_000), (11, 300_000), (1000, 300_000)] as [(Int, Int64)])
-    func `the backoff doubles to ten minutes and is jittered in full`(_ failures: Int, _ milliseconds: Int64) {
+    func `The backoff doubles to ten minutes and is jittered in full`(_ failures: Int, _ milliseconds: Int64) {
         #expect(RetryPolicy.robust.delay(afterFailures: failures, jitter: 0.5) == .milliseconds(milliseconds))
         #expect(RetryPolicy.apple.delay(afterFailures: failures, jitter: 0) == .zero)
     }
 
-    @Test func `strange settings make no strange waits`() {
+    @Test func `Strange settings make no strange waits`() {
         let odd = RetryPolicy.custom(.init(initialDelay: .infinity, maximumDelay: .infinity))
         #expect(odd.delay(afterFailures: 9, jitter: 1) == .seconds(315_360_000))
         let none = RetryPolicy.custom(.init(initialDelay: 0, maximumDelay: 10))
@@ -35,14 +35,14 @@ import Testing
         #expect(negative.delay(afterFailures: 2, jitter: 0.9) == .zero)
     }
 
-    @Test func `transport faults have no limit but the deadline`() {
+    @Test func `Transport faults have no limit but the deadline`() {
         let many = Array(repeating: AttemptFault.transport, count: 1000)
         #expect(decide(.apple, many) == .retry(at: .after(300)))
         #expect(decide(.robust, many, deadline: .after(1)) == .retry(at: .after(300)))
         #expect(decide(.robust, many, deadline: now) == .giveUp)
     }
 
-    @Test func `faults of this machine have a limit, which progress renews`() {
+    @Test func `Faults of this machine have a limit, which progress renews`() {
         let limit = RetryPolicy.localFaultLimit
         let most = Array(repeating: AttemptFault.local, count: limit - 1)
         #expect(decide(.apple, most) == .retry(at: .after(300)))
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: [408, 425, 429, 500, 502, 503, 504])
-    func `robust tries a status again for five attempts in all`(_ status: Int) {
+    func `Robust tries a status again for five attempts in all`(_ status: Int) {
         let fault = AttemptFault.status(status, retryAfter: nil)
         let four = Array(repeating: fault, count: 4)
         #expect(decide(.robust, four) == .retry(at: .after(4)))
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: [200, 301, 400, 401, 404, 501, 505])
-    func `other statuses are answers`(_ status: Int) {
+    func `Other statuses are answers`(_ status: Int) {
         #expect(decide(.robust, [.status(status, retryAfter: nil)]) == .giveUp)
     }
 
@@ -79,7 +79,7 @@ import Testing
         #expect(decide(.robust, [.status(503, retryAfter: .seconds(90))], deadline: .after(90)) == .giveUp)
     }
 
-    @Test func `an upload that is not idempotent follows a status only with its key`() {
+    @Test func `An upload that is not idempotent follows a status only with its key`() {
         let busy = [AttemptFault.status(503, retryAfter: nil)]
         func upload(_ method: String, key: Bool) -> RetryableRequest {
             RetryableRequest(method: method, isUpload: true, hasIdempotencyKey: key)
@@ -91,7 +91,7 @@ import Testing
         #expect(decide(.robust, [.transport], request: upload("POST", key: false)) != .giveUp)
     }
 
-    @Test func `a missing name ends after five attempts, but not under apple`() {
+    @Test func `A missing name ends after five attempts, but not under apple`() {
         let five = Array(repeating: AttemptFault.nameDoesNotExist, count: 5)
         #expect(decide(.robust, five.dropLast()) != .giveUp)
         #expect(decide(.robust, five) == .giveUp)
@@ -110,7 +110,7 @@ import Testing
         #expect(decide(.custom(.init(maximumAttempts: 1)), [.restart]) == .giveUp)
     }
 
-    @Test func `bytes of another version are thrown away at most three times`() {
+    @Test func `Bytes of another version are thrown away at most three times`() {
         let three = Array(repeating: AttemptFault.restart, count: 3)
         #expect(decide(.robust, three) == .retry(at: now))
         #expect(decide(.robust, three + [.restart]) == .giveUp)
@@ -119,7 +119,7 @@ import Testing
         #expect(decide(.robust, [.terminal]) == .giveUp)
     }
 
-    @Test func `the count starts anew only after 64 KiB of progress`() {
+    @Test func `The count starts anew only after 64 KiB of progress`() {
         var ledger = AttemptLedger()
         for offset in [0, 65_535, 65_535] as [Int64] { ledger.record(.transport, keptOffset: offset) }
         #expect(ledger.failuresSinceProgress == 3)
@@ -149,7 +149,7 @@ import Testing
     }
 
     @Test(arguments: ["", "-5", "+5", "1.5", "soon", "5 s", "0x10", "٥"])
-    func `nonsense in Retry-After is no wish`(_ value: String) {
+    func `Nonsense in Retry-After is no wish`(_ value: String) {
         #expect(RetryAfter.parse(value, now: now) == nil)
         #expect(RetryAfter.parse(HTTPFields(), now: now) == nil)
     }

@@ -35,7 +35,7 @@ struct SessionConfigurationTests {
     ]
 
     @Test
-    func `each frozen member that differs is named, in order`() throws {
+    func `Each frozen member that differs is named, in order`() throws {
         for (name, other) in Self.others {
             #expect(try SessionConfiguration().differences(from: other) == [name])
             #expect(try other.differences(from: other).isEmpty)
@@ -45,12 +45,12 @@ struct SessionConfigurationTests {
     }
 
     @Test
-    func `what may be changed later does not differ`() throws {
+    func `What may be changed later does not differ`() throws {
         #expect(try SessionConfiguration().differences(from: Self.with { $0.bandwidthLimit = 5 }).isEmpty)
     }
 
     @Test
-    func `header fields compare whatever their order and case`() throws {
+    func `Header fields compare whatever their order and case`() throws {
         let one = Self.with {
             $0.httpAdditionalHeaders = HTTPFields([
                 HTTPField(name: "A", value: "1"), HTTPField(name: "b", value: "2"),
@@ -67,7 +67,7 @@ struct SessionConfigurationTests {
     }
 
     @Test
-    func `secrets in headers and in the proxy have it sealed`() {
+    func `Secrets in headers and in the proxy have it sealed`() {
         #expect(!SessionConfiguration().holdsSecrets)
         #expect(!Self.with { $0.httpAdditionalHeaders.append("Accept", "x") }.holdsSecrets)
         #expect(Self.with { $0.httpAdditionalHeaders.append("authorization", "x") }.holdsSecrets)
@@ -83,7 +83,7 @@ struct SessionConfigurationTests {
             ("proxy-foo", true), ("X-Auth-Token", true), ("X-Mine", true), ("x-mine", true), ("Set-Cookie", false),
             ("Accept", false), ("X-Author", false), ("Content-Type", false),
         ])
-    func `secret header fields are known by their names`(name: String, isSecret: Bool) {
+    func `Secret header fields are known by their names`(name: String, isSecret: Bool) {
         #expect(SecretHeaders.isSecret(name, besides: ["X-Mine"]) == isSecret)
     }
 }

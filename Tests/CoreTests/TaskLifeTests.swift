@@ -111,7 +111,7 @@ struct TaskLifeTests {
     ]
 
     @Test(arguments: table.indices)
-    func `every event has its one place to go, or is refused and changes nothing`(_ index: Int) throws {
+    func `Every event has its one place to go, or is refused and changes nothing`(_ index: Int) throws {
         let (life, row) = Self.table[index]
         #expect(row.count == Self.events.count)
         for (event, expected) in zip(Self.events, row) {
@@ -126,12 +126,12 @@ struct TaskLifeTests {
         }
     }
 
-    @Test func `the table has every phase`() {
+    @Test func `The table has every phase`() {
         #expect(Set(Self.table.map(\.0.phase)) == Set(TaskLife.Phase.allCases.map(Optional.some) + [nil]))
     }
 
     @Test(arguments: table.indices)
-    func `a suspect is quarantined wherever another is queued`(_ index: Int) throws {
+    func `A suspect is quarantined wherever another is queued`(_ index: Int) throws {
         let (life, row) = Self.table[index]
         for (event, expected) in zip(Self.events, row) {
             guard let expected else { continue }
@@ -147,7 +147,7 @@ struct TaskLifeTests {
     }
 
     @Test
-    func `only suspending or ending what is active stops a transfer`() throws {
+    func `Only suspending or ending what is active stops a transfer`() throws {
         for (life, _) in Self.table {
             for event in Self.events {
                 var next = life
@@ -159,7 +159,7 @@ struct TaskLifeTests {
     }
 
     @Test
-    func `clients see suspended, running or completed, and waiting phases have a date`() {
+    func `Clients see suspended, running or completed, and waiting phases have a date`() {
         for (life, _) in Self.table {
             #expect(
                 life.state == (life.phase == .suspended ? .suspended : life.phase == nil ? .completed : .running))
@@ -169,7 +169,7 @@ struct TaskLifeTests {
     }
 
     @Test
-    func `a refusal names the phase and the event without what is known of them`() {
+    func `A refusal names the phase and the event without what is known of them`() {
         var life = Self.finished
         #expect(throws: Refused(state: "completed", event: "retry")) {
             try life.handle(.retry(at: now, waitsForConnectivity: true), at: now)
@@ -179,7 +179,7 @@ struct TaskLifeTests {
     }
 
     @Test
-    func `a new task has all of its time before it, from its date on`() {
+    func `A new task has all of its time before it, from its date on`() {
         func new(_ isSuspended: Bool, _ beginsAt: Timestamp?) -> TaskLife {
             TaskLife(isSuspended: isSuspended, beginsAt: beginsAt, timeout: .seconds(100), at: now)
         }
@@ -190,7 +190,7 @@ struct TaskLifeTests {
     }
 
     @Test
-    func `on a random walk a task is active only after a claim, and a suspension always holds`() throws {
+    func `On a random walk a task is active only after a claim, and a suspension always holds`() throws {
         var random = SeededGenerator(state: 11)
         var life = Self.queued
         let events = Self.events.dropLast(2)

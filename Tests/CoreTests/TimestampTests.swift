@@ -13,12 +13,12 @@ import Testing
             (-62_167_219_200_000, "0000-01-01T00:00:00.000Z"),
             (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
         ] as [(Int64, String)])
-    func `is written in UTC with milliseconds and read back`(_ milliseconds: Int64, _ text: String) {
+    func `Is written in UTC with milliseconds and read back`(_ milliseconds: Int64, _ text: String) {
         #expect(Timestamp(milliseconds: milliseconds).rfc3339 == text)
         #expect(Timestamp(rfc3339: text)?.milliseconds == milliseconds)
     }
 
-    @Test func `moments beyond the calendar are written as its ends`() {
+    @Test func `Moments beyond the calendar are written as its ends`() {
         #expect(Timestamp(milliseconds: .max).rfc3339 == "9999-12-31T23:59:59.999Z")
         #expect(Timestamp(milliseconds: .min).rfc3339 == "0000-01-01T00:00:00.000Z")
     }
@@ -34,7 +34,7 @@ import Testing
         ("1990-12-31T23:59:60Z", "1991-01-01T00:00:00.000Z"),
         ("1990-12-31T15:59:60.25-08:00", "1991-01-01T00:00:00.000Z"),
     ])
-    func `reads offsets, fractions and leap seconds`(_ text: String, _ canonical: String) {
+    func `Reads offsets, fractions and leap seconds`(_ text: String, _ canonical: String) {
         #expect(Timestamp(rfc3339: text)?.rfc3339 == canonical)
     }
 
@@ -47,11 +47,11 @@ import Testing
         "0000-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "2026-12-01T12:00:60Z", "２026-12-01T00:00:00Z",
         "12026-12-01T00:00:00Z", "2026-12-01T00:00:00,5Z",
     ])
-    func `refuses what is not RFC 3339`(_ text: String) {
+    func `Refuses what is not RFC 3339`(_ text: String) {
         #expect(Timestamp(rfc3339: text) == nil)
     }
 
-    @Test func `every third day of 400 years survives writing and reading`() {
+    @Test func `Every third day of 400 years survives writing and reading`() {
         for day in stride(from: Int64(-20_000), to: 130_000, by: 3) {
             let time = Timestamp(milliseconds: day * 86_400_000 + 43_200_123)
             let read = Timestamp(rfc3339: time.rfc3339)
@@ -63,11 +63,11 @@ import Testing
         "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
         " Sun, 06 Nov 1994 08:49:37 GMT\t", "Mon, 06 Nov 1994 08:49:37 GMT",
     ])
-    func `reads the three forms of an HTTP date`(_ text: String) {
+    func `Reads the three forms of an HTTP date`(_ text: String) {
         #expect(HTTPDate.parse(text, now: now) == Timestamp(milliseconds: 784_111_777_000))
     }
 
-    @Test func `a two-digit year lies at most fifty years ahead`() {
+    @Test func `A two-digit year lies at most fifty years ahead`() {
         let at = Timestamp(rfc3339: "2026-06-01T00:00:00Z")!
         #expect(
             HTTPDate.parse("Sunday, 06-Nov-76 08:49:37 GMT", now: at)?.rfc3339 == "2076-11-06T08:49:37.000Z")
@@ -81,11 +81,11 @@ import Testing
         "Sun, 06 Nov 1994 25:49:37 GMT", "sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT+1",
         "Sun Nov 6 08:49:37 1994", "Sun, 30 Feb 1994 08:49:37 GMT",
     ])
-    func `refuses what is no HTTP date`(_ text: String) {
+    func `Refuses what is no HTTP date`(_ text: String) {
         #expect(HTTPDate.parse(text, now: now) == nil)
     }
 
-    @Test func `reads a leap second`() {
+    @Test func `Reads a leap second`() {
         #expect(HTTPDate.parse("Fri, 31 Dec 1999 23:59:60 GMT", now: now)?.rfc3339 == "2000-01-01T00:00:00.000Z")
     }
 }

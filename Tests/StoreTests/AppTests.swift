@@ -13,7 +13,7 @@ struct AppTests {
     }
 
     @Test
-    func `an identifier belongs to one app`() async throws {
+    func `An identifier belongs to one app`() async throws {
         let fixture = try StoreFixture()
         let app = try await fixture.makeApp("com.example")
         await #expect(throws: DomainError.appExists) { try await fixture.makeApp("com.example") }
@@ -24,7 +24,7 @@ struct AppTests {
     }
 
     @Test
-    func `keys are found by their identifier and gone when deleted`() async throws {
+    func `Keys are found by their identifier and gone when deleted`() async throws {
         let fixture = try StoreFixture()
         let app = try await fixture.makeApp()
         let record = key("k", app, fixture)
@@ -38,7 +38,7 @@ struct AppTests {
     }
 
     @Test
-    func `a replaced webhook secret signs for its grace, after the current one`() async throws {
+    func `A replaced webhook secret signs for its grace, after the current one`() async throws {
         let fixture = try StoreFixture()
         let app = try await fixture.makeApp()
         try await fixture.store.rotateWebhookSecret(
@@ -55,7 +55,7 @@ struct AppTests {
     }
 
     @Test
-    func `deleting an app forgets all of it`() async throws {
+    func `Deleting an app forgets all of it`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession("s")
         _ = try await fixture.store.addBody(
@@ -86,7 +86,7 @@ struct AppTests {
     }
 
     @Test
-    func `credentials are the session's before the app's, one for a place`() async throws {
+    func `Credentials are the session's before the app's, one for a place`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let space = ProtectionSpace(

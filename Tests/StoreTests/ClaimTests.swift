@@ -7,7 +7,7 @@ import Testing
 
 struct ClaimTests {
     @Test
-    func `a lane gives its highest priorities first, and the older of two`() async throws {
+    func `A lane gives its highest priorities first, and the older of two`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let priorities = [0.5, 0.9, 0.5, 0.1, 0.9]
@@ -21,7 +21,7 @@ struct ClaimTests {
     }
 
     @Test
-    func `a claimed task comes with its specification, progress and body`() async throws {
+    func `A claimed task comes with its specification, progress and body`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let body = NewTask.Body.bytes([1, 2, 3], mediaType: "text/plain", publicId: "body_1")
@@ -41,7 +41,7 @@ struct ClaimTests {
     }
 
     @Test
-    func `a lane tells what its session allows`() async throws {
+    func `A lane tells what its session allows`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession {
             $0.httpMaximumConnectionsPerHost = 3
@@ -64,7 +64,7 @@ struct ClaimTests {
     }
 
     @Test
-    func `delayed tasks and retries are promoted when they are due`() async throws {
+    func `Delayed tasks and retries are promoted when they are due`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let (first, second) = (fixture.now + .seconds(10), fixture.now + .seconds(20))
@@ -85,7 +85,7 @@ struct ClaimTests {
     }
 
     @Test
-    func `the resource timeout ends a task wherever it waits`() async throws {
+    func `The resource timeout ends a task wherever it waits`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         try await fixture.create((0..<5).map { fixture.download("/\($0)") }, in: session)
@@ -109,7 +109,7 @@ struct ClaimTests {
     }
 
     @Test
-    func `a start puts back what was under way and charges nothing`() async throws {
+    func `A start puts back what was under way and charges nothing`() async throws {
         let folder = TemporaryFolder()
         let fixture = try StoreFixture(folder: folder)
         let session = try await fixture.makeSession()

@@ -7,7 +7,7 @@ import Testing
 
 struct ContentTests {
     @Test
-    func `content lives a day after its event was acknowledged`() async throws {
+    func `Content lives a day after its event was acknowledged`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.finished(session)
@@ -24,7 +24,7 @@ struct ContentTests {
     }
 
     @Test
-    func `content that nobody acknowledges goes after a month, counted`() async throws {
+    func `Content that nobody acknowledges goes after a month, counted`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -34,7 +34,7 @@ struct ContentTests {
     }
 
     @Test
-    func `claiming frees a content at once, its file too, and again changes nothing`() async throws {
+    func `Claiming frees a content at once, its file too, and again changes nothing`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -69,7 +69,7 @@ struct BodyTests {
     }
 
     @Test
-    func `a body stays while tasks need it, then a day`() async throws {
+    func `A body stays while tasks need it, then a day`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await add(fixture, session.app, "body_1")
@@ -93,7 +93,7 @@ struct BodyTests {
     }
 
     @Test
-    func `a deleted body is gone for clients at once and for its tasks with the last of them`() async throws {
+    func `A deleted body is gone for clients at once and for its tasks with the last of them`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await add(fixture, session.app, "body_1")
@@ -111,7 +111,7 @@ struct BodyTests {
     }
 
     @Test
-    func `stored bytes are counted, tasks' own bodies too, and bounded`() async throws {
+    func `Stored bytes are counted, tasks' own bodies too, and bounded`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await add(fixture, session.app, "body_1", length: 90, limit: 100)
@@ -136,7 +136,7 @@ struct BodyTests {
     }
 
     @Test
-    func `bodies of another app, and drafts, serve no task`() async throws {
+    func `Bodies of another app, and drafts, serve no task`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let other = try await fixture.makeApp()

@@ -106,7 +106,7 @@ import Testing
         return progress
     }
 
-    @Test func `a task's result with everything in it comes back as it was`() throws {
+    @Test func `A task's result with everything in it comes back as it was`() throws {
         var result = TaskResult(progress: Self.fullProgress)
         result.error = Self.fullError
         result.response = TaskResponse {
@@ -124,12 +124,12 @@ import Testing
         #expect(try returned(result) == result)
     }
 
-    @Test func `a result with nothing in it comes back as it was`() throws {
+    @Test func `A result with nothing in it comes back as it was`() throws {
         let result = TaskResult(progress: TaskProgress())
         #expect(try returned(result) == result)
     }
 
-    @Test func `a specification with everything in it comes back as it was`() throws {
+    @Test func `A specification with everything in it comes back as it was`() throws {
         var task = TaskSpecification(
             kind: .upload,
             request: TransferRequest(
@@ -160,7 +160,7 @@ import Testing
         #expect(try returned(bare) == bare)
     }
 
-    @Test func `a sealed document comes back in its own place alone`() throws {
+    @Test func `A sealed document comes back in its own place alone`() throws {
         let task = TaskSpecification(kind: .download, request: TransferRequest(url: "http://a/", method: "GET"))
         let bytes = try documents.encode(task, sealedAs: "here", if: true)
         #expect(bytes.first == 1)
@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func `what cannot be read says what it should be and where it is wrong`() throws {
+    @Test func `What cannot be read says what it should be and where it is wrong`() throws {
         func reason(_ text: String) -> JSONError? {
             do {
                 _ = try documents.decode(StatusRange.self, Array(text.utf8))
@@ -186,7 +186,7 @@ import Testing
         #expect(reason("{")?.code == "malformed-json")
     }
 
-    @Test func `the same request has the same fingerprint whatever its order of members`() {
+    @Test func `The same request has the same fingerprint whatever its order of members`() {
         func fingerprint(_ headers: [(String, String)], _ metadata: [String: String]) -> [UInt8] {
             let fields = HTTPFields(headers.map { HTTPField(name: $0.0, value: $0.1) })
             var task = TaskSpecification(

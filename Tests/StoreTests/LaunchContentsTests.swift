@@ -6,7 +6,7 @@ import Testing
 
 /// What a launch tells of many events.
 @Suite struct LaunchContentsTests {
-    @Test func `completions are counted between any acknowledgement and any event`() async throws {
+    @Test func `Completions are counted between any acknowledgement and any event`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         var outcomes: [(seq: Int64, outcome: Outcome)] = []
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `many pending events cost what a few do`() async throws {
+    @Test func `Many pending events cost what a few do`() async throws {
         func cost(_ tasks: Int) async throws -> Int {
             let fixture = try StoreFixture()
             let session = try await fixture.makeSession()

@@ -41,7 +41,7 @@ struct LaunchModelTests {
     }
 
     @Test(arguments: isSoak ? small + large : small)
-    func `in every order of events no launch is doubled, lost or left behind`(
+    func `In every order of events no launch is doubled, lost or left behind`(
         _ row: (name: String, scope: LaunchModel.Scope)
     ) throws {
         let began = ContinuousClock.now

@@ -6,19 +6,19 @@ import Testing
 
 /// Many launches, and what it costs to find the next one.
 @Suite struct LaunchQueueTests {
-    @Test func `a claim costs the same however many launches and apps are due`() async throws {
+    @Test func `A claim costs the same however many launches and apps are due`() async throws {
         let few = try await costOfClaim(launches: 10, apps: 10)
         let many = try await costOfClaim(launches: 3000, apps: 1000)
         #expect(many < few * 2, "\(few) instructions, \(many)")
     }
 
-    @Test func `looking for what is due costs the same however much is due`() async throws {
+    @Test func `Looking for what is due costs the same however much is due`() async throws {
         let few = try await costOfAgenda(launches: 10, apps: 10)
         let many = try await costOfAgenda(launches: 3000, apps: 1000)
         #expect(many < few * 2, "\(few) instructions, \(many)")
     }
 
-    @Test func `an open breaker puts off many launches at the cost of one`() async throws {
+    @Test func `An open breaker puts off many launches at the cost of one`() async throws {
         func cost(_ launches: Int) async throws -> Int {
             let stage = try await LaunchStage()
             try await stage.finishTask(in: "a")
@@ -35,7 +35,7 @@ import Testing
         #expect(many < few * 2, "\(few) instructions, \(many)")
     }
 
-    @Test func `apps take turns, one launch at a time`() async throws {
+    @Test func `Apps take turns, one launch at a time`() async throws {
         let stage = try await LaunchStage()
         let apps = [
             stage.app, try await LaunchStage.addApp("b", to: stage.store),
@@ -54,7 +54,7 @@ import Testing
         #expect(served == apps + apps + apps)
     }
 
-    @Test func `what a person wants sent goes first, past an open breaker`() async throws {
+    @Test func `What a person wants sent goes first, past an open breaker`() async throws {
         let stage = try await LaunchStage()
         for number in 0..<6 { try await stage.finishTask(in: "s\(number)") }
         let failing = try await stage.claim()
@@ -68,7 +68,7 @@ import Testing
         #expect(waiting?.state.dueAt.map { $0 > LaunchStage.start } == true)
     }
 
-    @Test func `a launch says when its breaker lets it go`() async throws {
+    @Test func `A launch says when its breaker lets it go`() async throws {
         let stage = try await LaunchStage()
         for number in 0..<6 { try await stage.finishTask(in: "s\(number)") }
         for launch in try await stage.claim() { try await stage.report(launch, failed) }

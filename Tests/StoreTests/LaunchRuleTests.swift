@@ -8,7 +8,7 @@ struct LaunchRuleTests {
     private func count(_ fixture: StoreFixture) async throws -> Int { try await Launches.count(of: fixture.store) }
 
     @Test
-    func `ten tasks launch once, with the last of them`() async throws {
+    func `Ten tasks launch once, with the last of them`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create((0..<10).map { fixture.download("/\($0)") }, in: session).map(\.task.id)
@@ -27,7 +27,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `suspended tasks do not hold a launch back`() async throws {
+    func `Suspended tasks do not hold a launch back`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -38,7 +38,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `suspending the last running task launches for what was finished before`() async throws {
+    func `Suspending the last running task launches for what was finished before`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
@@ -50,7 +50,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `a challenge launches early, and a finished task joins`() async throws {
+    func `A challenge launches early, and a finished task joins`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
@@ -68,7 +68,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `nobody is launched while a client is attached, nor within the grace`() async throws {
+    func `Nobody is launched while a client is attached, nor within the grace`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         fixture.setAttached(true, session.id)
@@ -86,7 +86,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `a lease keeps the app from being launched until it and the grace are over`() async throws {
+    func `A lease keeps the app from being launched until it and the grace are over`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.store.attach(
@@ -104,7 +104,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `a client that attaches by itself supersedes a launch that has not gone out`() async throws {
+    func `A client that attaches by itself supersedes a launch that has not gone out`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -120,7 +120,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `a lease taken with the launch's id leaves the launch open`() async throws {
+    func `A lease taken with the launch's id leaves the launch open`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -134,7 +134,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `completing acknowledges, records didFinishEvents and causes nothing by itself`() async throws {
+    func `Completing acknowledges, records didFinishEvents and causes nothing by itself`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -155,7 +155,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `completing beyond the last event is refused and changes nothing`() async throws {
+    func `Completing beyond the last event is refused and changes nothing`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -172,7 +172,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `who acknowledges page by page before completing is not made to wait`() async throws {
+    func `Who acknowledges page by page before completing is not made to wait`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         for _ in 0..<5 {
@@ -186,7 +186,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `completions that acknowledge nothing make the next launch wait ever longer`() async throws {
+    func `Completions that acknowledge nothing make the next launch wait ever longer`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -207,7 +207,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `a lease renewed after its end is a client that came by itself`() async throws {
+    func `A lease renewed after its end is a client that came by itself`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.store.attach(
@@ -220,7 +220,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `a task that ends while a launch is open launches again after its completion`() async throws {
+    func `A task that ends while a launch is open launches again after its completion`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -235,7 +235,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `sessions without launch events, and force-quit apps, stay silent`() async throws {
+    func `Sessions without launch events, and force-quit apps, stay silent`() async throws {
         let fixture = try StoreFixture()
         let silent = try await fixture.makeSession { $0.sessionSendsLaunchEvents = false }
         try await fixture.finished(silent)
@@ -250,7 +250,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `without a webhook the launch is parked`() async throws {
+    func `Without a webhook the launch is parked`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession(app: try await fixture.makeApp(webhook: nil))
         let task = try await fixture.create(fixture.download(), in: session)

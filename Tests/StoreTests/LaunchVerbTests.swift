@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct LaunchVerbTests {
-    @Test func `a claim tells what the request needs, once`() async throws {
+    @Test func `A claim tells what the request needs, once`() async throws {
         let stage = try await LaunchStage()
         let session = try await stage.finishTask(in: "a")
         let claimed = try await stage.claim()
@@ -21,7 +21,7 @@ import Testing
         #expect(try await stage.store.launchAgenda(at: stage.now).next == stage.now + .seconds(60))
     }
 
-    @Test func `the first body stays`() async throws {
+    @Test func `The first body stays`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         let launch = try await stage.claim()[0]
@@ -32,7 +32,7 @@ import Testing
         #expect(try await stage.claim()[0].body == [1])
     }
 
-    @Test func `first attempts go before retries, and apps take turns`() async throws {
+    @Test func `First attempts go before retries, and apps take turns`() async throws {
         let stage = try await LaunchStage()
         let other = try await LaunchStage.addApp("other", to: stage.store)
         try await stage.finishTask(in: "retry")
@@ -47,7 +47,7 @@ import Testing
         #expect(rest.map(\.sessionIdentifier) == ["new4", "retry"])
     }
 
-    @Test func `attempts are repeated on their schedule and then exhausted`() async throws {
+    @Test func `Attempts are repeated on their schedule and then exhausted`() async throws {
         let stage = try await LaunchStage()
         let session = try await stage.finishTask(in: "a")
         var waits: [Int64] = []
@@ -70,7 +70,7 @@ import Testing
         #expect(try await stage.launches().count == 2)
     }
 
-    @Test func `an exhausted launch can be sent again and completed`() async throws {
+    @Test func `An exhausted launch can be sent again and completed`() async throws {
         let stage = try await LaunchStage()
         let session = try await stage.finishTask(in: "a")
         for _ in 0..<11 {
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func `an exhausted launch is not sent again beside another`() async throws {
+    @Test func `An exhausted launch is not sent again beside another`() async throws {
         let stage = try await LaunchStage()
         let session = try await stage.finishTask(in: "a")
         for _ in 0..<11 {
@@ -108,7 +108,7 @@ import Testing
         #expect(try await stage.store.session(session).openLaunch == open)
     }
 
-    @Test func `completed while under way stays completed`() async throws {
+    @Test func `Completed while under way stays completed`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         let launch = try await stage.claim()[0]
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `a deadline that passes is a failed attempt, a lease that ends is none`() async throws {
+    @Test func `A deadline that passes is a failed attempt, a lease that ends is none`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         try await stage.report(try await stage.claim()[0], .succeeded(nil))
@@ -138,7 +138,7 @@ import Testing
         #expect(try await stage.launches()[0].state == .pending(attempts: 1, nextAttemptAt: stage.now))
     }
 
-    @Test func `after a crash what was under way goes out again`() async throws {
+    @Test func `After a crash what was under way goes out again`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         let launch = try await stage.claim()[0]
@@ -153,7 +153,7 @@ import Testing
         #expect(again[0].body == [7])
     }
 
-    @Test func `what fell due during a long stop goes out one after the other, after a short one at once`() async throws
+    @Test func `What fell due during a long stop goes out one after the other, after a short one at once`() async throws
     {
         for (stop, expected) in [(Duration.seconds(50), [4, 4, 4]), (.seconds(7200), [1, 2, 4])] {
             let stage = try await LaunchStage()
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test func `launches are listed by session, state and kind, page by page`() async throws {
+    @Test func `Launches are listed by session, state and kind, page by page`() async throws {
         let stage = try await LaunchStage()
         for name in ["a", "b", "c"] { try await stage.finishTask(in: name) }
         try await stage.report(try await stage.claim(limit: 1)[0], .succeeded(nil))
@@ -194,7 +194,7 @@ import Testing
 }
 
 @Suite struct WebhookVerbTests {
-    @Test func `launches of an app without a webhook are parked, and released one after the other`() async throws {
+    @Test func `Launches of an app without a webhook are parked, and released one after the other`() async throws {
         let stage = try await LaunchStage()
         try await stage.webhook { $0.url = nil }
         for name in ["a", "b", "c"] { try await stage.finishTask(in: name) }
@@ -207,7 +207,7 @@ import Testing
         #expect(try await stage.claim().count == 1)
     }
 
-    @Test func `pausing parks what waits and what is under way, and the answer counts all the same`() async throws {
+    @Test func `Pausing parks what waits and what is under way, and the answer counts all the same`() async throws {
         let stage = try await LaunchStage()
         for name in ["a", "b"] { try await stage.finishTask(in: name) }
         let launch = try await stage.claim(limit: 1)[0]
@@ -218,7 +218,7 @@ import Testing
         #expect(try await stage.claim().isEmpty)
     }
 
-    @Test func `force quit parks everything, and nothing new is made until activate`() async throws {
+    @Test func `Force quit parks everything, and nothing new is made until activate`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         try await stage.change { $0.isForceQuit = true }
@@ -229,7 +229,7 @@ import Testing
         #expect(try await stage.launches().map(\.state.name) == ["pending", "pending"])
     }
 
-    @Test func `a breaker opens after five failures over half a minute, and one probe closes it`() async throws {
+    @Test func `A breaker opens after five failures over half a minute, and one probe closes it`() async throws {
         let stage = try await LaunchStage()
         for number in 0..<6 { try await stage.finishTask(in: "s\(number)") }
         for launch in try await stage.claim() { try await stage.report(launch, failed) }
@@ -251,7 +251,7 @@ import Testing
         #expect(try await stage.claim().count == 4)
     }
 
-    @Test func `after five days of failures the webhook is disabled, and enabled again starts afresh`() async throws {
+    @Test func `After five days of failures the webhook is disabled, and enabled again starts afresh`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         for attempt in 0..<12 {
@@ -285,7 +285,7 @@ import Testing
             ])
     }
 
-    @Test func `finished launches are dropped after a month`() async throws {
+    @Test func `Finished launches are dropped after a month`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         try await stage.report(try await stage.claim()[0], .succeeded(.completed(through: nil)))

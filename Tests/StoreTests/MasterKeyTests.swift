@@ -10,7 +10,7 @@ import Testing
 
     private func open(key: UInt8) throws -> StoreFixture { try StoreFixture(folder: folder, key: key) }
 
-    @Test func `a store knows its key from any other`() async throws {
+    @Test func `A store knows its key from any other`() async throws {
         let first = try open(key: 1)
         #expect(try await first.store.hasRightKey())
         try await first.store.keepKeyCheck()
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `a store of a version that kept no check is known by its apps' secrets`() async throws {
+    @Test func `A store of a version that kept no check is known by its apps' secrets`() async throws {
         let first = try open(key: 1)
         _ = try await first.makeApp()
         first.store.close()
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `without the key all that needed none stays, and nothing is left that does not open`() async throws {
+    @Test func `Without the key all that needed none stays, and nothing is left that does not open`() async throws {
         let first = try open(key: 1)
         try await first.store.keepKeyCheck()
         let app = try await first.makeApp("app")

@@ -57,7 +57,7 @@ import Testing
         var sql: String
     }
 
-    @Test func `no statement scans or sorts but those whose bound is told`() throws {
+    @Test func `No statement scans or sorts but those whose bound is told`() throws {
         let fixture = try StoreFixture()
         let statements = try Self.statements()
         #expect(statements.count > 150)
@@ -81,7 +81,7 @@ import Testing
         #expect(idle.isEmpty, "indexes that no statement uses")
     }
 
-    @Test func `a statement that scans is seen`() throws {
+    @Test func `A statement that scans is seen`() throws {
         let fixture = try StoreFixture()
         var handle: OpaquePointer?
         try #require(sqlite3_open_v2(fixture.folder.file("test.db"), &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)

@@ -15,7 +15,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `a question has its event and waits; the answer lets the task go on`() async throws {
+    func `A question has its event and waits; the answer lets the task go on`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
@@ -42,7 +42,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `a question belongs to its app`() async throws {
+    func `A question belongs to its app`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await asked(fixture, session)
@@ -60,7 +60,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `cancelling the challenge cancels the task`() async throws {
+    func `Cancelling the challenge cancels the task`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
@@ -74,7 +74,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `nobody answers: that task fails alone`() async throws {
+    func `Nobody answers: that task fails alone`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
@@ -94,7 +94,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `an answer after the deadline is refused, whether or not somebody swept since`() async throws {
+    func `An answer after the deadline is refused, whether or not somebody swept since`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
@@ -110,7 +110,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `a task suspended with a question open waits for its answer again`() async throws {
+    func `A task suspended with a question open waits for its answer again`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
@@ -125,7 +125,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `a delayed request goes on as it is, or with a new request in its new lane`() async throws {
+    func `A delayed request goes on as it is, or with a new request in its new lane`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let first = try await asked(fixture, session, .delayedRequest)
@@ -148,7 +148,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `completing a task closes its question`() async throws {
+    func `Completing a task closes its question`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
@@ -160,7 +160,7 @@ struct QuestionTests {
 
 struct AttachmentVerbTests {
     @Test
-    func `one lease at a time; the fenced client neither acknowledges nor renews`() async throws {
+    func `One lease at a time; the fenced client neither acknowledges nor renews`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)

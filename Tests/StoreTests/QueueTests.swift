@@ -39,7 +39,7 @@ struct QueueTests {
     }
 
     @Test
-    func `every app is seen in each window, however much another has queued`() async throws {
+    func `Every app is seen in each window, however much another has queued`() async throws {
         let fixture = try StoreFixture()
         let crowd = try await fixture.makeSession()
         _ = try await fixture.create((0..<1500).map { fixture.download(host: "h\($0).example") }, in: crowd)
@@ -63,7 +63,7 @@ struct QueueTests {
     }
 
     @Test
-    func `every lane gets its turn, and the look at the queue ends`() async throws {
+    func `Every lane gets its turn, and the look at the queue ends`() async throws {
         let fixture = try StoreFixture()
         var all: Set<String> = []
         for (app, count) in [700, 1, 900, 40].enumerated() {
@@ -84,7 +84,7 @@ struct QueueTests {
     }
 
     @Test
-    func `many apps take turns by windows`() async throws {
+    func `Many apps take turns by windows`() async throws {
         let fixture = try StoreFixture()
         for number in 0..<(Store.appWindow + 20) {
             let session = try await fixture.makeSession()
@@ -98,7 +98,7 @@ struct QueueTests {
     }
 
     @Test
-    func `lanes of a full origin are not read until it has room, and then as many as it has`() async throws {
+    func `Lanes of a full origin are not read until it has room, and then as many as it has`() async throws {
         let fixture = try StoreFixture()
         let app = try await fixture.makeApp()
         for _ in 0..<300 {
@@ -116,7 +116,7 @@ struct QueueTests {
     }
 
     @Test
-    func `what may not start hides nothing behind it, and sessions at one origin take turns`() async throws {
+    func `What may not start hides nothing behind it, and sessions at one origin take turns`() async throws {
         let fixture = try StoreFixture()
         let app = try await fixture.makeApp()
         var sessions: [SessionID] = []

@@ -22,7 +22,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `resume data serves one task`() async throws {
+    func `Resume data serves one task`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -39,7 +39,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `an order that fails spends nothing`() async throws {
+    func `An order that fails spends nothing`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -50,7 +50,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `it is good for a day and for its own app`() async throws {
+    func `It is good for a day and for its own app`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -63,7 +63,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `the partial file of the task itself is kept, whatever ends late`() async throws {
+    func `The partial file of the task itself is kept, whatever ends late`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.create(fixture.download(), in: session)
@@ -88,7 +88,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `the kept file goes with a task that is cancelled before it took it over`() async throws {
+    func `The kept file goes with a task that is cancelled before it took it over`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -108,7 +108,7 @@ struct IdempotencyVerbTests {
     }
 
     @Test
-    func `an answer is kept with what it tells of, or not at all`() async throws {
+    func `An answer is kept with what it tells of, or not at all`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.store.createTasks(
@@ -130,7 +130,7 @@ struct IdempotencyVerbTests {
     }
 
     @Test
-    func `no secret stands in the files as plain text`() async throws {
+    func `No secret stands in the files as plain text`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession {
             $0.httpAdditionalHeaders.append("Authorization", "canary-session")

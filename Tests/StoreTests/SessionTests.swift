@@ -7,7 +7,7 @@ import Testing
 
 struct SessionTests {
     @Test
-    func `an identifier creates once and reconnects afterwards`() async throws {
+    func `An identifier creates once and reconnects afterwards`() async throws {
         let fixture = try StoreFixture()
         let app = try await fixture.makeApp()
         let first = try await fixture.store.openSession(
@@ -26,7 +26,7 @@ struct SessionTests {
     }
 
     @Test
-    func `the same identifier belongs to each app by itself`() async throws {
+    func `The same identifier belongs to each app by itself`() async throws {
         let fixture = try StoreFixture()
         let one = try await fixture.makeSession("s")
         let other = try await fixture.makeSession("s")
@@ -38,7 +38,7 @@ struct SessionTests {
     }
 
     @Test
-    func `another configuration is refused by the names of its members`() async throws {
+    func `Another configuration is refused by the names of its members`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession("s") { $0.isDiscretionary = true }
         let other = SessionConfiguration.with { $0.timeoutIntervalForRequest = 5 }
@@ -51,7 +51,7 @@ struct SessionTests {
     }
 
     @Test
-    func `an empty session becomes invalid at once and tells it last`() async throws {
+    func `An empty session becomes invalid at once and tells it last`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let (invalid, _) = try await fixture.store.invalidateSession(session.id, at: fixture.now)
@@ -65,7 +65,7 @@ struct SessionTests {
     }
 
     @Test
-    func `an invalidating session finishes its tasks first`() async throws {
+    func `An invalidating session finishes its tasks first`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession("s")
         let task = try await fixture.create(fixture.download(), in: session)
@@ -91,7 +91,7 @@ struct SessionTests {
     }
 
     @Test
-    func `an invalid session's identifier begins anew with the next incarnation`() async throws {
+    func `An invalid session's identifier begins anew with the next incarnation`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession("s")
         try await fixture.finished(session)
@@ -114,7 +114,7 @@ struct SessionTests {
     }
 
     @Test
-    func `an invalid session is forgotten after a week`() async throws {
+    func `An invalid session is forgotten after a week`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -128,7 +128,7 @@ struct SessionTests {
     }
 
     @Test
-    func `deleting stops the transfers, frees the app's places and leaves no rows`() async throws {
+    func `Deleting stops the transfers, frees the app's places and leaves no rows`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession("s")
         try await fixture.create((0..<25).map { fixture.download("/\($0)") }, in: session)
@@ -160,7 +160,7 @@ struct SessionTests {
     }
 
     @Test
-    func `nothing of a deleted session is due or claimed any more`() async throws {
+    func `Nothing of a deleted session is due or claimed any more`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let begin = fixture.now + .seconds(60)
@@ -182,7 +182,7 @@ struct SessionTests {
     }
 
     @Test
-    func `what may change changes, at the revision the client knows`() async throws {
+    func `What may change changes, at the revision the client knows`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession { $0.httpAdditionalHeaders.append("Authorization", "canary-a") }
         let changed = try await fixture.store.changeSession(

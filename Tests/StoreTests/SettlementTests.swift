@@ -7,7 +7,7 @@ import Testing
 
 struct SettlementTests {
     @Test
-    func `a download's last events come in their order, in one commit with its content`() async throws {
+    func `A download's last events come in their order, in one commit with its content`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download { $0.clientTaskId = "c" }, in: session)
@@ -42,7 +42,7 @@ struct SettlementTests {
     }
 
     @Test
-    func `an upload and a download without content tell no finished download`() async throws {
+    func `An upload and a download without content tell no finished download`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let upload = try await fixture.create(fixture.download { $0.kind = .upload }, in: session)
@@ -57,7 +57,7 @@ struct SettlementTests {
     }
 
     @Test
-    func `cancel wins the race, and what came too late leaves nothing`() async throws {
+    func `Cancel wins the race, and what came too late leaves nothing`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -74,7 +74,7 @@ struct SettlementTests {
     }
 
     @Test
-    func `a task suspended meanwhile stays suspended and keeps its progress`() async throws {
+    func `A task suspended meanwhile stays suspended and keeps its progress`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -99,7 +99,7 @@ struct SettlementTests {
     }
 
     @Test
-    func `a task that was done when it was suspended completes`() async throws {
+    func `A task that was done when it was suspended completes`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download { $0.kind = .upload }, in: session)
@@ -111,7 +111,7 @@ struct SettlementTests {
     }
 
     @Test
-    func `the answer to a request that was replaced meanwhile does not count`() async throws {
+    func `The answer to a request that was replaced meanwhile does not count`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -126,7 +126,7 @@ struct SettlementTests {
     }
 
     @Test
-    func `a partial file goes with the task that left it`() async throws {
+    func `A partial file goes with the task that left it`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create((0..<3).map { fixture.download("/\($0)") }, in: session).map(\.task.id)
@@ -148,7 +148,7 @@ struct SettlementTests {
     }
 
     @Test
-    func `a settlement that cannot be stored undoes its whole commit`() async throws {
+    func `A settlement that cannot be stored undoes its whole commit`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)

@@ -50,7 +50,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `one event, one question, and each task names it`() async throws {
+    func `One event, one question, and each task names it`() async throws {
         let tasks = try await meet(3)
         #expect(try await fixture.kinds(session) == [.didReceiveChallenge])
         let question = try #require(try await open().first)
@@ -61,7 +61,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `another realm, another key of a server and another session have questions of their own`() async throws {
+    func `Another realm, another key of a server and another session have questions of their own`() async throws {
         _ = try await meet(1)
         var (realm, first, second) = (StoreFixture.space, StoreFixture.space, StoreFixture.space)
         realm.realm = "other"
@@ -84,7 +84,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `an answer is for all who wait at that moment, and for no other`() async throws {
+    func `An answer is for all who wait at that moment, and for no other`() async throws {
         let tasks = try await meet(3)
         try await answer("q1-0", .useCredential, Credential(user: "u", password: "p"))
         let claimed = try await fixture.claim()
@@ -98,7 +98,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `a kept credential serves those who meet the question a moment too late`() async throws {
+    func `A kept credential serves those who meet the question a moment too late`() async throws {
         try await fixture.create((0..<3).map { _ in fixture.download() }, in: session)
         let claimed = try await fixture.claim().sorted { $0.number < $1.number }
         try await fixture.settle(fixture.ask(claimed[0].id, "q1"))
@@ -115,7 +115,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `who is refused again asks once, with the count one higher`() async throws {
+    func `Who is refused again asks once, with the count one higher`() async throws {
         _ = try await meet(3)
         try await answer("q1-0", .useCredential, Credential(user: "u", password: "wrong"))
         // Somebody new is first to meet it again.
@@ -131,7 +131,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `a question passes on when its first task ends, and ends with its last`() async throws {
+    func `A question passes on when its first task ends, and ends with its last`() async throws {
         let tasks = try await meet(3)
         _ = try await store.command(.cancel(reason: nil), task: tasks[0], at: fixture.now)
         let question = try #require(try await open().first)
@@ -147,7 +147,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `at its deadline it fails its task alone; the others ask anew`() async throws {
+    func `At its deadline it fails its task alone; the others ask anew`() async throws {
         let tasks = try await meet(3)
         _ = try await store.command(.suspend, task: tasks[2], at: fixture.now)
         fixture.advance(.seconds(24 * 3600))
@@ -164,7 +164,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `each task's own resource timeout goes on`() async throws {
+    func `Each task's own resource timeout goes on`() async throws {
         let tasks = try await meet(2)
         fixture.advance(.seconds(12 * 3600))
         let late = try await meet(1)
@@ -182,7 +182,7 @@ struct SharedQuestionTests {
             Answer.Disposition.performDefaultHandling, .rejectProtectionSpace, .cancelAuthenticationChallenge,
         ]
     )
-    func `many who wait go on in pieces, whatever the answer`(_ disposition: Answer.Disposition) async throws {
+    func `Many who wait go on in pieces, whatever the answer`(_ disposition: Answer.Disposition) async throws {
         let tasks = try await meet(450)
         _ = try await store.command(.suspend, task: tasks[440], at: fixture.now)
         try await answer("q1-0", disposition)

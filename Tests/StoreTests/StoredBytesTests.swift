@@ -26,7 +26,7 @@ struct StoredBytesTests {
     }
 
     @Test
-    func `a content counts from its settlement until it is claimed, expires or goes with its session`() async throws {
+    func `A content counts from its settlement until it is claimed, expires or goes with its session`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let claimed = try await contents(fixture, session, .file("contents/01/1"), length: 100_000)
@@ -48,7 +48,7 @@ struct StoredBytesTests {
     }
 
     @Test
-    func `what was moved to its destination does not count`() async throws {
+    func `What was moved to its destination does not count`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await contents(fixture, session, .moved, length: 100_000)
@@ -56,7 +56,7 @@ struct StoredBytesTests {
     }
 
     @Test
-    func `an app without room gets no new tasks, those it has still end`() async throws {
+    func `An app without room gets no new tasks, those it has still end`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let waiting = try await fixture.create(fixture.download { $0.clientTaskId = "c" }, in: session)

@@ -6,7 +6,7 @@ import Testing
 
 struct TaskCommandTests {
     @Test
-    func `suspended time is left out of the resource timeout`() async throws {
+    func `Suspended time is left out of the resource timeout`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(), in: session)
@@ -24,7 +24,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `the resource timeout of a task created suspended begins when it is resumed`() async throws {
+    func `The resource timeout of a task created suspended begins when it is resumed`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(suspended: true), in: session)
@@ -36,7 +36,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `the resource timeout of a delayed task begins at its date, suspended meanwhile or not`() async throws {
+    func `The resource timeout of a delayed task begins at its date, suspended meanwhile or not`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let begin = fixture.now + .seconds(1000)
@@ -58,7 +58,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `a new earliestBeginDate moves a waiting task and gives no time away`() async throws {
+    func `A new earliestBeginDate moves a waiting task and gives no time away`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(), in: session)
@@ -82,7 +82,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `repeating a command changes nothing`() async throws {
+    func `Repeating a command changes nothing`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -96,7 +96,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `resume of a task that waits to try again tries at once`() async throws {
+    func `Resume of a task that waits to try again tries at once`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -118,7 +118,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `suspending or cancelling an active task stops its transfer`() async throws {
+    func `Suspending or cancelling an active task stops its transfer`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create([fixture.download(), fixture.download()], in: session)
@@ -141,7 +141,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `session-wide commands go in steps and match by state and group`() async throws {
+    func `Session-wide commands go in steps and match by state and group`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create(
@@ -169,7 +169,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `a new request for later waits until then, also where the old one is under way`() async throws {
+    func `A new request for later waits until then, also where the old one is under way`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(), in: session)
@@ -193,7 +193,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `a completed task keeps all but its description and metadata`() async throws {
+    func `A completed task keeps all but its description and metadata`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.finished(session)
@@ -217,7 +217,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `a new request moves a task to its origin's lane and stops the old transfer`() async throws {
+    func `A new request moves a task to its origin's lane and stops the old transfer`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)

@@ -6,7 +6,7 @@ import Testing
 
 struct TaskCreationTests {
     @Test
-    func `tasks are numbered from 1 without gaps, over failed batches too`() async throws {
+    func `Tasks are numbered from 1 without gaps, over failed batches too`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let first = try await fixture.create([fixture.download(), fixture.download()], in: session)
@@ -21,7 +21,7 @@ struct TaskCreationTests {
     }
 
     @Test
-    func `a clientTaskId names one task`() async throws {
+    func `A clientTaskId names one task`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = fixture.download { $0.clientTaskId = "a" }
@@ -40,7 +40,7 @@ struct TaskCreationTests {
     }
 
     @Test
-    func `one clientTaskId twice in a batch is one task`() async throws {
+    func `One clientTaskId twice in a batch is one task`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let task = fixture.download { $0.clientTaskId = "a" }
@@ -51,7 +51,7 @@ struct TaskCreationTests {
     }
 
     @Test
-    func `the limit of an app counts new tasks alone and is all or nothing`() async throws {
+    func `The limit of an app counts new tasks alone and is all or nothing`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = (0..<3).map { number in fixture.download { $0.clientTaskId = "c\(number)" } }
@@ -69,7 +69,7 @@ struct TaskCreationTests {
     }
 
     @Test
-    func `a task starts at once, suspended or delayed as it is asked to`() async throws {
+    func `A task starts at once, suspended or delayed as it is asked to`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let now = fixture.now
@@ -95,7 +95,7 @@ struct TaskCreationTests {
     }
 
     @Test
-    func `lists page by number and filter by state, outcome, group and name`() async throws {
+    func `Lists page by number and filter by state, outcome, group and name`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create(

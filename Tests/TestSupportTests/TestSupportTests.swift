@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct ContentTests {
-    @Test func `content is the same however it is cut`() {
+    @Test func `Content is the same however it is cut`() {
         let whole = Content.bytes(seed: 7, length: 1000)
         for (start, end) in [(0, 1), (3, 20), (8, 16), (500, 1000), (999, 1000), (12, 12)] {
             #expect(Content.bytes(seed: 7, range: start..<end) == Array(whole[start..<end]))
@@ -15,7 +15,7 @@ import Testing
 }
 
 @Suite struct JSONTests {
-    @Test func `text survives reading and writing`() throws {
+    @Test func `Text survives reading and writing`() throws {
         let text = #"{"a":[1,-2.5,null,true,"x\ny\u00e9\ud83d\ude00"],"b":{}}"#
         let value = try JSON(parsing: text)
         #expect(value["a"][0].int == 1)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: ["", "{", #"{"a":1,"a":2}"#, "[1,]", "01x", #""\ud800""#, "nul", "1 2", "+1"])
-    func `text that is not JSON is refused`(_ text: String) {
+    func `Text that is not JSON is refused`(_ text: String) {
         #expect(throws: JSON.Malformed.self) { try JSON(parsing: text) }
     }
 }
@@ -44,7 +44,7 @@ import Testing
             #"{"event_type":"ping","data":{"success":true}}"#, "v1,rAvfW3dJ/X/qxhsaXPOyyCGmRKsaKWcsNccKXlIktD0="
         ),
     ])
-    func `the vectors of the reference libraries verify`(
+    func `The vectors of the reference libraries verify`(
         _ secret: String, _ id: String, _ timestamp: String, _ body: String, _ signature: String
     ) {
         #expect(
@@ -58,7 +58,7 @@ import Testing
 
     init() throws { origin = try OriginServer() }
 
-    @Test func `a resource is served whole and in ranges`() async throws {
+    @Test func `A resource is served whole and in ranges`() async throws {
         origin.serve("/a", .generated(seed: 3, length: 100_000))
         let whole = try await client.get("/a?query=1")
         #expect(whole.status == 200)
@@ -75,7 +75,7 @@ import Testing
         #expect(origin.requests("/a").map(\.bytesSent) == [100_000, 1000, 100_000, 14, 0])
     }
 
-    @Test func `misbehaviours come in turn, then it behaves`() async throws {
+    @Test func `Misbehaviours come in turn, then it behaves`() async throws {
         let gate = Gate()
         origin.serve(
             "/b", .generated(seed: 4, length: 5000),
@@ -100,7 +100,7 @@ import Testing
         #expect(try await client.get("/b").body == Content.bytes(seed: 5, length: 10))
     }
 
-    @Test func `uploads are recorded`() async throws {
+    @Test func `Uploads are recorded`() async throws {
         origin.serve("/up", .upload(status: 201, body: "thanks"))
         origin.serve("/echo", .echo)
         let bytes = Content.bytes(seed: 9, length: 70_000)
@@ -116,7 +116,7 @@ import Testing
         #expect(echoed.text == "abcde")
     }
 
-    @Test func `a stalled answer ends when the client goes`() async throws {
+    @Test func `A stalled answer ends when the client goes`() async throws {
         origin.serve("/s", .generated(seed: 1, length: 100), turns: [[.stall(after: 10)]])
         let exchange = try await client.begin("GET", "/s")
         try await eventually("ten bytes are sent") { origin.bytesSent("/s") == 10 }
@@ -124,7 +124,7 @@ import Testing
         try await eventually("the origin lets go") { origin.openConnections == 0 }
     }
 
-    @Test func `a stopped origin refuses connections`() async throws {
+    @Test func `A stopped origin refuses connections`() async throws {
         origin.stop()
         await #expect(throws: (any Error).self) { try await client.get("/") }
         let again = try OriginServer(port: origin.port)
@@ -134,7 +134,7 @@ import Testing
 }
 
 @Suite struct ReceiverTests {
-    @Test func `answers follow the delivery number`() async throws {
+    @Test func `Answers follow the delivery number`() async throws {
         let receiver = try Receiver(answers: [.status(500), .close, .json(["completed": true]), .launched])
         let client = APIClient(port: receiver.port, key: nil)
         let secret = "whsec_" + Base64Text.encode([UInt8](repeating: 0, count: 32))
@@ -153,7 +153,7 @@ import Testing
 }
 
 @Suite struct EventStreamTests {
-    @Test func `events are read until the stream ends`() async throws {
+    @Test func `Events are read until the stream ends`() async throws {
         let origin = try OriginServer()
         let text = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: hello\n\nid: 4\ndata: {\"seq\":4}\n\n"
         origin.serve("/events", .text(""), always: [.raw(text)])
@@ -167,7 +167,7 @@ import Testing
 }
 
 @Suite struct TemporaryFolderTests {
-    @Test func `a folder goes with everything in it`() {
+    @Test func `A folder goes with everything in it`() {
         var folder: TemporaryFolder? = TemporaryFolder()
         folder?.makeFolder("a/b")
         let path = folder?.write([1, 2, 3], to: "a/b/c") ?? ""
@@ -180,7 +180,7 @@ import Testing
 
 @Suite struct Base64Tests {
     @Test(arguments: [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")])
-    func `the examples of RFC 4648 hold`(_ text: String, _ encoded: String) {
+    func `The examples of RFC 4648 hold`(_ text: String, _ encoded: String) {
         #expect(Base64Text.encode(Array(text.utf8)) == encoded)
         #expect(Base64Text.decode(encoded) == Array(text.utf8))
     }
@@ -205,7 +205,7 @@ import Testing
         return try await ServiceProcess(data: folder, binary: path)
     }
 
-    @Test func `a service is started, killed, started again and ended`() async throws {
+    @Test func `A service is started, killed, started again and ended`() async throws {
         let service = try await makeService()
         #expect(service.port == 4711)
         let first = service.pid
@@ -218,7 +218,7 @@ import Testing
         #expect(try await service.terminate() == .exited(7))
     }
 
-    @Test func `a service that does not listen is an error with what it said`() async throws {
+    @Test func `A service that does not listen is an error with what it said`() async throws {
         let error = await #expect(throws: ServiceProcess.NotListening.self) {
             try await makeService("#!/bin/sh\necho no >&2\nexit 3\n")
         }
