@@ -164,7 +164,7 @@ import Testing
         // As a crash leaves it: the word is kept, what follows is not.
         var denied = DeclaredConditions()
         denied.refreshStatus = .denied
-        let document = try stage.store.documents.encode(denied)
+        let document = stage.store.documents.encode(denied)
         try await stage.store.database.write { db in
             try db.execute("INSERT INTO setting (name, document) VALUES ('conditions', ?1)", document)
         }

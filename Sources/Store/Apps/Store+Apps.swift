@@ -18,8 +18,8 @@ extension Store {
                 INSERT INTO app (identifier, webhook_document, refresh_status, limits_document, created_at) \
                 VALUES (?1, ?2, ?3, ?4, ?5)
                 """,
-                identifier, try documents.encode(webhook), backgroundRefreshStatus.rawValue,
-                try documents.encode(limits), now.milliseconds)
+                identifier, documents.encode(webhook), backgroundRefreshStatus.rawValue,
+                documents.encode(limits), now.milliseconds)
             let app = AppID(id)
             var key = key
             key.app = app
@@ -78,8 +78,8 @@ extension Store {
             UPDATE app SET webhook_document = ?2, refresh_status = ?3, limits_document = ?4, force_quit = ?5, \
             revision = ?6 WHERE id = ?1
             """,
-            app.id.rawValue, try documents.encode(app.webhook), app.backgroundRefreshStatus.rawValue,
-            try documents.encode(app.limits), app.isForceQuit, app.revision)
+            app.id.rawValue, documents.encode(app.webhook), app.backgroundRefreshStatus.rawValue,
+            documents.encode(app.limits), app.isForceQuit, app.revision)
         return app
     }
 

@@ -35,7 +35,7 @@ extension Store {
                 """
                 INSERT INTO setting (name, document) VALUES ('conditions', ?1) \
                 ON CONFLICT (name) DO UPDATE SET document = ?1
-                """, try self.documents.encode(new))
+                """, self.documents.encode(new))
             guard old != refreshStatus else { return [] }
             let apps = try db.all("SELECT id FROM app ORDER BY id") { AppID($0.integer(0)) }
             return try apps.filter { id in

@@ -161,7 +161,7 @@ extension Store {
             """
             INSERT INTO refresh (app, document, next_at) VALUES (?1, ?2, ?3) \
             ON CONFLICT (app) DO UPDATE SET document = ?2, next_at = ?3
-            """, app.id.rawValue, try documents.encode(refresh), next?.milliseconds)
+            """, app.id.rawValue, documents.encode(refresh), next?.milliseconds)
         if next != nil { transaction.aftermath.hasDueLaunches = true }
     }
 

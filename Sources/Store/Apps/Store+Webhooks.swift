@@ -85,7 +85,7 @@ extension Store {
         current.revision += 1
         try transaction.db.execute(
             "UPDATE app SET webhook_document = ?2, revision = ?3 WHERE id = ?1", app.id.rawValue,
-            try documents.encode(current.webhook), current.revision)
+            documents.encode(current.webhook), current.revision)
         try beginSettlingLaunches(of: current, transaction)
         try scheduleRefresh(of: current, transaction)
     }

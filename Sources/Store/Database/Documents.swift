@@ -13,10 +13,10 @@ struct UnreadableDocument: Error {
 struct Documents: Sendable {
     let sealer: Sealer
 
-    func encode(_ value: some MemberValue) throws -> [UInt8] { value.bytesAtRest }
+    func encode(_ value: some MemberValue) -> [UInt8] { value.bytesAtRest }
 
     /// Seals the document, bound to the row that `context` names, where it holds a secret.
-    func encode(_ value: some MemberValue, sealedAs context: String, if holdsSecrets: Bool) throws -> [UInt8] {
+    func encode(_ value: some MemberValue, sealedAs context: String, if holdsSecrets: Bool) -> [UInt8] {
         holdsSecrets ? sealer.seal(value.bytesAtRest, boundTo: context) : value.bytesAtRest
     }
 

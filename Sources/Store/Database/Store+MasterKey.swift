@@ -92,7 +92,7 @@ extension Store {
                 specification.group = group
                 try db.execute(
                     "UPDATE task SET specification_document = ?2 WHERE id = ?1", id.rawValue,
-                    try self.documents.encode(specification))
+                    self.documents.encode(specification))
                 if let live { try self.fail(live, "The request was lost with the master key.", transaction) }
             }
             return !lost.isEmpty
@@ -136,7 +136,7 @@ extension Store {
             try transaction.session(id).invalidate(at: now)
             try db.execute(
                 "UPDATE session SET configuration_document = ?2 WHERE id = ?1", id.rawValue,
-                try self.documents.encode(SessionConfiguration()))
+                self.documents.encode(SessionConfiguration()))
             return true
         }.0
     }

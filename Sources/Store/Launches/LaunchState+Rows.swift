@@ -21,7 +21,7 @@ extension Transaction {
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
             """,
             launchId, app.rawValue, session?.id.rawValue, session?.identifier, kind.rawValue, state.name,
-            try documents.encode(state), state.dueAt?.milliseconds, reasons.rawValue, session?.lastSeq ?? 0,
+            documents.encode(state), state.dueAt?.milliseconds, reasons.rawValue, session?.lastSeq ?? 0,
             traceparent, now.milliseconds, (now + LaunchSchedule.lifetime).milliseconds)
         if let due = state.dueAt { try launchBecomesDue(of: app, at: due) }
         return id
@@ -40,7 +40,7 @@ extension Transaction {
             """
             UPDATE launch SET state = ?2, state_document = ?3, due_at = ?4, attempts = coalesce(?5, attempts), \
             urgency = coalesce(?6, urgency), ended_at = ?7 WHERE id = ?1
-            """, id, state.name, try documents.encode(state), state.dueAt?.milliseconds, state.attempts,
+            """, id, state.name, documents.encode(state), state.dueAt?.milliseconds, state.attempts,
             LaunchUrgency(of: state, after: event)?.rawValue, state.endedAt?.milliseconds)
         switch state {
         case .pending(_, let due): try launchBecomesDue(of: app, at: due)

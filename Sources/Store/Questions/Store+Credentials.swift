@@ -26,8 +26,8 @@ extension Store {
             INSERT INTO credential (public_id, app, session, space, space_document, secret, created_at) \
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
             """,
-            credentialId, app.rawValue, session?.rawValue, key, try documents.encode(space),
-            try documents.encode(credential, sealedAs: "credential/\(credentialId)", if: true), now.milliseconds)
+            credentialId, app.rawValue, session?.rawValue, key, documents.encode(space),
+            documents.encode(credential, sealedAs: "credential/\(credentialId)", if: true), now.milliseconds)
     }
 
     /// Whether a credential was stored for whom a question is about, since the attempt that asks looked.

@@ -133,7 +133,7 @@ extension Store {
             open.previousFailureCount < question.previousFailureCount
         {
             open.previousFailureCount = question.previousFailureCount
-            try db.execute("UPDATE question SET question_document = ?2 WHERE id = ?1", id, try documents.encode(open))
+            try db.execute("UPDATE question SET question_document = ?2 WHERE id = ?1", id, documents.encode(open))
         }
         return QuestionID(id, publicId: questionId)
     }
@@ -152,7 +152,7 @@ extension Store {
             """,
             questionId, session.app.rawValue, session.id.rawValue, live.id.rawValue, seq,
             QuestionState.open.phase.rawValue,
-            try documents.encode(
+            documents.encode(
                 question, sealedAs: "question/\(questionId)", if: question.request?.holdsSecrets ?? false),
             transaction.now.milliseconds, deadline.milliseconds, space)
         transaction.wake(at: deadline)
@@ -175,7 +175,7 @@ extension Store {
                 "SELECT id FROM question WHERE public_id = ?1 AND app = ?2", questionId, app.rawValue
             ) { $0.integer(0) }
             guard let id, let record = try self.readQuestion(questionId, db) else { throw DomainError.notFound }
-            let document = try documents.encode(answer, sealedAs: "answer/\(questionId)", if: true)
+            let document = documents.encode(answer, sealedAs: "answer/\(questionId)", if: true)
             do {
                 try self.move(
                     question: id, .answer(answer.disposition), waiting: record.taskCount, answer: document, transaction)
@@ -247,7 +247,7 @@ extension Store {
         task.specification.request = request
         try transaction.db.execute(
             "UPDATE task SET specification_document = ?2, revision = revision + 1 WHERE id = ?1", live.id.rawValue,
-            try documents.encode(
+            documents.encode(
                 task.specification, sealedAs: Self.context(task.session, task.number), if: request.holdsSecrets))
         guard let origin else { return }
         let lane = try lane(origin, transaction.session(live.session), transaction.db)

@@ -24,7 +24,7 @@ extension Store {
             if let arrival, let launch = session.book.openLaunch {
                 try self.noteArrival(arrival.launchId, launch: launch, session, transaction)
             }
-            session.attachment = try self.documents.encode(attachment)
+            session.attachment = self.documents.encode(attachment)
             session.isChanged = true
         }
         return (try await session(id), aftermath)
@@ -58,6 +58,6 @@ extension Store {
         guard session.attachment != nil else { return }
         var attachment = try attachment(of: session)
         try attachment.handle(.launchCompleted(launchId: launchId), at: transaction.now)
-        session.attachment = try documents.encode(attachment)
+        session.attachment = documents.encode(attachment)
     }
 }

@@ -20,7 +20,7 @@ extension Store {
             """
             INSERT INTO cookie_jar (session, jar) SELECT id, ?2 FROM session WHERE id = ?1 AND forgotten = 0 \
             ON CONFLICT (session) DO UPDATE SET jar = excluded.jar
-            """, session.rawValue, try documents.encode(lines, sealedAs: Self.cookieContext(session), if: true))
+            """, session.rawValue, documents.encode(lines, sealedAs: Self.cookieContext(session), if: true))
     }
 
     private static func cookieContext(_ session: SessionID) -> String { "cookies/\(session.rawValue)" }

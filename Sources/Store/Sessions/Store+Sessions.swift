@@ -79,7 +79,7 @@ extension Store {
             try db.execute(
                 "UPDATE session SET description = ?2, configuration_document = ?3, revision = ?4 WHERE id = ?1",
                 id.rawValue, session.sessionDescription,
-                try documents.encode(
+                documents.encode(
                     session.configuration, sealedAs: Self.context(session.app, session.identifier),
                     if: session.configuration.holdsSecrets),
                 session.revision)
@@ -128,7 +128,7 @@ extension Store {
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
             """,
             app.rawValue, identifier, incarnation, SessionState.active.phase.rawValue,
-            try documents.encode(
+            documents.encode(
                 configuration, sealedAs: Self.context(app, identifier), if: configuration.holdsSecrets),
             configuration.sessionSendsLaunchEvents, Int64(configuration.timeoutIntervalForResource * 1000),
             description, now.milliseconds, configuration.isDiscretionary)

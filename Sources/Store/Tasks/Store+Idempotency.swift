@@ -13,7 +13,7 @@ extension Recording {
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (principal, idempotency_key) DO UPDATE \
             SET fingerprint = ?3, status = ?4, headers_document = ?5, answer = ?6, created_at = ?7
             """,
-            principal, key, fingerprint, answer.status, try documents.encode(answer.headers),
+            principal, key, fingerprint, answer.status, documents.encode(answer.headers),
             [answer.holdsSecrets ? 1 : 0]
                 + (answer.holdsSecrets ? documents.sealer.seal(answer.body, boundTo: context) : answer.body),
             now.milliseconds)

@@ -91,7 +91,7 @@ extension Store {
             }
             if let resumption = settlement.resumption {
                 try transaction.append(
-                    .didResumeAtOffset, to: session, task: live.id, data: try documents.encode(resumption))
+                    .didResumeAtOffset, to: session, task: live.id, data: documents.encode(resumption))
             }
             switch settlement.verdict {
             case .completed(let outcome, let result, let content):
@@ -132,7 +132,7 @@ extension Store {
 
     func saveProgress(_ progress: TaskProgress, _ live: LiveTask, _ transaction: Transaction) throws {
         try transaction.db.execute(
-            "UPDATE live SET progress_document = ?2 WHERE task = ?1", live.id.rawValue, try documents.encode(progress))
+            "UPDATE live SET progress_document = ?2 WHERE task = ?1", live.id.rawValue, documents.encode(progress))
     }
 
     /// Ends a task from outside, whatever it is at.
@@ -172,7 +172,7 @@ extension Store {
             // The event keeps the time it told, whatever becomes of the content's life.
             let expiresAt = now + policies.unacknowledgedRetention
             try transaction.append(
-                .didFinishDownloading, to: session, task: live.id, data: try documents.encode(expiresAt))
+                .didFinishDownloading, to: session, task: live.id, data: documents.encode(expiresAt))
         }
         try transaction.append(.didFinishCollectingMetrics, to: session, task: live.id)
         let seq = try transaction.append(.didComplete, to: session, task: live.id, data: session.counts.completions)
@@ -182,7 +182,7 @@ extension Store {
             UPDATE task SET state = ?6, outcome = ?2, result_document = ?3, completed_at = ?4, \
             completed_seq = ?5, revision = revision + 1 WHERE id = ?1 RETURNING client_task_id
             """,
-            live.id.rawValue, outcome.rawValue, try documents.encode(result), now.milliseconds, seq,
+            live.id.rawValue, outcome.rawValue, documents.encode(result), now.milliseconds, seq,
             life.state.rawValue
         ) { $0.textOrNil(0) }
         if let content { try insert(content, of: live, seq: seq, transaction) }

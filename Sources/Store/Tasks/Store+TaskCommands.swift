@@ -105,7 +105,7 @@ extension Store {
             progress_document = coalesce(?10, progress_document), crashes = ?11 WHERE task = ?1
             """,
             live.id.rawValue, columns.phase, columns.dueAt, columns.deadline, columns.remaining, columns.question,
-            columns.diskNeeded, columns.diskKept, columns.diskNotBefore, try progress.map { try documents.encode($0) },
+            columns.diskNeeded, columns.diskKept, columns.diskNotBefore, progress.map { documents.encode($0) },
             crashes)
         if life.state != live.life.state {
             try transaction.db.execute(
@@ -141,7 +141,7 @@ extension Store {
                 UPDATE task SET specification_document = ?2, priority = ?3, revision = revision + 1 WHERE id = ?1
                 """,
                 id.rawValue,
-                try documents.encode(
+                documents.encode(
                     task.specification, sealedAs: Self.context(task.session, task.number),
                     if: task.specification.request.holdsSecrets),
                 task.specification.priority)

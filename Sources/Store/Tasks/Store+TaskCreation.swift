@@ -97,7 +97,7 @@ extension Store {
             """,
             session.id.rawValue, number, life.state.rawValue, specification.clientTaskId, fingerprint,
             specification.group, specification.priority,
-            try documents.encode(
+            documents.encode(
                 specification, sealedAs: Self.context(session.id, number), if: specification.request.holdsSecrets),
             now.milliseconds, new.isSuspended ? nil : now.milliseconds)
         let id = TaskID(row)
@@ -117,7 +117,7 @@ extension Store {
             id.rawValue, session.app.rawValue, session.id.rawValue, lane, number,
             specification.kind.rawValue, columns.phase, specification.priority, columns.dueAt,
             specification.earliestBeginDate?.milliseconds, columns.deadline, columns.remaining, body,
-            try new.progress.map { try documents.encode($0) })
+            new.progress.map { documents.encode($0) })
         transaction.follow(nil, life, lane: lane, of: session)
         return CreatedTask(
             task: TaskRecord(
