@@ -57,6 +57,7 @@ extension SessionTask {
             live.sample?.received ?? result?.contentLength
             ?? (result == nil ? progress.resume?.offset ?? progress.durableOffset : progress.countOfBytesReceived)
         countOfBytesSent = live.sample?.sent ?? progress.countOfBytesSent
+        countOfBytesFetchedTwice = progress.bytesFetchedTwice
         countOfBytesExpectedToReceive =
             live.sample?.expected ?? result?.response?.expectedContentLength ?? progress.resume?.totalLength
         countOfBytesExpectedToSend = record.specification.expectedBytesToSend

@@ -10,7 +10,7 @@ typealias WireJSON = Wire.JSON
     private static let members = [
         "taskIdentifier", "kind", "state", "phase", "waitingFor", "outcome", "originalRequest", "currentRequest",
         "redirects", "response", "priority", "countOfBytesReceived", "countOfBytesSent",
-        "countOfBytesExpectedToReceive",
+        "countOfBytesFetchedTwice", "countOfBytesExpectedToReceive",
         "countOfBytesExpectedToSend", "progress", "attempts", "error", "content", "createdAt", "startedAt",
         "completedAt", "revision", "clientTaskId", "group", "taskDescription", "metadata", "earliestBeginDate",
         "confirmBeforeStart", "expectedDigest", "maximumContentLength", "ifNoneMatch", "acceptableStatusCodes",
@@ -107,6 +107,13 @@ typealias WireJSON = Wire.JSON
         let guessed = SessionTask(Records.task(.active), live)
         #expect(guessed.countOfBytesExpectedToReceive == nil)
         #expect(guessed.progress.fractionCompleted == 0.005, "of what the client expects")
+    }
+
+    @Test func `A task tells what it had to fetch once more`() {
+        var progress = Core.TaskProgress()
+        progress.noteFetchedTwice(300)
+        progress.noteFetchedTwice(20)
+        #expect(SessionTask(Records.task(.active, progress: progress)).countOfBytesFetchedTwice == 320)
     }
 
     @Test func `A waiting task tells its next attempt and what went wrong`() throws {

@@ -22,6 +22,9 @@ public struct SessionTask: Shape {
     public var countOfBytesReceived: Int64 = 0
     /// Bytes of the body.
     public var countOfBytesSent: Int64 = 0
+    /// Bytes of content that came and had to be fetched once more: they were not recorded before a kill, or could not be
+    /// continued.
+    public var countOfBytesFetchedTwice: Int64 = 0
     /// Bytes of content, where that is known.
     public var countOfBytesExpectedToReceive: Int64?
     /// Bytes of the body, where that is known.
@@ -62,6 +65,7 @@ public struct SessionTask: Shape {
         members.nullable("response", &response)
         members.member("countOfBytesReceived", &countOfBytesReceived)
         members.member("countOfBytesSent", &countOfBytesSent)
+        members.member("countOfBytesFetchedTwice", &countOfBytesFetchedTwice)
         members.nullable("countOfBytesExpectedToReceive", &countOfBytesExpectedToReceive)
         members.nullable("countOfBytesExpectedToSend", &countOfBytesExpectedToSend)
         members.defaulted("progress", &progress)
