@@ -671,5 +671,8 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         #expect(problem(#"{"through":1,"x":2}"#)?.code == .unknownMember)
         #expect(problem(#"{"through":1,"through":2}"#)?.code == .duplicateMember)
         #expect(problem(#"{"through":"1"}"#)?.errors.map(\.pointer) == ["/through"])
+        #expect(problem(#"{"through":"1"}"#)?.detail.contains("more fault") == false)
+        #expect(problem(#"{"through":"1","x":1}"#)?.detail.hasSuffix(" There is 1 more fault.") == true)
+        #expect(problem(#"{"through":"1","x":1,"y":1}"#)?.detail.hasSuffix(" There are 2 more faults.") == true)
     }
 }

@@ -44,6 +44,7 @@ extension Service {
     func watchDisk() async {
         while !Task.isCancelled {
             _ = await room.bell.wait(until: clock.monotonic() + Self.measuringPeriod)
+            guard !Task.isCancelled else { return }
             do {
                 try await folder.disk.measure(room, folder.path)
                 inbox.tell(.measured)

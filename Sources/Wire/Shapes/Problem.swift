@@ -64,7 +64,12 @@ public struct Problem: Error, Shape {
             self.init(.malformedJSON, "The body is not JSON: at byte \(offset), \(detail).", instance: instance)
         case .invalid(let faults):
             let first = faults.first.map { "\($0.pointer.isEmpty ? "The body" : $0.pointer): \($0.detail)" } ?? ""
-            let more = faults.count > 1 ? " There are \(faults.count - 1) more faults." : ""
+            let more =
+                switch faults.count {
+                case 0...1: ""
+                case 2: " There is 1 more fault."
+                default: " There are \(faults.count - 1) more faults."
+                }
             self.init(
                 ProblemCode(rawValue: error.code), first + more, instance: instance,
                 errors: faults.map { Entry(pointer: $0.pointer, detail: $0.detail) })
