@@ -20,7 +20,7 @@ package final class Gate: Sendable {
     package func pass() {
         state.withLock { $0.waiting += 1 }
         defer { state.withLock { $0.waiting -= 1 } }
-        let deadline = ContinuousClock.now + .seconds(120)
+        let deadline = ContinuousClock.now + .seconds(600)
         while !isOpen {
             precondition(ContinuousClock.now < deadline, "nobody opened")
             usleep(1000)

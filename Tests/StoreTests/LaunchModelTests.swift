@@ -43,10 +43,10 @@ struct LaunchModelTests {
     @Test(arguments: isSoak ? small + large : small)
     func `In every order of events no launch is doubled, lost or left behind`(
         _ row: (name: String, scope: LaunchModel.Scope)
-    ) throws {
+    ) async throws {
         let began = ContinuousClock.now
         let exploration = Exploration(row.scope)
-        try exploration.run()
+        try await exploration.run()
         print(
             "launch model, \(row.name): \(exploration.count) states, \(exploration.transitions) transitions, "
                 + "\(ContinuousClock.now - began)")
@@ -79,11 +79,13 @@ final class Exploration {
         return id
     }
 
-    func run() throws {
+    func run() async throws {
         var next = 0
         while next < frontier.count {
             let (id, state) = frontier[next]
             next += 1
+            // Other tests share the threads, and have deadlines.
+            if id % 256 == 0 { await Task.yield() }
             // What is behind is not needed any more.
             if next == 50_000 {
                 frontier.removeFirst(next)
