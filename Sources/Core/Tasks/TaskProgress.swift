@@ -139,7 +139,7 @@ package struct AttemptRecord: Shape {
 package struct AuthenticationStep: Shape {
     package var questionId = ""
     package var disposition = Answer.Disposition.performDefaultHandling
-    /// Who asked. Nil in what earlier versions kept: it counts for all then.
+    /// Who asked; nil counts for all.
     package var space: ProtectionSpace?
 
     package init() {}
