@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build test sanitize soak demo bench check-api check-tls container-check clean
+.PHONY: help run build test sanitize soak demo bench bench-quick check-api check-tls container-check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,10 @@ demo: build ## 1,020 transfers, one launch, every byte compared (KILLS=5 kills t
 bench: build ## All figures of Benchmarks/README.md, measured here (ONLY="a c" chooses)
 	@scripts/install-packages bench
 	@exec python3 Benchmarks/bench $(ONLY)
+
+bench-quick: build ## Ratios to peers, held against Benchmarks/floor.json; run it before each release (two minutes)
+	@scripts/install-packages bench
+	@exec Benchmarks/quick.py
 
 check-api: build ## openapi.yaml is valid, and the running service keeps its word (schemathesis)
 	@scripts/install-packages check-api

@@ -14,15 +14,21 @@ wrk.body = '{"kind": "download", "state": "suspended", "request": {"url": "http:
 """
 
 
-def wrk(url, script=None):
-    command = ["wrk", f"-t{THREADS}", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "--latency", "-H", "Authorization: Bearer dev"]
+def measured(url, script=None, seconds=SECONDS):
+    """What wrk says: rate in requests a second, median and p99 as texts."""
+    command = ["wrk", f"-t{THREADS}", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency", "-H", "Authorization: Bearer dev"]
     text = subprocess.run([*command, *(["-s", str(script)] if script else []), url],
                           check=True, capture_output=True, text=True).stdout
     if refused := re.search(r"(Non-2xx.*|Socket errors.*)", text):
         raise RuntimeError(refused.group(0))
-    found = {name: re.search(pattern, text).group(1) for name, pattern in
-             {"rate": r"Requests/sec:\s+([\d.]+)", "median": r"\n\s+50%\s+(\S+)", "p99": r"\n\s+99%\s+(\S+)"}.items()}
-    return f"{float(found['rate']):,.0f}/s", f"median {found['median']}, p99 {found['p99']}, {CONNECTIONS} connections"
+    rate, median, p99 = (re.search(pattern, text).group(1) for pattern in
+                         (r"Requests/sec:\s+([\d.]+)", r"\n\s+50%\s+(\S+)", r"\n\s+99%\s+(\S+)"))
+    return float(rate), median, p99
+
+
+def wrk(url, script=None):
+    rate, median, p99 = measured(url, script)
+    return f"{rate:,.0f}/s", f"median {median}, p99 {p99}, {CONNECTIONS} connections"
 
 
 def run(scratch):
