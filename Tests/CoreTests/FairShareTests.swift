@@ -36,6 +36,22 @@ import Testing
         #expect(Self.counts([Self.lane(1, 1, running: 3), Self.lane(2, 2)], slots: 5) == [1, 4])
     }
 
+    @Test func `Whoever holds many times what is free takes no more of it`() {
+        func counts(_ running: Int..., slots: Int) -> [Int] {
+            let lanes = running.enumerated().map { index, running in
+                Self.lane(Int64(index), Int64(index), ready: 1000, running: running, limit: 1000)
+            }
+            var share = FairShare()
+            let grants = share.pick(lanes, freeSlots: slots, hostLimit: 1000, greed: 8)
+            return lanes.indices.map { index in grants.filter { $0.lane == index }.reduce(0) { $0 + $1.count } }
+        }
+        #expect(counts(0, slots: 8) == [8])
+        #expect(counts(0, slots: 256) == [228])
+        #expect(counts(228, slots: 28) == [0])
+        #expect(counts(228, 0, slots: 28) == [0, 25])
+        #expect(counts(228, 25, 0, slots: 3) == [0, 0, 3])
+    }
+
     @Test func `Limits of session and host hold`() {
         #expect(Self.counts([Self.lane(1, 1, limit: 6)], slots: 100) == [6])
         #expect(Self.counts([Self.lane(1, 1, running: 6, limit: 6)], slots: 100) == [0])

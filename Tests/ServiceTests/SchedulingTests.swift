@@ -50,6 +50,30 @@ struct SchedulingTests {
     }
 
     @Test
+    func `An app whose transfers never end leaves others a slot`() async throws {
+        try await ServiceStage.run(configured: { $0.maximumTransfers = 18 }) { stage in
+            let gate = Gate()
+            stage.origin.serve("/endless", .text("x"), always: [.hold(gate)])
+            stage.origin.serve("/quick", .text("x"))
+            let endless = try await stage.session { $0.httpMaximumConnectionsPerHost = 100 }
+            var last: TaskRecord?
+            for _ in 0..<30 { last = try await stage.create(stage.order("/endless"), in: endless)[0] }
+            try await eventually("it has what it may have") { gate.waiting == 16 }
+            try await stays(for: .milliseconds(300)) { gate.waiting == 16 }
+            let waiting = try await stage.service.task(#require(last).number, in: endless.id)
+            #expect(
+                stage.service.waitingReasons(of: waiting, in: endless).map(\.detail) == [
+                    "Other transfers come first: the few slots that are free are for apps with fewer transfers."
+                ])
+            let other = try await ServiceStage.app("other", of: stage.service)
+            let task = try await stage.create(stage.order("/quick"), in: stage.session(of: other))[0]
+            #expect(try await stage.completed(task).outcome == .succeeded)
+            #expect(gate.waiting == 16)
+            gate.open()
+        }
+    }
+
+    @Test
     func `A queued task says that others come first only where they do`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 2 }) { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 1 }

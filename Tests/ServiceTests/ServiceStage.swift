@@ -35,20 +35,21 @@ final class ServiceStage: Sendable {
             sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)), transferThreads: 1, clock: clock, log: .none,
             metrics: Metrics(), onFatalError: { preconditionFailure("\($0)") })
         try await service.prepare()
-        app = try await Self.app(of: service, webhook: webhook)
+        app = try await Self.app("app", of: service, webhook: webhook)
         self.origin = try origin ?? OriginServer()
         self.folder = folder
     }
 
-    private static func app(of service: Service, webhook: String?) async throws -> AppID {
-        if let app = try? await service.app(identifier: "app") { return app.id }
+    static func app(_ identifier: String, of service: Service, webhook: String? = nil) async throws -> AppID {
+        if let app = try? await service.app(identifier: identifier) { return app.id }
         var settings = WebhookSettings()
         settings.url = webhook
         let key = KeyRecord(
-            app: AppID(0), keyIdentifier: "k", hash: [1], scopes: Scope.allCases, createdAt: service.clock.now,
+            app: AppID(0), keyIdentifier: identifier, hash: [1], scopes: Scope.allCases, createdAt: service.clock.now,
             expiresAt: nil)
         return try await service.createApp(
-            identifier: "app", webhook: settings, backgroundRefreshStatus: .available, limits: AppLimits(), key: key,
+            identifier: identifier, webhook: settings, backgroundRefreshStatus: .available, limits: AppLimits(),
+            key: key,
             webhookSecret: [1], recording: nil
         ).id
     }
@@ -108,13 +109,15 @@ final class ServiceStage: Sendable {
 
 extension ServiceStage {
     func session(
-        _ identifier: String = "s", _ configure: (inout SessionConfiguration) -> Void = { _ in }
+        _ identifier: String = "s", of owner: AppID? = nil,
+        _ configure: (inout SessionConfiguration) -> Void = { _ in }
     ) async throws -> SessionRecord {
         var configuration = SessionConfiguration()
         configuration.retryPolicy = .custom(RetryPolicy.Settings(initialDelay: 0.05, maximumDelay: 0.2))
         configure(&configuration)
         return try await service.openSession(
-            identifier, app: app, configuration: configuration, description: nil, onlyCreates: false, recording: nil
+            identifier, app: owner ?? app, configuration: configuration, description: nil, onlyCreates: false,
+            recording: nil
         ).session
     }
 

@@ -61,13 +61,15 @@ package struct FairShare: Sendable {
     ///   - lanes: Every lane with something ready or running.
     ///   - freeSlots: Transfers that may start in the whole service.
     ///   - hostLimit: Transfers to one host in the whole service, those running included.
+    ///   - greed: See ``mayTake(_:free:greed:)``.
     /// - Returns: Grants in the order of their first start.
-    package mutating func pick(_ lanes: [Lane], freeSlots: Int, hostLimit: Int) -> [Grant] {
+    package mutating func pick(_ lanes: [Lane], freeSlots: Int, hostLimit: Int, greed: Int = .max) -> [Grant] {
         var table = Table(lanes, hostLimit: hostLimit, servedApps: servedApps, servedSessions: servedSessions)
         var counts: [Int: Int] = [:]
         var order: [Int] = []
-        for _ in 0..<max(0, freeSlots) {
-            guard let index = table.next(turn: turn) else { break }
+        for taken in 0..<max(0, freeSlots) {
+            let mayTake = { (running: Int) in Self.mayTake(running, free: freeSlots - taken, greed: greed) }
+            guard let index = table.next(turn: turn, where: mayTake) else { break }
             turn += 1
             servedApps[lanes[index].app] = turn
             servedSessions[lanes[index].session] = turn
@@ -78,6 +80,10 @@ package struct FairShare: Sendable {
         Self.forget(&servedSessions)
         return order.map { Grant(lane: $0, count: counts[$0] ?? 0) }
     }
+
+    /// Whether an app that holds `running` slots may take another: while that is less than `greed` times what is free. What
+    /// is left is for apps that hold few, so that transfers that never end hold up their own app alone.
+    package static func mayTake(_ running: Int, free: Int, greed: Int) -> Bool { running / greed < free }
 
     private static func forget(_ served: inout [Int64: UInt64]) {
         guard served.count > memory else { return }
@@ -166,10 +172,13 @@ extension FairShare {
         }
 
         /// The lane that starts one task next, or nil when nothing can.
-        mutating func next(turn: UInt64) -> Int? {
+        ///
+        /// - Parameter mayTake: Whether an app with that many transfers may have another. Who may not leaves the queue: less
+        ///   and less is free in a round.
+        mutating func next(turn: UInt64, where mayTake: (Int) -> Bool) -> Int? {
             while let place = queue.popLeast() {
                 // Taken out while it changes, so that its heap is not copied.
-                guard var app = apps.removeValue(forKey: place.key) else { continue }
+                guard var app = apps.removeValue(forKey: place.key), mayTake(app.running) else { continue }
                 let index = nextLane(of: &app, turn: turn)
                 if index != nil {
                     app.running += 1

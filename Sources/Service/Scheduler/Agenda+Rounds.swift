@@ -17,6 +17,16 @@ extension Agenda {
         fileprivate var now: Timestamp { conditions.now }
     }
 
+    /// An app alone gets eight ninths of all slots, the next one eight ninths of what is left. With eight slots or fewer
+    /// that is all of them.
+    private static let greed = 8
+
+    /// Whether the slots that are free are for this app as well.
+    func leavesSlots(to app: AppID) -> Bool {
+        let running = lanes.values.reduce(0) { $1.app == app.rawValue ? $0 + $1.running : $0 }
+        return FairShare.mayTake(running, free: freeSlots(.anything), greed: Self.greed)
+    }
+
     /// Begins a round, where something may be taken.
     ///
     /// - Returns: Where to look on.
@@ -62,7 +72,7 @@ extension Agenda {
         let table = queue.lanes.map { FairShare.Lane($0, running: lanes[$0.id]?.running ?? 0) }
         let others = lanes.filter { chosen[$0.key] == nil }.map(\.value) + deletions.values
         let grants = fairness.pick(
-            table + others, freeSlots: round.freeSlots, hostLimit: maximumTransfersPerHost)
+            table + others, freeSlots: round.freeSlots, hostLimit: maximumTransfersPerHost, greed: Self.greed)
         return .tasks(grants.filter { $0.lane < table.count }.map { (queue.lanes[$0.lane].id, $0.count) })
     }
 

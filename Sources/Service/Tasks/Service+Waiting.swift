@@ -64,6 +64,8 @@ extension Service {
         let others: String? =
             if live.count >= settings.maximumTransfers {
                 "as many are under way as the service allows"
+            } else if !scheduler.agenda.withLock({ $0.leavesSlots(to: task.app) }) {
+                "the few slots that are free are for apps with fewer transfers"
             } else if running.all >= settings.maximumTransfersPerHost {
                 "as many to this host are under way as the service allows"
             } else if running.session >= session.configuration.httpMaximumConnectionsPerHost {
