@@ -40,8 +40,13 @@ static inline long clinux_copy_range(int from, int to, size_t count) {
     return syscall(SYS_copy_file_range, from, (void *)0, to, (void *)0, count, 0u);
 }
 
-// O_PATH is only declared under _GNU_SOURCE: 010000000 on all architectures that Swift runs on.
+// O_PATH and O_DIRECT are only declared under _GNU_SOURCE. O_PATH is the same on all architectures that Swift runs on.
 static const int clinux_O_PATH = 010000000;
+#if defined(__aarch64__) || defined(__arm__)
+static const int clinux_O_DIRECT = 0200000;
+#else
+static const int clinux_O_DIRECT = 040000;
+#endif
 
 // Bytes that wait in a socket to be read.
 static inline int clinux_unread_bytes(int socket, int *count) { return ioctl(socket, FIONREAD, count); }

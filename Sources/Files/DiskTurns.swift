@@ -12,8 +12,8 @@ package enum DiskWorkLength: Sendable {
 /// the threads, so that those that sync are never all busy with it. Within each length owners take turns, however much
 /// they have waiting; an owner's own work goes in order of arrival.
 struct DiskTurns<Work> {
-    private var short = Line()
-    private var long = Line()
+    private var short = OwnerTurns<Work>()
+    private var long = OwnerTurns<Work>()
     private var longUnderWay = 0
     private let threads: Int
 
@@ -40,47 +40,4 @@ struct DiskTurns<Work> {
     mutating func end(_ length: DiskWorkLength) { if length == .long { longUnderWay -= 1 } }
 
     var isEmpty: Bool { short.isEmpty && long.isEmpty }
-
-    /// The work of all owners of one length.
-    private struct Line {
-        private var waiting: [Int64: Queue<Work>] = [:]
-        /// Those with work, the next first.
-        private var owners = Queue<Int64>()
-
-        var isEmpty: Bool { waiting.isEmpty }
-
-        mutating func add(_ work: Work, for owner: Int64) {
-            if waiting[owner] == nil { owners.add(owner) }
-            waiting[owner, default: Queue()].add(work)
-        }
-
-        mutating func next() -> (work: Work, owner: Int64)? {
-            guard let owner = owners.next(), let work = waiting[owner]?.next() else { return nil }
-            if waiting[owner]?.isEmpty ?? true { waiting[owner] = nil } else { owners.add(owner) }
-            return (work, owner)
-        }
-    }
-
-    private struct Queue<Element> {
-        private var elements: [Element?] = []
-        private var first = 0
-
-        var isEmpty: Bool { first == elements.count }
-
-        mutating func add(_ element: Element) { elements.append(element) }
-
-        mutating func next() -> Element? {
-            guard !isEmpty else { return nil }
-            let element = elements[first].take()
-            first += 1
-            if isEmpty {
-                elements.removeAll(keepingCapacity: true)
-                first = 0
-            } else if first > 1024 && first * 2 > elements.count {
-                elements.removeFirst(first)
-                first = 0
-            }
-            return element
-        }
-    }
 }

@@ -2,73 +2,267 @@ package import Base
 import Glibc
 package import Notation
 
-/// A partial file as disk threads opened it, on its way to the loop.
-package struct PartialFile: Sendable {
-    package enum Failure: Error {
-        case prefixMissing
-        case cancelled
-        case disk(SystemError)
+/// A stretch of a partial file, which one transfer writes in order: in pieces, each written and digested on disk threads
+/// while the next ones fill. Others may write other stretches of the file.
+///
+/// Whole blocks go past the page cache where the filesystem takes that: a large download neither fills it nor stalls when
+/// it is synced. What is less at either end of a piece goes through it, so that no block is written both ways.
+package final class PartialFile: Sendable {
+    /// How far the file is whole from the stretch's start on.
+    package struct Mark: Sendable, Equatable {
+        package var offset: Int64
+        /// Of the bytes below, where it is computed.
+        package var sha256: [UInt8]?
     }
 
-    package let file: OpenFile
-    /// Bytes in it, all of them digested.
-    package let length: Int64
-    fileprivate let reading: RunningDigest?
-
-    /// Digests that have read the file's bytes; nil where it was empty, so that new ones will do.
-    package func takeDigests() -> [Digest]? { reading?.take() }
-}
-
-/// A partial file that is being opened: made where it is missing, cut to what is kept, which is read and digested in
-/// steps.
-package final class PartialFileOpening: Sendable {
-    private let path: String
-    private let prefix: Int64
-    private let sha256: [UInt8]?
-    private let algorithms: [DigestAlgorithm]
-    private let isWanted: @Sendable () -> Bool
-    private let reading = Locked<RunningDigest?>(nil)
-
-    /// - Parameter sha256: The digest of the bytes that were received: with another, these are not they.
-    package init(
-        _ path: String, prefix: Int64, sha256: [UInt8]?, _ algorithms: [DigestAlgorithm],
-        while isWanted: @escaping @Sendable () -> Bool
-    ) {
-        self.path = path
-        self.prefix = prefix
-        self.sha256 = sha256
-        self.algorithms = algorithms
-        self.isWanted = isWanted
+    package enum News: Sendable {
+        /// So far it is written and digested.
+        case reached(Int64)
+        /// A write failed; what came behind it is dropped.
+        case failed(SystemError)
+        /// So far it is durable.
+        case synced(Result<Mark, SystemError>)
+        /// All that was written is durable, and nothing is under way any more.
+        case closed(Result<Mark, SystemError>)
     }
 
-    /// Only kept bytes take long to read.
-    package var length: DiskWorkLength { prefix > 0 ? .long : .short }
+    private enum Piece {
+        case buffer(DiskBuffer)
+        case bytes([UInt8], offset: Int64)
 
-    /// The next step, which blocks. Nil where another has to follow.
-    package func step() -> Result<PartialFile, PartialFile.Failure>? {
-        do throws(SystemError) {
-            guard let reading = reading.withLock({ $0 }) else { return try begin() }
-            guard isWanted() else { return .failure(.cancelled) }
-            if try reading.step() { return nil }
-            return finish(reading)
-        } catch {
-            return .failure(.disk(error))
+        var end: Int64 {
+            switch self {
+            case .buffer(let buffer): buffer.offset + Int64(buffer.count)
+            case .bytes(let bytes, let offset): offset + Int64(bytes.count)
+            }
         }
     }
 
-    private func begin() throws(SystemError) -> Result<PartialFile, PartialFile.Failure>? {
-        let file = try OpenFile.open(path, O_RDWR | O_CREAT)
-        guard try file.size() >= prefix else { return .failure(.prefixMissing) }
-        try file.truncate(to: prefix)
-        guard prefix > 0 else { return .success(PartialFile(file: file, length: 0, reading: nil)) }
-        let first = RunningDigest(file, algorithms, first: prefix)
-        reading.withLock { $0 = first }
-        return nil
+    /// Pieces that wait for one kind of work, which is done one piece after the other.
+    private struct Line {
+        private var pieces: [Piece] = []
+        private var isBusy = false
+
+        /// Whether the work has to be begun.
+        mutating func add(_ piece: Piece) -> Bool {
+            pieces.append(piece)
+            defer { isBusy = true }
+            return !isBusy
+        }
+
+        /// The piece that the work is to be done for; it stays the first until then.
+        var next: Piece? { pieces.first }
+        var isIdle: Bool { !isBusy }
+
+        /// Whether there is more.
+        mutating func done() -> Bool {
+            pieces = Array(pieces.dropFirst())
+            isBusy = !pieces.isEmpty
+            return isBusy
+        }
+
+        mutating func drop() { pieces = [] }
     }
 
-    private func finish(_ reading: RunningDigest) -> Result<PartialFile, PartialFile.Failure> {
-        guard reading.length == prefix else { return .failure(.prefixMissing) }
-        if let sha256, let found = reading.sha256, found != sha256 { return .failure(.prefixMissing) }
-        return .success(PartialFile(file: reading.file, length: prefix, reading: reading))
+    private struct State {
+        var writing = Line()
+        var digesting = Line()
+        var written: Int64
+        /// The ends of pieces that were digested before they were written.
+        var digested: [Mark] = []
+        var reached: Mark
+        var hasFailed = false
+        var isClosing = false
+
+        var isIdle: Bool { writing.isIdle && digesting.isIdle }
+
+        mutating func fail() {
+            hasFailed = true
+            writing.drop()
+            digesting.drop()
+        }
     }
+
+    private let file: OpenFile
+    /// The same file past the page cache.
+    private let direct: Locked<OpenFile?>
+    private let disk: DiskQueue
+    private let tell: @Sendable (News) -> Void
+    private let isDigested: Bool
+    /// Held for the whole of a step: one follows the other, so nobody waits for it.
+    private let digests: Locked<[Digest]>
+    private let state: Locked<State>
+
+    /// - Parameters:
+    ///   - digests: They know the bytes below `mark`.
+    ///   - tell: Called on disk threads. Must not wait.
+    init(
+        _ file: OpenFile, _ direct: OpenFile?, _ mark: Mark, _ digests: consuming sending [Digest], disk: DiskQueue,
+        tell: @escaping @Sendable (News) -> Void
+    ) {
+        self.file = file
+        self.direct = Locked(direct)
+        self.disk = disk
+        self.tell = tell
+        isDigested = !digests.isEmpty
+        self.digests = Locked(digests)
+        state = Locked(State(written: mark.offset, reached: mark))
+    }
+
+    /// Whether whole blocks are written past the page cache.
+    var goesPastPageCache: Bool { direct.withLock { $0 != nil } }
+
+    /// How far it is written and digested.
+    package var reached: Mark { state.withLock(\.reached) }
+
+    /// Takes the next bytes, in a buffer that nobody touches any more.
+    package func write(_ buffer: DiskBuffer) { add(.buffer(buffer)) }
+
+    /// Takes the next bytes.
+    package func write(_ bytes: [UInt8], at offset: Int64) { add(.bytes(bytes, offset: offset)) }
+
+    /// Makes durable what is written by then, on a disk thread.
+    package func sync() {
+        disk.run { [self] () throws(SystemError) in
+            try syncNow()
+        } then: { [tell] in
+            tell(.synced($0))
+        }
+    }
+
+    /// Makes all of it durable once it is written.
+    package func close() {
+        let isIdle = state.withLock { state in
+            state.isClosing = true
+            return state.isIdle
+        }
+        if isIdle { syncAtEnd() }
+    }
+
+    /// The digests of all that was written. Once, after the end.
+    package func finishDigests() -> [DigestAlgorithm: [UInt8]] {
+        let digests = digests.withLock { $0.takeAll() }
+        return Dictionary(digests.map { ($0.algorithm, $0.finish()) }) { first, _ in first }
+    }
+
+    private func syncNow() throws(SystemError) -> Mark {
+        let mark = reached
+        try file.sync()
+        return mark
+    }
+
+    private func syncAtEnd() {
+        disk.run { [self] () throws(SystemError) in
+            try syncNow()
+        } then: { [tell] in
+            tell(.closed($0))
+        }
+    }
+}
+
+// MARK: - Work
+
+extension PartialFile {
+    private func add(_ piece: Piece) {
+        let (writes, digests) = state.withLock { state in
+            guard !state.hasFailed else { return (false, false) }
+            return (state.writing.add(piece), isDigested && state.digesting.add(piece))
+        }
+        if writes, !disk.postSteps(.short, writeNext) {
+            fail(SystemError("queue", errno: ESHUTDOWN))
+            _ = state.withLock { $0.writing.done() }
+        }
+        if digests, !disk.postSteps(.long, digestNext) { _ = state.withLock { $0.digesting.done() } }
+    }
+
+    private func fail(_ error: SystemError) {
+        state.withLock { $0.fail() }
+        tell(.failed(error))
+    }
+
+    /// Writes a piece. False when there is no other.
+    @Sendable private func writeNext() -> Bool {
+        guard let piece = state.withLock({ $0.writing.next }) else { return end { $0.writing.done() } }
+        do throws(SystemError) {
+            try write(piece)
+        } catch {
+            fail(error)
+            return end { $0.writing.done() }
+        }
+        return end { state in
+            state.written = piece.end
+            if !isDigested { state.digested = [Mark(offset: piece.end)] }
+            return state.writing.done()
+        }
+    }
+
+    /// Digests a piece. False when there is no other.
+    @Sendable private func digestNext() -> Bool {
+        guard let piece = state.withLock({ $0.digesting.next }) else { return end { $0.digesting.done() } }
+        let sha256 = digests.withLock { digests in
+            for digest in digests {
+                switch piece {
+                case .buffer(let buffer): digest.update(buffer.bytes)
+                case .bytes(let bytes, _): digest.update(bytes)
+                }
+            }
+            return digests.sha256
+        }
+        return end { state in
+            state.digested.append(Mark(offset: piece.end, sha256: sha256))
+            return state.digesting.done()
+        }
+    }
+
+    /// Ends a step: notes how far both kinds of work are by now, and closes after the last.
+    private func end(_ note: (inout State) -> Bool) -> Bool {
+        let (hasMore, reached, closes) = state.withLock { state in
+            let hasMore = note(&state)
+            var reached: Int64?
+            while let mark = state.digested.first, mark.offset <= state.written {
+                state.reached = state.digested.removeFirst()
+                reached = mark.offset
+            }
+            return (hasMore, reached, state.isClosing && state.isIdle)
+        }
+        if let reached { tell(.reached(reached)) }
+        if closes { syncAtEnd() }
+        return hasMore
+    }
+
+    private func write(_ piece: Piece) throws(SystemError) {
+        switch piece {
+        case .buffer(let buffer): try write(buffer.bytes, at: buffer.offset)
+        case .bytes(let bytes, let offset): try file.write(bytes, at: offset)
+        }
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SystemError) {
+        let block = DiskBuffer.blockSize
+        let head = min((block - Int(offset % Int64(block))) % block, bytes.count)
+        let tail = head + (bytes.count - head) / block * block
+        guard tail - head >= Self.leastDirect, let direct = direct.withLock({ $0 }) else {
+            return try file.write(bytes, at: offset)
+        }
+        func write(_ range: Range<Int>, to file: OpenFile) throws(SystemError) {
+            try file.write(UnsafeRawBufferPointer(rebasing: bytes[range]), at: offset + Int64(range.lowerBound))
+        }
+        do throws(SystemError) {
+            try write(head..<tail, to: direct)
+        } catch {
+            // Some filesystems refuse such writes only when they come.
+            guard error.errno == EINVAL else { throw error }
+            self.direct.withLock { $0 = nil }
+            try write(head..<tail, to: file)
+        }
+        try write(0..<head, to: file)
+        try write(tail..<bytes.count, to: file)
+    }
+
+    /// Fewer bytes are not worth a wait for the disk.
+    private static let leastDirect = 64 * 1024
+}
+
+extension [Digest] {
+    var sha256: [UInt8]? { first { $0.algorithm == .sha256 }?.soFar() }
 }

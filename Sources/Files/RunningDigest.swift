@@ -35,7 +35,7 @@ final class RunningDigest: Sendable {
     var length: Int64 { state.withLock { $0.length } }
 
     /// SHA-256 of the bytes read so far, where it is computed.
-    var sha256: [UInt8]? { state.withLock { $0.digests.first { $0.algorithm == .sha256 }?.soFar() } }
+    var sha256: [UInt8]? { state.withLock { $0.digests.sha256 } }
 
     /// Digests that know the bytes that were read. Once.
     func take() -> [Digest] {

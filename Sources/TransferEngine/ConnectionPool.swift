@@ -1,5 +1,6 @@
 import CCurl
 import CLinux
+import Files
 
 /// The sockets of all pools of a loop, and who they belong to.
 final class SocketWatch {
@@ -150,6 +151,8 @@ final class LoopState {
     var alarmsChanged = false
     /// Exchanges whose callbacks found something to do that cannot be done inside a callback.
     var needingAttention: [Exchange] = []
+    /// Exchanges that wait for a buffer, by their apps.
+    var awaitingBuffer = OwnerTurns<Exchange>()
 }
 
 @available(*, unavailable)

@@ -3,15 +3,16 @@ import Files
 import Glibc
 import Notation
 
-/// Where kept bytes of one exchange go: memory first, a file when they outgrow it.
+/// Where kept bytes of one exchange go: memory first, a file when they outgrow it. On their way to the file they are
+/// gathered in buffers.
 ///
-/// Belongs to the loop's thread. Opens nothing itself: ``PartialFile`` does, on a disk thread.
+/// Belongs to the loop's thread. Opens nothing itself: ``PartialFileOpening`` does, on a disk thread.
 final class ContentSink {
     enum Answer: Equatable {
         case taken
         /// Nothing was taken: the bytes need the file, which is not open yet.
         case needsFile
-        /// The memory limit is reached; what fits was taken.
+        /// The end is reached; what fits was taken.
         case full
         case failed(SystemError)
     }
@@ -20,16 +21,24 @@ final class ContentSink {
     let path: String?
     private let limit: Int
     private let algorithms: [DigestAlgorithm]
-    private var digests: [Digest]
+    private let buffers: BufferPool
+    private let pieceLength: Int
     private var memory: [UInt8] = []
-    private(set) var file: OpenFile?
+    private(set) var file: PartialFile?
+    /// What was not handed to the file yet.
+    private var buffer: DiskBuffer?
     /// Bytes of content at hand.
     private(set) var length: Int64
-    /// Up to where a sync has been asked for.
-    var syncRequested: Int64
+    /// So far the file is written and digested.
+    private(set) var written: Int64
+    /// Up to where it is durable.
+    private(set) var synced: Int64
+    /// Content behind this offset is not wanted.
+    var end = Int64.max
     private(set) var isTruncated = false
 
-    init(_ plan: SinkPlan) {
+    /// - Parameter maximumUnrecorded: As ``ExchangeRequest/maximumUnrecorded``: pieces are short enough for several.
+    init(_ plan: SinkPlan, _ buffers: BufferPool, maximumUnrecorded: Int64?) {
         switch plan {
         case .memory(let limit):
             path = nil
@@ -41,9 +50,19 @@ final class ContentSink {
             limit = threshold
             self.algorithms = algorithms
             length = resumeOffset
+        case .stretch(let path, let offset, let end):
+            self.path = path
+            limit = 0
+            algorithms = []
+            length = offset
+            self.end = end ?? .max
         }
-        syncRequested = length
-        digests = algorithms.map { Digest($0) }
+        written = length
+        synced = length
+        self.buffers = buffers
+        var pieceLength = DiskBuffer.size
+        while pieceLength > 1 << 16, Int64(pieceLength) > (maximumUnrecorded ?? .max) / 4 { pieceLength /= 2 }
+        self.pieceLength = pieceLength
     }
 
     /// Whether content of this length belongs into the file from the start.
@@ -52,28 +71,34 @@ final class ContentSink {
     /// Forgets everything, for content that begins anew.
     func restart() {
         memory = []
+        buffer = nil
         length = 0
-        syncRequested = 0
-        digests = algorithms.map { Digest($0) }
+        written = 0
+        synced = 0
     }
 
     /// Takes the opened file, and writes into it what is in memory.
-    func adopt(_ partial: PartialFile) throws(SystemError) {
-        file = partial.file
-        if let prefix = partial.takeDigests() {
-            digests = prefix
-            length = partial.length
-            syncRequested = length
+    func adopt(_ file: PartialFile) {
+        self.file = file
+        if memory.isEmpty {
+            length = file.reached.offset
+            written = length
+            synced = length
+        } else {
+            file.write(memory.takeAll(), at: 0)
         }
-        guard !memory.isEmpty else { return }
-        try partial.file.write(memory.takeAll(), at: 0)
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Answer {
+        let rest = Int(clamping: end - length)
+        guard bytes.count > rest else { return take(bytes) }
+        let answer = take(UnsafeRawBufferPointer(rebasing: bytes[..<max(0, rest)]))
+        return answer == .taken ? .full : answer
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer) -> Answer {
         if let file {
-            do throws(SystemError) {
-                try file.write(bytes, at: length)
-            } catch { return .failed(error) }
+            guard gather(bytes, for: file) else { return .failed(SystemError("write", errno: EMSGSIZE)) }
         } else if memory.count + bytes.count <= limit {
             memory.append(contentsOf: bytes)
         } else if path != nil {
@@ -85,20 +110,68 @@ final class ContentSink {
             isTruncated = true
             return .full
         }
-        for digest in digests { digest.update(bytes) }
         length += Int64(bytes.count)
         return .taken
     }
 
+    /// Sees to it that there is a buffer for the next bytes of the file. False where others have all of them.
+    func reserve() -> Bool {
+        if file != nil, buffer == nil { buffer = newBuffer(at: length) }
+        return file == nil || buffer != nil
+    }
+
+    /// Puts bytes into a buffer, and hands the file one that is full. False where it cannot: libcurl brings 16 KiB at most
+    /// (`CURL_MAX_WRITE_SIZE`).
+    private func gather(_ bytes: UnsafeRawBufferPointer, for file: PartialFile) -> Bool {
+        guard bytes.count > 0 else { return true }
+        guard let full = buffer, full.append(bytes) else { return false }
+        guard full.isFull else { return true }
+        buffer = nil
+        if full.surplus > 0, let next = newBuffer(at: length + Int64(bytes.count - full.surplus)) {
+            full.moveSurplus(to: next)
+            buffer = next
+        }
+        file.write(full)
+        return true
+    }
+
+    private func newBuffer(at offset: Int64) -> DiskBuffer? {
+        let buffer = buffers.take()
+        buffer?.begin(at: offset, length: pieceLength)
+        return buffer
+    }
+
+    /// Hands the file what is gathered, though it is less than a piece.
+    func flush() {
+        guard let buffer = buffer.take(), buffer.count > 0 else { return }
+        file?.write(buffer)
+    }
+
     var bytesInMemory: Int { memory.count }
 
-    /// Bytes that no sync has been asked for.
-    var unsynced: Int64 { file == nil ? 0 : length - syncRequested }
+    /// Bytes that were not handed to the file yet.
+    var gathered: Int { buffer?.count ?? 0 }
 
-    /// Of the bytes in the file; nil where there is none, or nobody wants the digest.
-    var sha256: [UInt8]? {
-        file == nil ? nil : digests.first { $0.algorithm == .sha256 }?.soFar()
+    /// The file is written and digested so far.
+    func reach(_ offset: Int64) { written = max(written, offset) }
+
+    /// The file is durable so far.
+    func note(synced offset: Int64) {
+        reach(offset)
+        synced = max(synced, offset)
     }
+
+    /// Written bytes that are not durable.
+    var unsynced: Int64 { written - synced }
+
+    /// Whether nothing is on its way to the disk.
+    var isIdle: Bool { length - Int64(gathered) == written }
+
+    /// Whether there are bytes that the disk should have after a while.
+    var isBehind: Bool { unsynced > 0 || gathered > 0 && isIdle }
+
+    /// Whether the disk has all that came.
+    var isSettled: Bool { file == nil || synced == length }
 
     /// What is at hand, for the result. `wasKept`: the judge wanted content.
     func content(wasKept: Bool) -> ReceivedContent {
@@ -106,9 +179,20 @@ final class ContentSink {
         return wasKept ? .memory(memory) : .none
     }
 
+    /// Leaves it at what the file holds by now: after a failure fewer bytes than came.
+    ///
+    /// - Returns: Their SHA-256; nil where there is no file, or nobody wants the digest.
+    func settle() -> [UInt8]? {
+        buffer = nil
+        guard let mark = file?.reached else { return nil }
+        length = mark.offset
+        return mark.sha256
+    }
+
     /// The digests of all content. Once.
     func finishDigests() -> [DigestAlgorithm: [UInt8]] {
-        Dictionary(digests.map { ($0.algorithm, $0.finish()) }) { first, _ in first }
+        if let file { return file.finishDigests() }
+        return Dictionary(algorithms.map { ($0, Digest.of(memory, $0)) }) { first, _ in first }
     }
 }
 

@@ -55,15 +55,15 @@ final class Exchange {
     var metrics: TransactionMetrics
 
     init(
-        _ request: ExchangeRequest, _ meter: ExchangeMeter, _ state: LoopState, _ room: DiskRoom, at wall: Int64,
-        report: @escaping @Sendable (ExchangeReport) -> Void
+        _ request: ExchangeRequest, _ meter: ExchangeMeter, _ state: LoopState, _ room: DiskRoom, _ buffers: BufferPool,
+        at wall: Int64, report: @escaping @Sendable (ExchangeReport) -> Void
     ) {
         self.request = request
         self.meter = meter
         self.state = state
         self.room = room
         self.report = report
-        sink = ContentSink(request.sink)
+        sink = ContentSink(request.sink, buffers, maximumUnrecorded: request.maximumUnrecorded)
         metrics = TransactionMetrics(of: request, at: wall)
         started = state.now
         stage = .preparing(Preparation(bandwidthLimit: request.bandwidthLimit, at: state.now))
@@ -153,11 +153,12 @@ final class Exchange {
     func completed(_ result: ExchangeResult) -> ExchangeResult {
         var result = result
         let isComplete = result.outcome == .complete
+        let sha256 = sink.settle()
         result.received = sink.content(wasKept: result.isBodyKept)
         result.receivedTruncated = sink.isTruncated
         result.length = sink.length
         if isComplete, result.isBodyKept { result.digests = sink.finishDigests() }
-        result.partialSHA256 = isComplete ? nil : sink.sha256
+        result.partialSHA256 = isComplete ? nil : sha256
         return result
     }
 }

@@ -98,9 +98,10 @@ extension Exchange.Running {
             meter.expected.store(length ?? -1, ordering: .relaxed)
             if let length, let maximum = exchange.request.maximumBytes, length > maximum { return end(.tooLarge) }
         }
-        let missing = length.map { $0 - sink.length } ?? 0
+        let missing = length.map { min($0, sink.end) - sink.length } ?? 0
         let isLarge = hasBody && (length.map(sink.isLarge) ?? false)
         if offset != sink.length {
+            if case .stretch = exchange.request.sink { return end(.prefixMissing) }
             want(prefix: offset)
             // The content goes on from another offset than was asked for.
             receiving.recorded = min(receiving.recorded, offset)
@@ -158,12 +159,16 @@ extension Exchange.Running {
         }
         if let again = receiving.throttle.wait(at: state.now) { return pause(.until(again)) }
         if exceedsRecord(by: bytes.count) { return pause(.record) }
+        guard sink.reserve() else {
+            state.awaitingBuffer.add(exchange, for: exchange.request.pool)
+            return pause(.buffer)
+        }
         if sink.file != nil, !exchange.room.take(bytes.count) { return end(.disk(errno: ENOSPC)) }
-        let wasSynced = sink.unsynced == 0
+        let wasBehind = sink.isBehind
         switch sink.write(bytes) {
         case .taken:
             count(bytes.count)
-            if sink.unsynced > 0, wasSynced || wantsSync { callForAttention() }
+            if sink.isBehind, !wasBehind { callForAttention() }
             return .all
         case .needsFile:
             // The bytes in memory go into the file first.

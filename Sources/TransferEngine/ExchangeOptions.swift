@@ -54,7 +54,7 @@ extension Exchange {
         easy.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
         // Small pieces where few bytes a second may flow, large ones where they would cost calls.
         let isLimited = (request.bandwidthLimit ?? .max) < 1 << 20
-        if case .content = request.sink, !isLimited { easy.prefer(CURLOPT_BUFFERSIZE, 64 * 1024) }
+        if request.sink.isFile, !isLimited { easy.prefer(CURLOPT_BUFFERSIZE, 64 * 1024) }
         if isLimited { easy.prefer(CURLOPT_UPLOAD_BUFFERSIZE, 16 * 1024) }
     }
 

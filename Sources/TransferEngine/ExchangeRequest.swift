@@ -83,6 +83,14 @@ package enum SinkPlan: Sendable {
     case content(
         path: String, resumeOffset: Int64 = 0, resumeDigest: [UInt8]? = nil, threshold: Int = 64 * 1024,
         digests: [DigestAlgorithm] = [.sha256])
+    /// Into a stretch of the file at `path`, of which other exchanges write others: from `offset` on, up to `end`, where
+    /// reading stops and the exchange is complete. Nothing of the file is cut or digested. Offsets and lengths that the
+    /// engine tells count from the start of the content.
+    case stretch(path: String, from: Int64, to: Int64? = nil)
+
+    var isFile: Bool {
+        if case .memory = self { false } else { true }
+    }
 }
 
 /// What the judge made of a final head. It comes back with the report.

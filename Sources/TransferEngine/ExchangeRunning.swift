@@ -59,6 +59,8 @@ extension Exchange {
             case file
             /// That more of what is at hand is recorded.
             case record
+            /// A buffer for what goes to the file.
+            case buffer
             /// This moment (monotonic ms).
             case until(Int64)
         }
@@ -124,8 +126,16 @@ extension Exchange.Running {
     /// Whether the file should be synced now.
     var wantsSync: Bool {
         guard exchange.fileWork == .none, sink.unsynced > 0 else { return false }
-        return sink.unsynced >= Self.syncBytes || state.now >= lastSync + Self.syncInterval
+        return sink.unsynced >= Self.syncBytes || receiving.pause == .record || isSyncDue
     }
+
+    /// Whether the file should have what is gathered now, though it is less than a piece.
+    var wantsFlush: Bool {
+        guard sink.gathered > 0, sink.isIdle else { return false }
+        return isSyncDue || receiving.pause == .record && receiving.recorded >= sink.written
+    }
+
+    private var isSyncDue: Bool { state.now >= lastSync + Self.syncInterval }
 
     /// We make libcurl wait: silence is not the peer's.
     private var isPaused: Bool { receiving.pause != nil || sending.pausedUntil != nil }
@@ -147,7 +157,7 @@ extension Exchange.Running {
     var mayGoOn: Bool { pauseEnd <= state.now }
 
     var deadline: Int64 {
-        let syncs = exchange.fileWork == .none && sink.unsynced > 0
+        let syncs = exchange.fileWork == .none && sink.isBehind
         return min(pauseEnd, silenceEnd, syncs ? lastSync + Self.syncInterval : .max)
     }
 
@@ -166,6 +176,13 @@ extension Exchange.Running {
     func fileIsReady() {
         lastSync = state.now
         if receiving.pause == .file { receiving.pause = .until(state.now) }
+    }
+
+    /// A buffer is free. True where libcurl waited for that.
+    func bufferIsFree() -> Bool {
+        guard receiving.pause == .buffer else { return false }
+        receiving.pause = .until(state.now)
+        return true
     }
 
     /// Takes how far the content is recorded. True where libcurl waited for that.

@@ -40,6 +40,14 @@ extension TransferLoop {
         }
     }
 
+    /// Takes that content behind an offset is not wanted any more. An exchange that has all before it is complete.
+    func shorten(_ exchange: Exchange, to offset: Int64) {
+        exchange.sink.end = min(exchange.sink.end, offset)
+        guard case .running(let running) = exchange.stage, exchange.sink.length >= offset else { return }
+        running.cut = .enough
+        finish(running, CURLE_WRITE_ERROR)
+    }
+
     func fail(_ exchange: Exchange, _ fault: TransferFault, _ code: CURLcode = CURLE_OK) {
         end(exchange, .failed(fault), code)
     }
@@ -133,18 +141,14 @@ extension TransferLoop {
         case .wanted(let prefix) where exchange.resumeOffset > 0: return openFile(exchange, prefix: prefix)
         case .none, .wanted, .syncing: break
         }
-        guard exchange.sink.unsynced > 0 || exchange.fileWork == .syncing, let file = exchange.sink.file else {
+        guard let file = exchange.sink.file, !exchange.sink.isSettled || exchange.fileWork == .syncing else {
             return deliver(exchange, result)
         }
-        let (id, mailbox) = (exchange.id, mailbox)
-        disk(of: exchange).run { () throws(SystemError) in
-            try file.sync()
-        } then: {
-            mailbox.post(.closed($0), to: id)
-        }
+        exchange.sink.flush()
+        file.close()
     }
 
-    func closed(_ exchange: Exchange, _ result: Result<Void, SystemError>) {
+    func closed(_ exchange: Exchange, _ result: Result<PartialFile.Mark, SystemError>) {
         if case .failure(let error) = result { fail(exchange, .disk(errno: error.errno)) }
         if case .concluding(let result) = exchange.stage { deliver(exchange, result) }
     }

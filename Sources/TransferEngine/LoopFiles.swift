@@ -2,32 +2,28 @@ import Base
 import CCurl
 import Files
 import Glibc
+import Notation
 import Synchronization
 
-/// The partial files of a loop's exchanges, opened and synced on the disk threads.
+/// The partial files of a loop's exchanges, opened, written and synced on the disk threads.
 extension TransferLoop {
     /// The disk threads, for work of an exchange's app.
     func disk(of exchange: Exchange) -> DiskQueue { surroundings.disk.of(exchange.request.pool) }
 
     func openFile(_ exchange: Exchange, prefix: Int64) {
-        guard case .content(let path, let offset, let digest, _, let algorithms) = exchange.request.sink else { return }
-        let expected = prefix == offset ? digest : nil
+        guard let (path, start, algorithms) = exchange.request.sink.file(behind: prefix) else { return }
         exchange.fileWork = .opening
         let (id, mailbox, meter) = (exchange.id, mailbox, exchange.meter)
-        let opening = PartialFileOpening(
-            path, prefix: prefix, sha256: expected, algorithms,
-            while: { !meter.isAbandoned.load(ordering: .relaxed) })
-        let isTaken = disk(of: exchange).postSteps(opening.length) {
-            guard let result = opening.step() else { return true }
-            mailbox.post(.fileOpened(result), to: id)
-            return false
-        }
-        if !isTaken { mailbox.post(.fileOpened(.failure(.disk(SystemError("open", errno: ESHUTDOWN)))), to: id) }
+        PartialFileOpening(
+            path, start, algorithms, disk: disk(of: exchange),
+            while: { !meter.isAbandoned.load(ordering: .relaxed) },
+            tell: { mailbox.post(.file($0), to: id) }
+        ).begin { mailbox.post(.fileOpened($0), to: id) }
     }
 
-    func fileOpened(_ exchange: Exchange, _ result: Result<PartialFile, PartialFile.Failure>) {
+    func fileOpened(_ exchange: Exchange, _ outcome: PartialFileOpening.Outcome) {
         exchange.fileWork = .none
-        let fault = adopt(result, for: exchange)
+        let fault = adopt(outcome, for: exchange)
         switch exchange.stage {
         case .probing: break
         case .concluding:
@@ -44,12 +40,10 @@ extension TransferLoop {
     }
 
     /// - Returns: What went wrong.
-    private func adopt(
-        _ result: Result<PartialFile, PartialFile.Failure>, for exchange: Exchange
-    ) -> TransferFault? {
-        switch result {
+    private func adopt(_ outcome: PartialFileOpening.Outcome, for exchange: Exchange) -> TransferFault? {
+        switch outcome {
         case .success(let file):
-            do throws(SystemError) { try exchange.sink.adopt(file) } catch { return .disk(errno: error.errno) }
+            exchange.sink.adopt(file)
             return nil
         case .failure(.prefixMissing):
             exchange.sink.restart()
@@ -68,27 +62,66 @@ extension TransferLoop {
         noteDeadline(of: exchange)
     }
 
-    func sync(_ running: Exchange.Running) {
+    /// Has the disk do for an exchange what is due.
+    func attendFile(of running: Exchange.Running) {
         let exchange = running.exchange
-        guard let file = exchange.sink.file else { return }
+        if case .wanted(let prefix) = exchange.fileWork { openFile(exchange, prefix: prefix) }
+        if running.wantsFlush { exchange.sink.flush() }
+        guard running.wantsSync, let file = exchange.sink.file else { return }
         exchange.fileWork = .syncing
         running.lastSync = state.now
-        let offset = exchange.sink.length
-        exchange.sink.syncRequested = offset
-        let (id, mailbox, sha256) = (exchange.id, mailbox, exchange.sink.sha256)
-        disk(of: exchange).run { () throws(SystemError) in
-            try file.sync()
-        } then: {
-            mailbox.post(.synced($0, offset: offset, sha256: sha256), to: id)
-        }
+        file.sync()
     }
 
-    func synced(_ exchange: Exchange, _ result: Result<Void, SystemError>, _ offset: Int64, _ sha256: [UInt8]?) {
-        exchange.fileWork = .none
-        if case .failure(let error) = result { return fail(exchange, .disk(errno: error.errno)) }
-        if case .concluding = exchange.stage { return }
-        surroundings.report(.durable(exchange.id, offset: offset, sha256: sha256))
-        if case .running(let running) = exchange.stage, running.wantsSync { sync(running) }
+    func take(_ news: PartialFile.News, of exchange: Exchange) {
+        switch news {
+        case .reached(let offset): exchange.sink.reach(offset)
+        case .failed(let error): return fail(exchange, .disk(errno: error.errno))
+        case .synced(.success(let mark)):
+            exchange.fileWork = .none
+            exchange.sink.note(synced: mark.offset)
+            if case .concluding = exchange.stage { return }
+            surroundings.report(.durable(exchange.id, offset: mark.offset, sha256: mark.sha256))
+        case .synced(.failure(let error)):
+            exchange.fileWork = .none
+            return fail(exchange, .disk(errno: error.errno))
+        case .closed(let result): return closed(exchange, result)
+        }
+        guard case .running(let running) = exchange.stage else { return }
+        attendFile(of: running)
         noteDeadline(of: exchange)
+    }
+
+    // MARK: Buffers
+
+    /// Lets exchanges that wait for a buffer go on, apps in turns. Where all buffers are half full, the fullest go to the
+    /// disk: an origin that has become silent keeps nobody waiting.
+    func shareBuffers() {
+        while buffers.hasFree, let (exchange, _) = state.awaitingBuffer.next() {
+            guard case .running(let running) = exchange.stage, running.bufferIsFree() else { continue }
+            goOn(exchange)
+        }
+        guard !state.awaitingBuffer.isEmpty else { return }
+        let holders = exchanges.values.filter { $0.sink.gathered > 0 }
+        let underWay = buffers.taken - holders.count
+        let missing = state.awaitingBuffer.count - underWay
+        guard missing > 0 else { return }
+        for holder in holders.sorted(by: { $0.sink.gathered > $1.sink.gathered }).prefix(missing) {
+            holder.sink.flush()
+        }
+    }
+}
+
+extension SinkPlan {
+    /// How its file is to be opened, with so many bytes at its start.
+    fileprivate func file(
+        behind prefix: Int64
+    ) -> (path: String, start: PartialFileOpening.Start, digests: [DigestAlgorithm])? {
+        switch self {
+        case .memory: nil
+        case .content(let path, let offset, let digest, _, let digests):
+            (path, .behind(prefix, sha256: prefix == offset ? digest : nil), digests)
+        case .stretch(let path, let offset, _): (path, .among(offset), [])
+        }
     }
 }

@@ -8,6 +8,8 @@ enum LoopCommand: Sendable {
     case start(ExchangeRequest, ExchangeMeter)
     case tell(ExchangeID, ExchangeNews)
     case closeConnections(pool: Int64)
+    /// A buffer came back.
+    case shareBuffers
     /// Stop everything and end, at the latest at this monotonic time.
     case shutDown(at: Int64)
 }
@@ -17,11 +19,12 @@ enum ExchangeNews: Sendable {
     case stop
     case limit(Int64?)
     case recorded(Int64)
+    /// Content behind this offset is not wanted any more.
+    case end(Int64)
     case named(Exchange.Name, Resolver.News)
     case bodyOpened(Result<OpenFile, SystemError>)
-    case fileOpened(Result<PartialFile, PartialFile.Failure>)
-    case synced(Result<Void, SystemError>, offset: Int64, sha256: [UInt8]?)
-    case closed(Result<Void, SystemError>)
+    case fileOpened(PartialFileOpening.Outcome)
+    case file(PartialFile.News)
 }
 
 /// Commands for a loop, and the descriptor that wakes it.

@@ -22,11 +22,12 @@ package final class TransferEngine: Sendable {
     /// - Parameters:
     ///   - threads: Loops, each with its own connections.
     ///   - lookUps: How many names are looked up at a time.
+    ///   - buffers: How many pieces of content, of 1 MiB each, may be on their way to the disk.
     ///   - room: How much disk content may take; unlimited until it is measured.
     ///   - resolve: How names become addresses: as the system does, unless a test says otherwise.
     ///   - report: Called on the engine's threads, for one exchange in order. Must not wait.
     package init(
-        threads: Int, diskThreads: Int = 4, lookUps: LookUpLimits = LookUpLimits(), log: Log,
+        threads: Int, diskThreads: Int = 4, lookUps: LookUpLimits = LookUpLimits(), buffers: Int = 64, log: Log,
         clock: Clock = .system, room: DiskRoom = DiskRoom(floor: 0),
         resolve: @escaping @Sendable (String) -> Resolution = Resolution.ofSystem,
         report: @escaping @Sendable (ExchangeReport) -> Void
@@ -42,8 +43,8 @@ package final class TransferEngine: Sendable {
         mailboxes = try (0..<count).map { _ in try Mailbox() }
         living = Living(count)
         let surroundings = LoopSurroundings(
-            disk: disk, room: room, resolver: resolver, calm: CalmOrigins(), directory: directory, log: log,
-            clock: clock, report: report)
+            disk: disk, room: room, buffers: max(1, buffers / count), resolver: resolver, calm: CalmOrigins(),
+            directory: directory, log: log, clock: clock, report: report)
         for (index, mailbox) in mailboxes.enumerated() {
             let living = living
             try SystemThread.start("transfer-\(index)") {
@@ -83,6 +84,11 @@ package final class TransferEngine: Sendable {
     /// Says that content up to this offset is recorded and will not have to be received again, so that more may be read.
     package func recorded(_ id: ExchangeID, upTo offset: Int64) {
         tell(id, .recorded(offset))
+    }
+
+    /// Says that content behind this offset is not wanted any more: the exchange is complete when it has what is before.
+    package func shorten(_ id: ExchangeID, to offset: Int64) {
+        tell(id, .end(offset))
     }
 
     /// Sets the bytes a second in each direction from now on, nil for no limit.

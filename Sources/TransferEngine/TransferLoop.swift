@@ -6,6 +6,8 @@ import Files
 struct LoopSurroundings: Sendable {
     let disk: DiskQueue
     let room: DiskRoom
+    /// How many buffers each loop has for content on its way to the disk.
+    let buffers: Int
     let resolver: Resolver
     let calm: CalmOrigins
     let directory: ExchangeDirectory
@@ -23,6 +25,7 @@ final class TransferLoop {
     let epoll: Epoll
     let watch: SocketWatch
     let state = LoopState()
+    let buffers: BufferPool
     var exchanges: [ExchangeID: Exchange] = [:]
     var pools: [Int64: ConnectionPool] = [:]
     /// Pools whose connections shall not be used again, until their last exchange ended.
@@ -45,6 +48,7 @@ final class TransferLoop {
         self.mailbox = mailbox
         epoll = try Epoll()
         watch = SocketWatch(epoll)
+        buffers = BufferPool(limit: surroundings.buffers) { mailbox.post(.shareBuffers) }
         epoll.watch(mailbox.wakeup, .read)
     }
 
@@ -81,6 +85,7 @@ final class TransferLoop {
         }
         actOnAlarms()
         attend()
+        if !state.awaitingBuffer.isEmpty { shareBuffers() }
         if nextSweep <= state.now { sweep() }
     }
 
@@ -113,8 +118,7 @@ final class TransferLoop {
             guard case .running(let running) = exchange.stage else { continue }
             running.needsAttention = false
             if running.lostSocket { running.tryNextAddress() }
-            if case .wanted(let prefix) = exchange.fileWork { openFile(exchange, prefix: prefix) }
-            if running.wantsSync { sync(running) }
+            attendFile(of: running)
             noteDeadline(of: exchange)
         }
     }
@@ -126,6 +130,8 @@ final class TransferLoop {
         case .start(let request, let meter): start(request, meter)
         case .tell(let id, let news): if let exchange = exchanges[id] { tell(exchange, news) }
         case .closeConnections(let pool): retire(pool)
+        // Done at the end of each turn.
+        case .shareBuffers: break
         case .shutDown(let end):
             endAt = min(endAt ?? .max, end)
             for exchange in Array(exchanges.values) { self.end(exchange, .stopped) }
@@ -140,18 +146,19 @@ final class TransferLoop {
             goOn(exchange)
         case .recorded(let offset):
             if case .running(let running) = exchange.stage, running.note(recorded: offset) { goOn(exchange) }
+        case .end(let offset): shorten(exchange, to: offset)
         case .named(let name, .asked): turnCame(exchange, name)
         case .named(let name, .answered(let resolution)): resolved(exchange, name, resolution)
         case .bodyOpened(let result): bodyOpened(exchange, result)
         case .fileOpened(let result): fileOpened(exchange, result)
-        case .synced(let result, let offset, let sha256): synced(exchange, result, offset, sha256)
-        case .closed(let result): closed(exchange, result)
+        case .file(let news): take(news, of: exchange)
         }
     }
 
     func start(_ request: ExchangeRequest, _ meter: ExchangeMeter) {
         let exchange = Exchange(
-            request, meter, state, surroundings.room, at: surroundings.clock.wall(), report: surroundings.report)
+            request, meter, state, surroundings.room, buffers, at: surroundings.clock.wall(),
+            report: surroundings.report)
         exchanges[request.id] = exchange
         guard Exchange.isSendable(request) else { return fail(exchange, .badRequest) }
         guard endAt == nil else { return end(exchange, .stopped) }
@@ -193,7 +200,7 @@ final class TransferLoop {
                 end(exchange, isAnswered ? .complete : .failed(fault))
                 continue
             }
-            if let running, running.wantsSync { sync(running) }
+            if let running { attendFile(of: running) }
             goOn(exchange)
         }
         for (number, pool) in pools where pool.active == 0 {

@@ -43,12 +43,12 @@ import Testing
         let content = LargeContent(seed: scale.seed, length: scale.length)
         let scene = try await Scene(configuration: Self.quick)
         let partial = scene.service.data.file("data/partial/1")
-        // The origin sends little that the service has not written yet, so that what it sent is what was fetched; and it
-        // stops not far behind the offset of the next kill, so that none comes too late.
+        // The origin sends no more that the service has not written yet than one piece, so that what it sent is what was
+        // fetched; and it stops not far behind the offset of the next kill, so that none comes too late.
         let end = Locked(0)
         scene.origin.serve(
             "/large", Resource(.large(content), etag: "\"v\""),
-            always: [.leash { min(end.withLock { $0 }, (fileLength(partial) ?? 0) + 128 << 10) }])
+            always: [.leash { min(end.withLock { $0 }, (fileLength(partial) ?? 0) + 1 << 20) }])
         var random = SeededRandom(seed: scale.seed)
         let ahead = 6 << 20
         let offsets = (0..<scale.kills).map { _ in Int.random(in: 1..<scale.length - ahead, using: &random) }.sorted()

@@ -17,14 +17,16 @@ final class EngineHarness: Sendable {
     static let loopback = EgressPolicy(allowed: [CIDR(.v4(0x7F00_0000), 8)])
 
     init(
-        threads: Int = 1, lookUps: LookUpLimits = LookUpLimits(total: 2), room: DiskRoom = DiskRoom(floor: 0),
+        threads: Int = 1, lookUps: LookUpLimits = LookUpLimits(total: 2), buffers: Int = 64,
+        room: DiskRoom = DiskRoom(floor: 0),
         resolve: @escaping @Sendable (String) -> Resolution = Resolution.ofSystem
     ) throws {
         let reports = Locked<[ExchangeReport]>([])
         self.reports = reports
         origin = try OriginServer()
         engine = try TransferEngine(
-            threads: threads, diskThreads: 2, lookUps: lookUps, log: .none, room: room, resolve: resolve,
+            threads: threads, diskThreads: 2, lookUps: lookUps, buffers: buffers, log: .none, room: room,
+            resolve: resolve,
             report: { report in reports.withLock { $0.append(report) } })
     }
 

@@ -1,0 +1,119 @@
+import Base
+
+/// Memory for bytes on their way to the disk: so many buffers at most.
+///
+/// A buffer comes back with its last reference. While one is out, those that came back stay for the next; else most of
+/// them go back to the system.
+package final class BufferPool: Sendable {
+    private struct State {
+        var spare: [Memory] = []
+        var taken = 0
+        var isAwaited = false
+    }
+
+    private static let keptAtRest = 2
+
+    private let limit: Int
+    private let whenFree: @Sendable () -> Void
+    private let state = Locked(State())
+
+    /// - Parameter whenFree: Called when a buffer came back after one was asked for in vain, wherever that happens.
+    package init(limit: Int, whenFree: @escaping @Sendable () -> Void) {
+        self.limit = limit
+        self.whenFree = whenFree
+    }
+
+    /// An empty buffer; nil where all are taken. Then ``init(limit:whenFree:)``'s closure is called when one is free.
+    package func take() -> DiskBuffer? {
+        let memory = state.withLock { state -> Memory? in
+            guard state.taken < limit else {
+                state.isAwaited = true
+                return nil
+            }
+            state.taken += 1
+            return state.spare.popLast() ?? Memory()
+        }
+        return memory.map { DiskBuffer($0, of: self) }
+    }
+
+    /// Buffers that are not free.
+    package var taken: Int { state.withLock(\.taken) }
+
+    package var hasFree: Bool { taken < limit }
+
+    fileprivate func giveBack(_ memory: Memory) {
+        let wasAwaited = state.withLock { state in
+            state.taken -= 1
+            state.spare.append(memory)
+            if state.taken == 0 { state.spare.removeLast(max(0, state.spare.count - Self.keptAtRest)) }
+            defer { state.isAwaited = false }
+            return state.isAwaited
+        }
+        if wasAwaited { whenFree() }
+    }
+
+    /// Unchecked: whoever has the buffer fills it, and afterwards nobody changes it.
+    fileprivate final class Memory: @unchecked Sendable {
+        let bytes = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: DiskBuffer.size + DiskBuffer.slack, alignment: DiskBuffer.blockSize)
+
+        deinit { bytes.deallocate() }
+    }
+}
+
+/// Bytes of one piece of a file, in memory that the disk can read by itself: a byte is as far behind a block's start
+/// here as in the file.
+///
+/// Unchecked: its loop fills it, then hands it over and does not touch it again.
+package final class DiskBuffer: @unchecked Sendable {
+    package static let size = 1 << 20
+    /// What it takes beyond its end, so that nobody needs two buffers at once.
+    package static let slack = 64 * 1024
+    /// What writes past the page cache are aligned to: no disk has larger blocks.
+    package static let blockSize = 4096
+
+    private let memory: BufferPool.Memory
+    private let pool: BufferPool
+    private var start = 0
+    private var end = 0
+    private(set) var offset: Int64 = 0
+    package private(set) var count = 0
+
+    fileprivate init(_ memory: BufferPool.Memory, of pool: BufferPool) {
+        self.memory = memory
+        self.pool = pool
+    }
+
+    deinit { pool.giveBack(memory) }
+
+    /// Begins a piece at this offset of a file, which ends at the next multiple of `length`: ``size`` or a part of it.
+    package func begin(at offset: Int64, length: Int) {
+        self.offset = offset
+        start = Int(offset % Int64(Self.blockSize))
+        end = start + length - Int(offset % Int64(length))
+        count = 0
+    }
+
+    /// Whether the piece's end is reached.
+    package var isFull: Bool { start + count >= end }
+
+    /// Takes bytes, some of them beyond the end. False where they are more than that.
+    package func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard !isFull, start + count + bytes.count <= end + Self.slack else { return false }
+        UnsafeMutableRawBufferPointer(rebasing: memory.bytes[(start + count)...]).copyMemory(from: bytes)
+        count += bytes.count
+        return true
+    }
+
+    /// How many bytes are beyond the end.
+    package var surplus: Int { max(0, start + count - end) }
+
+    /// Moves what is beyond the end to another buffer, which begins there.
+    package func moveSurplus(to other: DiskBuffer) {
+        let surplus = surplus
+        guard surplus > 0, other.append(UnsafeRawBufferPointer(rebasing: bytes[(count - surplus)...])) else { return }
+        count -= surplus
+    }
+
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory.bytes[start..<(start + count)]) }
+}

@@ -1,0 +1,104 @@
+package import Base
+import CLinux
+import Glibc
+package import Notation
+
+/// A partial file that is being opened: made where it is missing, cut to what is kept, which is read and digested in
+/// steps.
+package final class PartialFileOpening: Sendable {
+    package enum Failure: Error {
+        case prefixMissing
+        case cancelled
+        case disk(SystemError)
+    }
+
+    package typealias Outcome = Result<PartialFile, Failure>
+
+    /// What of the file is kept, and where the new bytes begin.
+    package enum Start: Sendable {
+        /// The first bytes, which are digested; with another SHA-256 than this they are not those that were received.
+        case behind(Int64, sha256: [UInt8]? = nil)
+        /// Everything, since others write to the file as well. Nothing is digested.
+        case among(Int64)
+
+        package var offset: Int64 {
+            switch self {
+            case .behind(let offset, _), .among(let offset): offset
+            }
+        }
+    }
+
+    private let path: String
+    private let start: Start
+    private let algorithms: [DigestAlgorithm]
+    private let isWanted: @Sendable () -> Bool
+    private let disk: DiskQueue
+    private let tell: @Sendable (PartialFile.News) -> Void
+    private let reading = Locked<RunningDigest?>(nil)
+
+    /// - Parameter tell: What the file tells once it is open.
+    package init(
+        _ path: String, _ start: Start, _ algorithms: [DigestAlgorithm], disk: DiskQueue,
+        while isWanted: @escaping @Sendable () -> Bool, tell: @escaping @Sendable (PartialFile.News) -> Void
+    ) {
+        self.path = path
+        self.start = start
+        self.algorithms = algorithms
+        self.isWanted = isWanted
+        self.disk = disk
+        self.tell = tell
+    }
+
+    /// Opens the file, and then runs `body`, on disk threads. After the queue was closed that is `ESHUTDOWN`, at once.
+    package func begin(then body: @escaping @Sendable (Outcome) -> Void) {
+        let isTaken = disk.postSteps(length) { [self] in
+            guard let outcome = step() else { return true }
+            body(outcome)
+            return false
+        }
+        if !isTaken { body(.failure(.disk(SystemError("open", errno: ESHUTDOWN)))) }
+    }
+
+    /// Only kept bytes take long to read.
+    private var length: DiskWorkLength {
+        if case .behind(1..., _) = start { .long } else { .short }
+    }
+
+    /// The next step, which blocks. Nil where another has to follow.
+    private func step() -> Outcome? {
+        do throws(SystemError) {
+            guard let reading = reading.withLock({ $0 }) else { return try open() }
+            guard isWanted() else { return .failure(.cancelled) }
+            if try reading.step() { return nil }
+            return finish(reading)
+        } catch {
+            return .failure(.disk(error))
+        }
+    }
+
+    private func open() throws(SystemError) -> Outcome? {
+        let file = try OpenFile.open(path, O_RDWR | O_CREAT)
+        guard case .behind(let prefix, _) = start else { return .success(opened(file, nil, [])) }
+        guard try file.size() >= prefix else { return .failure(.prefixMissing) }
+        try file.truncate(to: prefix)
+        guard prefix > 0 else { return .success(opened(file, nil, algorithms.map { Digest($0) })) }
+        let first = RunningDigest(file, algorithms, first: prefix)
+        reading.withLock { $0 = first }
+        return nil
+    }
+
+    private func finish(_ reading: RunningDigest) -> Outcome {
+        guard case .behind(let prefix, let expected) = start, reading.length == prefix else {
+            return .failure(.prefixMissing)
+        }
+        let found = reading.sha256
+        if let expected, let found, found != expected { return .failure(.prefixMissing) }
+        return .success(opened(reading.file, found, reading.take()))
+    }
+
+    private func opened(_ file: OpenFile, _ sha256: [UInt8]?, _ digests: consuming sending [Digest]) -> PartialFile {
+        PartialFile(
+            file, try? OpenFile.open(path, O_WRONLY | clinux_O_DIRECT),
+            PartialFile.Mark(offset: start.offset, sha256: sha256), digests, disk: disk, tell: tell)
+    }
+}
