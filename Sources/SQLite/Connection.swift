@@ -53,9 +53,11 @@ package final class Connection {
 
     // MARK: Statements
 
-    /// Runs a statement to its end.
-    package func execute(_ sql: StaticString, _ values: (any SQLiteBindable)?...) throws(SQLiteError) {
+    /// Runs a statement to its end, and answers ``changes``.
+    @discardableResult
+    package func execute(_ sql: StaticString, _ values: (any SQLiteBindable)?...) throws(SQLiteError) -> Int {
         try run(sql, values) { _ throws(SQLiteError) in true }
+        return changes
     }
 
     /// Runs a statement that inserts one row, and answers the number that the row was given.
@@ -74,6 +76,16 @@ package final class Connection {
             return false
         }
         return try result?.get()
+    }
+
+    /// Whether the answer has a row.
+    package func exists(_ sql: StaticString, _ values: (any SQLiteBindable)?...) throws(SQLiteError) -> Bool {
+        var exists = false
+        try run(sql, values) { _ throws(SQLiteError) in
+            exists = true
+            return false
+        }
+        return exists
     }
 
     /// All rows of the answer as `read` sees them, or those before the first that `goesOn` is not true of.

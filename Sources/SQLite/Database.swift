@@ -105,6 +105,7 @@ package final class Database: Sendable {
     ///
     /// Other callers' closures may share the commit; an error of theirs does not touch this one, but when there is
     /// no room (`SQLiteError.isFull`) all that shared it fail.
+    @discardableResult
     package func write<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
         try await Self.run(body, by: writes)
     }

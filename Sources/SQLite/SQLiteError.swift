@@ -6,11 +6,6 @@ package struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
     package let code: Int32
     package let message: String
 
-    package init(code: Int32, message: String) {
-        self.code = code
-        self.message = message
-    }
-
     /// The result code without what the extended one adds: its low eight bits.
     package var primaryCode: Int32 { code & 0xFF }
 

@@ -67,3 +67,13 @@ package final class Store: Sendable {
         }
     }
 }
+
+extension Optional {
+    /// What was looked for.
+    ///
+    /// - Throws: ``DomainError/notFound`` where there is none.
+    func orNotFound() throws(DomainError) -> Wrapped {
+        guard let self else { throw .notFound }
+        return self
+    }
+}

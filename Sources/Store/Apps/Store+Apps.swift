@@ -35,10 +35,7 @@ extension Store {
     }
 
     package func app(_ id: AppID) async throws -> AppRecord {
-        try await database.read { db in
-            guard let app = try self.readApp(id, db) else { throw DomainError.notFound }
-            return app
-        }
+        try await database.read { db in try self.readApp(id, db).orNotFound() }
     }
 
     package func app(identifier: String) async throws -> AppRecord {

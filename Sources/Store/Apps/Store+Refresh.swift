@@ -177,8 +177,7 @@ extension Store {
 
     /// Writes anew when the app fetches next, after its webhook changed.
     func scheduleRefresh(of app: AppRecord, _ transaction: Transaction) throws {
-        let exists =
-            try transaction.db.first("SELECT 1 FROM refresh WHERE app = ?1", app.id.rawValue) { _ in true } ?? false
+        let exists = try transaction.db.exists("SELECT 1 FROM refresh WHERE app = ?1", app.id.rawValue)
         if exists { try save(readRefresh(of: app.id, transaction.db), of: app, transaction) }
     }
 
@@ -223,13 +222,8 @@ extension Store {
     ) throws -> Bool {
         let now = transaction.now
         var refresh = try readRefresh(of: app.id, transaction.db)
-        do {
-            try refresh.handle(.sent(launchId: launch.launchId), identifier: app.identifier, at: now)
-        } catch {
-            try fail(launch, app, retryAfter: nil, wasAnswered: true, jitter: 0, transaction)
-            return false
-        }
-        guard let deadline = refresh.open?.deadline, deadline > now else {
+        let isOpen = (try? refresh.handle(.sent(launchId: launch.launchId), identifier: app.identifier, at: now)) != nil
+        guard isOpen, let deadline = refresh.open?.deadline, deadline > now else {
             try fail(launch, app, retryAfter: nil, wasAnswered: true, jitter: 0, transaction)
             return false
         }

@@ -54,8 +54,8 @@ extension Store {
     }
 
     func noteSuccess(of app: AppID, _ transaction: Transaction) throws {
-        try transaction.db.execute("DELETE FROM webhook_health WHERE app = ?1", app.rawValue)
-        if transaction.db.changes > 0 { try transaction.hastenLaunches(of: app) }
+        let wasFailing = try transaction.db.execute("DELETE FROM webhook_health WHERE app = ?1", app.rawValue) > 0
+        if wasFailing { try transaction.hastenLaunches(of: app) }
     }
 
     /// Counts a failed attempt against the webhook; after five days of nothing else it is disabled.

@@ -23,7 +23,7 @@ struct Documents: Sendable {
     func decode<Value: MemberValue>(
         _ type: Value.Type, _ bytes: [UInt8], sealedAs context: @autoclosure () -> String = ""
     ) throws -> Value {
-        let plain = Self.isSealed(bytes) ? try sealer.open(bytes, boundTo: context()) : bytes
+        let plain = bytes.starts(with: Self.sealMark) ? try sealer.open(bytes, boundTo: context()) : bytes
         do throws(JSONError) {
             return try Value(atRest: plain)
         } catch {
@@ -33,8 +33,6 @@ struct Documents: Sendable {
 
     /// The first byte of a sealed document, its version. JSON text starts with a bracket, a quote or a digit.
     static let sealMark: [UInt8] = [1]
-
-    private static func isSealed(_ bytes: [UInt8]) -> Bool { bytes.starts(with: sealMark) }
 }
 
 extension Documents {
@@ -45,9 +43,4 @@ extension Documents {
         specification.request.headers = HTTPFields(specification.request.headers.sortedByName)
         return Digest.of(specification.bytesAtRest + [0, isSuspended ? 1 : 0] + body)
     }
-}
-
-extension Documents {
-    /// SHA-256 in hex.
-    func digest(_ bytes: [UInt8]) -> String { Digest.of(bytes).hexadecimal }
 }

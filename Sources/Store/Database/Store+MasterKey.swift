@@ -26,9 +26,7 @@ extension Store {
     /// Keeps what tells the key that the store was given from any other.
     package func keepKeyCheck() async throws {
         try await database.write { [documents] db in
-            guard try db.first("SELECT 1 FROM setting WHERE name = 'master-key'", read: { _ in true }) == nil else {
-                return
-            }
+            guard try !db.exists("SELECT 1 FROM setting WHERE name = 'master-key'") else { return }
             try db.execute(
                 "INSERT INTO setting (name, document) VALUES ('master-key', ?1)",
                 documents.sealer.seal(Self.checkText, boundTo: Self.checkContext))

@@ -1,3 +1,4 @@
+import Base
 package import Core
 import SQLite
 
@@ -34,10 +35,7 @@ extension Store {
     }
 
     package func body(_ publicId: String, app: AppID) async throws -> BodyRecord {
-        try await database.read { db in
-            guard let body = try self.readBody(publicId, app, db) else { throw DomainError.notFound }
-            return body
-        }
+        try await database.read { db in try self.readBody(publicId, app, db).orNotFound() }
     }
 
     /// Bodies and drafts of an app that use its room, in the order in which they were made, without their bytes.
@@ -69,8 +67,7 @@ extension Store {
                 UPDATE body SET length = ?2, digest = ?3, complete = ?4, expires_at = ?5 WHERE public_id = ?1
                 """,
                 publicId, length, digest, digest != nil, (now + Self.bodyRetention).milliseconds)
-            guard let changed = try self.readBody(publicId, app, db) else { throw DomainError.notFound }
-            return changed
+            return try self.readBody(publicId, app, db).orNotFound()
         }
     }
 
@@ -134,7 +131,7 @@ extension Store {
                 INSERT INTO body (public_id, app, complete, length, digest, media_type, bytes, uses, created_at) \
                 VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, 1, ?7)
                 """,
-                publicId, app.rawValue, bytes.count, documents.digest(bytes), mediaType, bytes, now.milliseconds)
+                publicId, app.rawValue, bytes.count, Digest.of(bytes).hexadecimal, mediaType, bytes, now.milliseconds)
             transaction.addStored(Int64(bytes.count), app: app)
             return (id, publicId, Int64(bytes.count))
         case .file(let path, let length, let digest, let publicId):

@@ -27,8 +27,8 @@ extension Store {
     /// - Throws: ``DomainError/notFound``.
     package func claimContent(of task: TaskID, at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
-            let exists = try transaction.db.first("SELECT 1 FROM content WHERE task = ?1", task.rawValue) { _ in true }
-            guard exists == true else { throw DomainError.notFound }
+            let exists = try transaction.db.exists("SELECT 1 FROM content WHERE task = ?1", task.rawValue)
+            guard exists else { throw DomainError.notFound }
             try self.expireContent(of: task.rawValue, transaction)
         }.1
     }

@@ -29,9 +29,7 @@ extension Store {
 
     /// Whether any task waits for its turn.
     package func hasQueuedTasks() async throws -> Bool {
-        try await database.read { db in
-            try db.first("SELECT 1 FROM lane WHERE queued > 0 LIMIT 1") { _ in true } ?? false
-        }
+        try await database.read { db in try db.exists("SELECT 1 FROM lane WHERE queued > 0 LIMIT 1") }
     }
 
     /// Lets tasks that waited for the disk into the queue.

@@ -8,8 +8,7 @@ extension Store {
     package func plan(_ move: PlannedMove, of task: TaskID) async throws -> Bool {
         try await database.write { [documents] db in
             try db.execute(
-                "UPDATE live SET move_document = ?2 WHERE task = ?1", task.rawValue, documents.encode(move))
-            return db.changes > 0
+                "UPDATE live SET move_document = ?2 WHERE task = ?1", task.rawValue, documents.encode(move)) > 0
         }
     }
 

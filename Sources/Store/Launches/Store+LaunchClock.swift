@@ -84,8 +84,7 @@ extension Store {
                 """
                 UPDATE app SET settled_launch = 0, next_release_at = ?2, next_launch_at = NULL WHERE id IN \
                 (SELECT id FROM app WHERE next_launch_at <= ?1 LIMIT ?3)
-                """, (now - Self.longStop).milliseconds, now.milliseconds, Self.settledAtOnce)
-            return db.changes == Self.settledAtOnce
+                """, (now - Self.longStop).milliseconds, now.milliseconds, Self.settledAtOnce) == Self.settledAtOnce
         }
     }
 

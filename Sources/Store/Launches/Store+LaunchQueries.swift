@@ -24,8 +24,7 @@ extension Store {
     package func launch(_ launchId: String, app: AppID) async throws -> LaunchRecord {
         try await database.read { db in
             let id = try self.launchID(launchId, app: app, db)
-            guard let launch = try self.readLaunch(id, db) else { throw DomainError.notFound }
-            return launch
+            return try self.readLaunch(id, db).orNotFound()
         }
     }
 
@@ -69,10 +68,8 @@ extension Store {
     }
 
     func launchID(_ launchId: String, app: AppID, _ db: Connection) throws -> Int64 {
-        let id = try db.first(
+        try db.first(
             "SELECT id FROM launch WHERE public_id = ?1 AND app = ?2", launchId, app.rawValue
-        ) { $0.integer(0) }
-        guard let id else { throw DomainError.notFound }
-        return id
+        ) { $0.integer(0) }.orNotFound()
     }
 }

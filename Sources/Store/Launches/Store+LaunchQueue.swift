@@ -19,9 +19,9 @@ extension Transaction {
 
     /// What waits for a breaker need not wait any longer.
     func hastenLaunches(of app: AppID) throws {
-        try db.execute(
+        let hastened = try db.execute(
             "UPDATE app SET next_launch_at = ?2 WHERE id = ?1 AND next_launch_at > ?2", app.rawValue, now.milliseconds)
-        if db.changes > 0 { aftermath.hasDueLaunches = true }
+        if hastened > 0 { aftermath.hasDueLaunches = true }
     }
 
     /// Puts an app in its place in the queue, by what waits for it.

@@ -8,16 +8,10 @@ extension Store {
     }
 
     func launchAgenda(at now: Timestamp, _ db: Connection) throws -> LaunchAgenda {
-        let due =
-            try db.first("SELECT 1 FROM app WHERE next_launch_at <= ?1 LIMIT 1", now.milliseconds) { _ in true }
-            ?? false
-        let isUnsettled =
-            try db.first("SELECT 1 FROM app WHERE settled_launch IS NOT NULL LIMIT 1") { _ in true } ?? false
-        let expired =
-            try db.first(
-                "SELECT 1 FROM launch WHERE state IN ('delivering', 'launched') AND due_at <= ?1 LIMIT 1",
-                now.milliseconds
-            ) { _ in true } ?? false
+        let due = try db.exists("SELECT 1 FROM app WHERE next_launch_at <= ?1 LIMIT 1", now.milliseconds)
+        let isUnsettled = try db.exists("SELECT 1 FROM app WHERE settled_launch IS NOT NULL LIMIT 1")
+        let expired = try db.exists(
+            "SELECT 1 FROM launch WHERE state IN ('delivering', 'launched') AND due_at <= ?1 LIMIT 1", now.milliseconds)
         let next = try db.first(
             """
             SELECT min(at) FROM (SELECT min(next_launch_at) AS at FROM app WHERE next_launch_at > ?1 \

@@ -68,7 +68,7 @@ extension Store {
     /// Whether the app has stored any credential, for itself or for a session.
     package func hasCredentials(_ app: AppID) async throws -> Bool {
         try await database.read { db in
-            try db.first("SELECT 1 FROM credential WHERE app = ?1 LIMIT 1", app.rawValue) { _ in true } ?? false
+            try db.exists("SELECT 1 FROM credential WHERE app = ?1 LIMIT 1", app.rawValue)
         }
     }
 
@@ -87,16 +87,14 @@ extension Store {
 
     /// - Throws: ``DomainError/notFound``.
     package func credential(_ credentialId: String, app: AppID) async throws -> CredentialRecord {
-        let found = try await database.read { db in
+        try await database.read { db in
             try db.first(
                 """
                 SELECT public_id, space_document, session, created_at, secret FROM credential \
                 WHERE public_id = ?1 AND app = ?2
                 """, credentialId, app.rawValue
             ) { row in try self.credential(row) }
-        }
-        guard let found else { throw DomainError.notFound }
-        return found
+        }.orNotFound()
     }
 
     private func credential(_ row: Row) throws -> CredentialRecord {

@@ -206,7 +206,8 @@ extension Store {
     private func release(_ questionId: String, limit: Int, _ transaction: Transaction) throws {
         let db = transaction.db
         guard let record = try readQuestion(questionId, db) else {
-            return try db.execute("UPDATE question SET releasing = 0 WHERE public_id = ?1", questionId)
+            try db.execute("UPDATE question SET releasing = 0 WHERE public_id = ?1", questionId)
+            return
         }
         let waiting = try db.all(
             """
@@ -314,7 +315,6 @@ extension Store {
 }
 
 extension QuestionState {
-    /// As the question's row has it.
     fileprivate init(_ row: Row) throws(UnknownValue) {
         switch try row.value("state") as Phase {
         case .open: self = .open

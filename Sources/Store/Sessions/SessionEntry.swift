@@ -24,7 +24,6 @@ final class SessionEntry {
     var isChanged = false
 
     var lastSeq: Int64 { book.lastSeq }
-    var acknowledgedSeq: Int64 { book.acknowledgedSeq }
 
     static func read(_ id: SessionID, _ db: Connection) throws -> SessionEntry? {
         try db.first(
@@ -73,8 +72,9 @@ final class SessionEntry {
             http_error = ?15, failed = ?16, cancelled = ?17, not_modified = ?18, bytes_received = ?19, \
             bytes_sent = ?20, invalid_at = ?21, revision = ?22, forgotten = ?23 WHERE id = ?1
             """,
-            id.rawValue, state.phase.rawValue, nextTask, lastSeq, acknowledgedSeq, book.lastCompletionSeq,
-            book.exhaustedSeq, book.openLaunch, book.idleCompletions, book.notBefore.milliseconds, attachment,
+            id.rawValue, state.phase.rawValue, nextTask, lastSeq, book.acknowledgedSeq,
+            book.lastCompletionSeq, book.exhaustedSeq, book.openLaunch, book.idleCompletions,
+            book.notBefore.milliseconds, attachment,
             counts.suspended, counts.running, counts.succeeded, counts.httpError, counts.failed, counts.cancelled,
             counts.notModified, bytesReceived, bytesSent, state.invalidSince?.milliseconds, revision, isForgotten)
         isChanged = false
@@ -98,7 +98,6 @@ final class SessionEntry {
 }
 
 extension SessionState {
-    /// As the session's row has it.
     init(_ row: Row) throws(UnknownValue) {
         switch try row.value("state") as Phase {
         case .active: self = .active

@@ -34,12 +34,8 @@ extension Store {
     private func noteArrival(
         _ launchId: String?, launch: Int64, _ session: SessionEntry, _ transaction: Transaction
     ) throws {
-        let isLaunchedApp =
-            try launchId.flatMap { launchId in
-                try transaction.db.first(
-                    "SELECT 1 FROM launch WHERE id = ?1 AND public_id = ?2", launch, launchId
-                ) { _ in true }
-            } ?? false
+        let isLaunchedApp = try transaction.db.exists(
+            "SELECT 1 FROM launch WHERE id = ?1 AND public_id = ?2", launch, launchId)
         if !isLaunchedApp { try welcomeClient(of: session, transaction) }
     }
 

@@ -14,7 +14,8 @@ extension Store {
     /// Replaces the cookies of a session that has not been forgotten.
     func save(cookies lines: [String], of session: SessionID, _ db: Connection) throws {
         guard !lines.isEmpty else {
-            return try db.execute("DELETE FROM cookie_jar WHERE session = ?1", session.rawValue)
+            try db.execute("DELETE FROM cookie_jar WHERE session = ?1", session.rawValue)
+            return
         }
         try db.execute(
             """

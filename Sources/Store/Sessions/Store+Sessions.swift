@@ -43,17 +43,11 @@ extension Store {
     }
 
     package func session(_ identifier: String, app: AppID) async throws -> SessionRecord {
-        try await database.read { db in
-            guard let session = try self.readSession(identifier, app: app, db) else { throw DomainError.notFound }
-            return session
-        }
+        try await database.read { db in try self.readSession(identifier, app: app, db).orNotFound() }
     }
 
     package func session(_ id: SessionID) async throws -> SessionRecord {
-        try await database.read { db in
-            guard let session = try self.readSession(id, db) else { throw DomainError.notFound }
-            return session
-        }
+        try await database.read { db in try self.readSession(id, db).orNotFound() }
     }
 
     package func sessions(of app: AppID, after cursor: Int64, limit: Int) async throws -> [SessionRecord] {
@@ -132,8 +126,7 @@ extension Store {
                 configuration, sealedAs: Self.context(app, identifier), if: configuration.holdsSecrets),
             configuration.sessionSendsLaunchEvents, Int64(configuration.timeoutIntervalForResource * 1000),
             description, now.milliseconds, configuration.isDiscretionary)
-        guard let session = try readSession(SessionID(id), db) else { throw DomainError.notFound }
-        return session
+        return try readSession(SessionID(id), db).orNotFound()
     }
 
     static func context(_ app: AppID, _ identifier: String) -> String { "session/\(app.rawValue)/\(identifier)" }

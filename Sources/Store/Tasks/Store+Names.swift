@@ -7,21 +7,19 @@ extension Store {
     ///
     /// - Throws: ``DomainError/notFound``.
     package func names(of session: SessionID) async throws -> (app: String, session: String) {
-        let names = try await database.read { db in
+        try await database.read { db in
             try db.first(
                 """
                 SELECT a.identifier AS app, s.identifier AS session FROM session s JOIN app a ON a.id = s.app \
                 WHERE s.id = ?1
                 """, session.rawValue
             ) { ($0.text("app"), $0.text("session")) }
-        }
-        guard let names else { throw DomainError.notFound }
-        return names
+        }.orNotFound()
     }
 
     /// - Throws: ``DomainError/notFound``.
     package func name(of task: TaskID) async throws -> TaskName {
-        let name = try await database.read { db in
+        try await database.read { db in
             try db.first(
                 """
                 SELECT a.identifier AS app, s.identifier AS session, t.number, t.client_task_id FROM task t \
@@ -32,8 +30,6 @@ extension Store {
                     app: row.text("app"), session: row.text("session"), number: row.integer("number"),
                     clientTaskId: row.textOrNil("client_task_id"))
             }
-        }
-        guard let name else { throw DomainError.notFound }
-        return name
+        }.orNotFound()
     }
 }

@@ -25,7 +25,7 @@ extension Store {
     ///
     /// - Parameter unspent: Count only what no task goes on with yet.
     func isKept(_ file: String, unspent: Bool = false, _ db: Connection) throws -> Bool {
-        try db.first("SELECT 1 FROM resume_data WHERE file = ?1 AND spent <= ?2", file, !unspent) { _ in true } ?? false
+        try db.exists("SELECT 1 FROM resume_data WHERE file = ?1 AND spent <= ?2", file, !unspent)
     }
 
     /// The file that resume data goes on with, nil where it is gone: the download begins anew then.

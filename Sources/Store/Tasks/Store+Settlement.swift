@@ -233,16 +233,10 @@ extension Store {
 }
 
 extension Settlement {
-    var isCompletion: Bool {
-        if case .completed = verdict { return true }
-        return false
-    }
+    var isCompletion: Bool { if case .completed = verdict { true } else { false } }
 
     /// Whether the transfer is over and has let go of its partial file.
-    var isLast: Bool {
-        if case .advanced = verdict { return false }
-        return true
-    }
+    var isLast: Bool { if case .advanced = verdict { false } else { true } }
 
     /// Files that belong to nobody when the settlement comes too late, or cannot be stored.
     package var files: [String] {

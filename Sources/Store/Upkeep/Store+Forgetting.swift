@@ -35,7 +35,6 @@ extension Store {
         try db.execute(
             "UPDATE lane SET queued = 0 WHERE id IN (SELECT id FROM lane WHERE session = ?1 AND queued > 0 LIMIT ?2)",
             session.rawValue, limit)
-        return db.changes
     }
 
     func forgetInvalidSessions(_ rows: Int, _ transaction: Transaction) throws -> Bool {
@@ -53,8 +52,7 @@ extension Store {
             """
             DELETE FROM incarnation WHERE (app, identifier) IN \
             (SELECT app, identifier FROM incarnation WHERE forgotten_at <= ?1 LIMIT ?2)
-            """, (transaction.now - Self.incarnationRetention).milliseconds, rows)
-        return transaction.db.changes == rows
+            """, (transaction.now - Self.incarnationRetention).milliseconds, rows) == rows
     }
 
     // MARK: Forgotten sessions
@@ -75,8 +73,8 @@ extension Store {
     private func remove(session id: Int64, _ left: inout Int, _ transaction: Transaction) throws {
         let db = transaction.db
         // Lanes first: the scheduler looks at them.
-        try db.execute("DELETE FROM lane WHERE id IN (SELECT id FROM lane WHERE session = ?1 LIMIT ?2)", id, left)
-        left -= db.changes
+        left -= try db.execute(
+            "DELETE FROM lane WHERE id IN (SELECT id FROM lane WHERE session = ?1 LIMIT ?2)", id, left)
         guard left > 0 else { return }
         let tasks = try db.all(
             "SELECT id FROM task WHERE session = ?1 LIMIT ?2", id, max(1, left / Self.rowsOfTask)
@@ -84,17 +82,15 @@ extension Store {
         for task in tasks { try remove(task: task, transaction) }
         left -= tasks.count * Self.rowsOfTask
         guard left > Self.rowsOfTask else { return left = 0 }
-        try db.execute(
+        left -= try db.execute(
             "DELETE FROM event WHERE session = ?1 AND seq IN (SELECT seq FROM event WHERE session = ?1 LIMIT ?2)", id,
             left)
-        left -= db.changes
         guard left > 0 else { return }
-        try db.execute(
+        left -= try db.execute(
             """
             DELETE FROM acknowledgement WHERE session = ?1 AND through IN \
             (SELECT through FROM acknowledgement WHERE session = ?1 LIMIT ?2)
             """, id, left)
-        left -= db.changes
         guard left > 0 else { return }
         left -= try removeCredentials(of: SessionID(id), left, db)
         guard left > 0 else { return }
@@ -110,7 +106,6 @@ extension Store {
         try db.execute(
             "DELETE FROM credential WHERE id IN (SELECT id FROM credential WHERE session = ?1 LIMIT ?2)",
             session.rawValue, limit)
-        return db.changes
     }
 
     /// Removes a task with all that belongs to it but its events.
@@ -189,30 +184,26 @@ extension Store {
         for launch in launches { try remove(launch: launch, db) }
         left -= launches.count * 3
         guard left > 0 else { return }
-        try db.execute(
+        left -= try db.execute(
             """
             DELETE FROM incarnation WHERE app = ?1 AND identifier IN \
             (SELECT identifier FROM incarnation WHERE app = ?1 LIMIT ?2)
             """, id.rawValue, left)
-        left -= db.changes
         guard left > 0 else { return }
-        try db.execute(
+        left -= try db.execute(
             "DELETE FROM credential WHERE id IN (SELECT id FROM credential WHERE app = ?1 LIMIT ?2)", id.rawValue, left)
-        left -= db.changes
         guard left > 0 else { return }
-        try db.execute(
+        left -= try db.execute(
             """
             DELETE FROM api_key WHERE key_identifier IN (SELECT key_identifier FROM api_key WHERE app = ?1 LIMIT ?2)
             """, id.rawValue, left)
-        left -= db.changes
         guard left > 0 else { return }
-        try db.execute(
+        left -= try db.execute(
             "DELETE FROM webhook_secret WHERE id IN (SELECT id FROM webhook_secret WHERE app = ?1 LIMIT ?2)",
             id.rawValue, left)
-        left -= db.changes
         // The tasks use the bodies.
-        let hasSessions = try db.first("SELECT 1 FROM session WHERE app = ?1 LIMIT 1", id.rawValue) { _ in true }
-        guard left > 0, hasSessions != true else { return }
+        let hasSessions = try db.exists("SELECT 1 FROM session WHERE app = ?1 LIMIT 1", id.rawValue)
+        guard left > 0, !hasSessions else { return }
         let bodies = try db.all("SELECT id FROM body WHERE app = ?1 LIMIT ?2", id.rawValue, max(1, left / 3)) {
             $0.integer(0)
         }

@@ -128,12 +128,11 @@ extension Store {
                 """, (transaction.now - Self.acknowledgedRetention).milliseconds
             ) { ($0.integer("session"), $0.integer("through")) }
             guard let (session, through) = due else { return false }
-            try db.execute(
+            let dropped = try db.execute(
                 """
                 DELETE FROM event WHERE session = ?1 AND seq IN \
                 (SELECT seq FROM event WHERE session = ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3)
                 """, session, through, left)
-            let dropped = db.changes
             if dropped == left {
                 try db.execute(
                     """
@@ -191,8 +190,7 @@ extension Store {
             """
             DELETE FROM idempotency WHERE (principal, idempotency_key) IN \
             (SELECT principal, idempotency_key FROM idempotency WHERE created_at <= ?1 LIMIT ?2)
-            """, (transaction.now - Self.idempotencyPeriod).milliseconds, rows)
-        return transaction.db.changes == rows
+            """, (transaction.now - Self.idempotencyPeriod).milliseconds, rows) == rows
     }
 
     private func dropKeys(_ rows: Int, _ transaction: Transaction) throws -> Bool {
@@ -200,8 +198,7 @@ extension Store {
             """
             DELETE FROM api_key WHERE key_identifier IN \
             (SELECT key_identifier FROM api_key WHERE expires_at <= ?1 LIMIT ?2)
-            """, (transaction.now - Self.expiredKeyRetention).milliseconds, rows)
-        return transaction.db.changes == rows
+            """, (transaction.now - Self.expiredKeyRetention).milliseconds, rows) == rows
     }
 
     /// Looks at some lanes and drops those without a task; the next call goes on behind them.
@@ -249,14 +246,13 @@ extension Store {
             // Partial files and contents have the number of their task, which may be about to tell of them.
             let isOfTask = path.hasPrefix("partial/") || path.hasPrefix("contents/")
             let task = isOfTask ? path.split(separator: "/").last.flatMap { Int64($0) } : nil
-            return try db.first(
+            return try db.exists(
                 """
                 SELECT 1 WHERE EXISTS (SELECT 1 FROM live WHERE task = ?2) \
                 OR EXISTS (SELECT 1 FROM content WHERE file = ?1) \
                 OR EXISTS (SELECT 1 FROM body WHERE file = ?1) \
                 OR EXISTS (SELECT 1 FROM resume_data WHERE file = ?1)
-                """, path, task
-            ) { _ in true } ?? false
+                """, path, task)
         }
     }
 }
