@@ -9,28 +9,21 @@ import Wire
 extension TaskOrder {
     /// - Parameter pointer: Where the creation stands in the request's body, for the fault.
     init(checking wire: TaskCreation, at pointer: String = "", traceparent: String?) throws(JSONError) {
-        if wire.resumeData == nil { try Service.check(url: wire.request?.url ?? "", at: pointer + "/request/url") }
         self.init(wire, traceparent: traceparent)
+        if resumeData == nil { url = try Service.url(specification.request.url, at: pointer + "/request/url") }
     }
 }
 
 extension TaskChanges {
     init(checking wire: TaskChange, of task: TaskRecord) throws(JSONError) {
-        if let url = wire.request?.url { try Service.check(url: url, at: "/request/url") }
         self.init(wire, of: task)
+        if let url = wire.request?.url { origin = try Service.url(url, at: "/request/url").origin }
     }
 }
 
 extension Core.Answer {
     init(checking wire: Wire.Answer, to question: QuestionRecord) throws(JSONError) {
         try self.init(wire, to: question)
-        if let url = wire.request?.url { try Service.check(url: url, at: "/request/url") }
-    }
-}
-
-extension Service {
-    /// - Throws: A fault at `pointer` for a URL that libcurl's parser does not take.
-    fileprivate static func check(url: String, at pointer: String) throws(JSONError) {
-        if let detail = faultOfURL(url) { throw .invalid(detail, at: pointer) }
+        if let url = wire.request?.url { try Service.url(url, at: "/request/url") }
     }
 }

@@ -126,7 +126,7 @@ extension Call {
     /// Refuses a webhook that no launch could be sent to.
     func checkWebhook(_ change: WebhookChange?) throws {
         guard let url = change?.url.newValue else { return }
-        if let detail = Service.faultOfURL(url) { throw JSONError.invalid(detail, at: "/webhook/url") }
+        try Service.url(url, at: "/webhook/url")
         guard server.settings.allowsHTTPWebhooks || url.lowercased().hasPrefix("https:") else {
             throw JSONError.invalid("A webhook must be https; the operator can allow http.", at: "/webhook/url")
         }

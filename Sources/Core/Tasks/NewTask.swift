@@ -69,6 +69,8 @@ package struct TaskOrder: Sendable {
     }
 
     package var specification: TaskSpecification
+    /// That of its request, where it has been parsed.
+    package var url: ParsedURL?
     package var isSuspended: Bool
     package var body: Body?
     /// What a cancelled download left to go on with.

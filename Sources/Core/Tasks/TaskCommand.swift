@@ -13,7 +13,7 @@ package struct TaskChanges: Sendable {
     package var metadata: [String: String]?
     package var earliestBeginDate: Timestamp??
     package var request: TransferRequest?
-    /// The origin of the new request.
+    /// The origin of the request, where it has another URL.
     package var origin: String?
 
     package init() {}

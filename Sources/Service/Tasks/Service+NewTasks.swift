@@ -89,8 +89,8 @@ extension Service {
     ) async throws -> PreparedTask {
         let url: ParsedURL
         do {
-            url = try ParsedURL(order.specification.request.url)
-        } catch {
+            url = try order.url ?? ParsedURL(order.specification.request.url)
+        } catch let error as BadURL {
             throw ServiceError.invalidURL(index: index, detail: error.explanation)
         }
         if let root = order.specification.destination?.root, settings.filesRoots[root] == nil {

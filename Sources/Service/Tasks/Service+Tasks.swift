@@ -1,7 +1,6 @@
 import Base
 package import Core
 import Store
-import TransferEngine
 
 extension Service {
     package func task(_ number: Int64, in session: SessionID) async throws -> TaskRecord {
@@ -36,8 +35,6 @@ extension Service {
     package func changeTask(
         _ id: TaskID, _ changes: TaskChanges, ifRevision revision: Int64?
     ) async throws -> TaskRecord {
-        var changes = changes
-        if let request = changes.request { changes.origin = try ParsedURL(request.url).origin }
         let (task, aftermath) = try await store.changeTask(id, changes, ifRevision: revision, at: clock.now)
         outlet.handle(aftermath)
         hub.tasks.signal(id)
@@ -72,7 +69,7 @@ extension Service {
     package func retry(
         _ task: TaskRecord, in session: SessionRecord, recording: Recording<[CreatedTask]>?
     ) async throws -> CreatedTask {
-        guard task.state == .completed else { throw Refused(state: task.state.name, event: "retry") }
+        guard task.state == .completed else { throw Refused(state: task.state.rawValue, event: "retry") }
         let created = try await createTasks([TaskOrder(retrying: task)], in: session, recording: recording)
         guard let first = created.first else { throw DomainError.notFound }
         return first

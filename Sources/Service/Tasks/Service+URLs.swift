@@ -1,16 +1,17 @@
-import Core
+package import Core
+package import Notation
 import TransferEngine
 
 extension Service {
-    /// What is wrong with a URL that a task should transfer, for a person; nil when it can be asked for.
+    /// Parses a URL that somebody should be sent to. Says nothing about its address: that is judged when it is used.
     ///
-    /// Says nothing about its address: that is judged when the task runs.
-    package static func faultOfURL(_ text: String) -> String? {
+    /// - Throws: A fault at `pointer` for one that libcurl's parser does not take.
+    @discardableResult
+    package static func url(_ text: String, at pointer: String) throws(JSONError) -> ParsedURL {
         do throws(BadURL) {
-            _ = try ParsedURL(text)
-            return nil
+            return try ParsedURL(text)
         } catch {
-            return error.explanation
+            throw .invalid(error.explanation, at: pointer)
         }
     }
 }
