@@ -44,9 +44,7 @@ struct PresenceTests {
     }
 
     private func event(_ task: Int64) -> LiveEvent {
-        LiveEvent(
-            payload: .isWaitingForConnectivity, task: TaskID(task), taskIdentifier: task,
-            occurredAt: Timestamp(milliseconds: 0))
+        LiveEvent(.isWaitingForConnectivity, of: TaskID(task), task, TaskSpecification(), at: Timestamp())
     }
 
     @Test

@@ -16,14 +16,13 @@ package struct LiveEvent: Sendable {
     package var occurredAt: Timestamp
 
     package init(
-        payload: Payload, task: TaskID, taskIdentifier: Int64, clientTaskId: String? = nil,
-        group: String? = nil, occurredAt: Timestamp
+        _ payload: Payload, of task: TaskID, _ number: Int64, _ specification: TaskSpecification, at now: Timestamp
     ) {
         self.payload = payload
         self.task = task
-        self.taskIdentifier = taskIdentifier
-        self.clientTaskId = clientTaskId
-        self.group = group
-        self.occurredAt = occurredAt
+        taskIdentifier = number
+        clientTaskId = specification.clientTaskId
+        group = specification.group
+        occurredAt = now
     }
 }

@@ -43,7 +43,7 @@ package final class Outlet: Sendable {
         for task in aftermath.completedTasks {
             transfers.ended(task.id)
             hub.silence(task.id, in: task.session)
-            meters.completed.add(1, task.outcome.name)
+            meters.completed.add(1, task.outcome.rawValue)
             hub.tasks.signal(task.id)
             log.completed(task)
         }
@@ -58,12 +58,7 @@ package final class Outlet: Sendable {
 
     func live(_ payload: LiveEvent.Payload, _ task: ClaimedTask) {
         guard hub.hasStreams(task.session) else { return }
-        hub.publish(
-            LiveEvent(
-                payload: payload, task: task.id, taskIdentifier: task.number,
-                clientTaskId: task.specification.clientTaskId, group: task.specification.group,
-                occurredAt: clock.now),
-            to: task.session)
+        hub.publish(LiveEvent(payload, of: task.id, task.number, task.specification, at: clock.now), to: task.session)
     }
 
     /// Wakes the streams of a session, which from now on have progress to sample.

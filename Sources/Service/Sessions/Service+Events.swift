@@ -104,7 +104,7 @@ package final class EventFeed: Sendable {
                 .didWriteData(
                     written: now.received - (before?.received ?? 0), total: now.received, expected: now.expected))
         }
-        return payloads.map { LiveEvent($0, of: task, at: time) }
+        return payloads.map { LiveEvent($0, of: task.id, task.number, task.specification, at: time) }
     }
 
     /// Waits until something may be there to send, at most until the monotonic `deadline` (ms).
@@ -116,12 +116,4 @@ package final class EventFeed: Sendable {
 
     /// Wakes the stream, for instance because its client left.
     package func wake() { service.hub.sessions.signal(session) }
-}
-
-extension LiveEvent {
-    init(_ payload: Payload, of task: TaskRecord, at time: Timestamp) {
-        self.init(
-            payload: payload, task: task.id, taskIdentifier: task.number,
-            clientTaskId: task.specification.clientTaskId, group: task.specification.group, occurredAt: time)
-    }
 }

@@ -64,7 +64,8 @@ extension Service {
         for item in created where !item.isExisting && item.task.state != .completed {
             let specification = item.task.specification
             let payload = LiveEvent.Payload.didCreate(kind: specification.kind, url: specification.request.url)
-            hub.publish(LiveEvent(payload, of: item.task, at: clock.now), to: session)
+            hub.publish(
+                LiveEvent(payload, of: item.task.id, item.task.number, specification, at: clock.now), to: session)
         }
     }
 
