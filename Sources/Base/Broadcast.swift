@@ -36,7 +36,6 @@ package final class Broadcast<Key: Hashable & Sendable>: Sendable {
         return Watch(broadcast: self, key: key, number: number, bell: bell)
     }
 
-    /// How many watch `key`.
     package func countOfWatches(of key: Key) -> Int { state.withLock { $0.bells[key]?.count ?? 0 } }
 
     private func end(_ number: UInt64, of key: Key) {

@@ -5,7 +5,7 @@ import Notation
 /// `error`: a person must act. `warning`: it healed, but look. `info`: the life of the process, of a task, of a
 /// launch. `debug`: the rest. Secrets, header values, bodies and query strings never become facts.
 package struct Log: Sendable {
-    package enum Level: Int, Sendable, Comparable, CaseIterable {
+    package enum Level: Sendable, Comparable, CaseIterable {
         case debug, info, warning, error
 
         package init?(name: String) {
@@ -13,16 +13,7 @@ package struct Log: Sendable {
             self = level
         }
 
-        package var name: String {
-            switch self {
-            case .debug: "debug"
-            case .info: "info"
-            case .warning: "warning"
-            case .error: "error"
-            }
-        }
-
-        package static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
+        package var name: String { "\(self)" }
     }
 
     package enum Format: String, Sendable { case text, json }

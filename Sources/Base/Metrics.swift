@@ -83,7 +83,6 @@ package final class Metrics: Sendable {
             series.number(values).add(Double(amount))
         }
 
-        /// The current value of one series.
         package func value(_ values: String...) -> Double { series.number(values).value }
     }
 

@@ -9,32 +9,14 @@ package struct HTTPRequest: Sendable {
     package var query: [(name: String, value: String)]
     package var headers: RequestHeaders
     /// The segments that stand where the route's pattern has `{name}`.
-    package var parameters: [String: String]
+    package var parameters: [String: String] = [:]
     /// The client's `X-Request-Id` when it is 1–128 of `A-Za-z0-9._-`, otherwise a random one.
     package var requestID: String
     /// How the client framed a body, which tells an empty one from none.
     package var framing: BodyFraming
-    package var body: HTTPRequestBody
+    package var body = HTTPRequestBody.none
     /// Tells a handler that waits that nobody waits for it any more.
     package var clientGone: ClientGone
-
-    package init(
-        method: String, rawTarget: String, segments: [String], query: [(name: String, value: String)] = [],
-        headers: RequestHeaders = RequestHeaders([]), parameters: [String: String] = [:],
-        requestID: String = "request", framing: BodyFraming = .none,
-        body: HTTPRequestBody = .none, clientGone: ClientGone = ClientGone()
-    ) {
-        self.method = method
-        self.rawTarget = rawTarget
-        self.segments = segments
-        self.query = query
-        self.headers = headers
-        self.parameters = parameters
-        self.requestID = requestID
-        self.framing = framing
-        self.body = body
-        self.clientGone = clientGone
-    }
 }
 
 /// How a request announces its body (RFC 9112, section 6.3).

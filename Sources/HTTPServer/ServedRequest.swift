@@ -124,7 +124,6 @@ final class ServedRequest: Sendable {
         }
     }
 
-    /// Decides how the body of `request` is read.
     private func read(_ request: HTTPRequest, _ route: Route, hasBody: Bool) throws(RefusalReason) -> Bool {
         switch route.body {
         case .none:

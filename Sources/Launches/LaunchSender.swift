@@ -5,32 +5,17 @@ import Store
 /// Sends due launches: claims a few, signs and posts each beside the loop, stores how it went.
 ///
 /// It meets the rest of the service only in the store: a launch is a row, written by the commit that caused it.
-final class LaunchSender: Sendable {
-    private let store: Store
-    private let settings: LaunchSettings
-    private let client: WebhookClient
-    private let payload: Payload
-    private let meters: LaunchMeters
-    private let bell: Doorbell
-    private let clock: Clock
-    private let log: Log
-    private let carryOut: @Sendable (Aftermath) -> Void
+struct LaunchSender {
+    let store: Store
+    let settings: LaunchSettings
+    let client: WebhookClient
+    let payload: Payload
+    let meters: LaunchMeters
+    let bell: Doorbell
+    let clock: Clock
+    let log: Log
+    let carryOut: @Sendable (Aftermath) -> Void
     private let slots = Locked(LaunchSlots())
-
-    init(
-        store: Store, settings: LaunchSettings, client: WebhookClient, payload: Payload, meters: LaunchMeters,
-        bell: Doorbell, clock: Clock, log: Log, carryOut: @escaping @Sendable (Aftermath) -> Void
-    ) {
-        self.store = store
-        self.settings = settings
-        self.client = client
-        self.payload = payload
-        self.meters = meters
-        self.bell = bell
-        self.clock = clock
-        self.log = log
-        self.carryOut = carryOut
-    }
 
     /// Runs until it is cancelled; what is under way then is interrupted, and not charged.
     func run() async throws {
@@ -137,7 +122,7 @@ final class LaunchSender: Sendable {
         }
         meters.count(launch.kind, attempt, verdict)
         log.info(
-            "launch attempted", ("launch", launch.launchId), ("kind", launch.kind.name),
+            "launch attempted", ("launch", launch.launchId), ("kind", launch.kind.rawValue),
             ("app", launch.appIdentifier), ("attempt", launch.attempt), ("result", verdict.name),
             ("status", attempt.statusCode ?? 0), ("error", attempt.error ?? ""),
             ("milliseconds", attempt.duration.milliseconds))

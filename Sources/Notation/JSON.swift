@@ -39,16 +39,10 @@ public enum JSON: Sendable, Hashable {
     }
 
     /// The text of a string, else `nil`.
-    public var stringValue: String? {
-        guard case .string(let text) = self else { return nil }
-        return text
-    }
+    public var stringValue: String? { if case .string(let text) = self { text } else { nil } }
 
     /// The value of a whole number, else `nil`.
-    public var integerValue: Int64? {
-        guard case .integer(let value) = self else { return nil }
-        return value
-    }
+    public var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
 
     /// The value of any number, else `nil`.
     public var numberValue: Double? {
@@ -60,22 +54,13 @@ public enum JSON: Sendable, Hashable {
     }
 
     /// The value of `true` and `false`, else `nil`.
-    public var boolValue: Bool? {
-        guard case .bool(let value) = self else { return nil }
-        return value
-    }
+    public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
 
     /// The elements of an array, else `nil`.
-    public var elements: [JSON]? {
-        guard case .array(let elements) = self else { return nil }
-        return elements
-    }
+    public var elements: [JSON]? { if case .array(let elements) = self { elements } else { nil } }
 
     /// The members of an object, else `nil`.
-    public var members: [Member]? {
-        guard case .object(let members) = self else { return nil }
-        return members
-    }
+    public var members: [Member]? { if case .object(let members) = self { members } else { nil } }
 
     /// Whether this is `null`.
     public var isNull: Bool { self == .null }

@@ -14,12 +14,6 @@ public struct Fault: Error, Sendable, Hashable {
     /// What is wrong and what would be right, for a person.
     public var detail: String
 
-    public init(pointer: String, code: Code, detail: String) {
-        self.pointer = pointer
-        self.code = code
-        self.detail = detail
-    }
-
     /// Puts a reference token in front of the pointer.
     mutating func prefix(_ token: String) { pointer = JSONPath.token(token) + pointer }
 }

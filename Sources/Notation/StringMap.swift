@@ -2,15 +2,8 @@
 public struct StringMap: Sendable, Hashable, MemberValue, ExpressibleByDictionaryLiteral, Sequence {
     /// One name and its text.
     public struct Pair: Sendable, Hashable {
-        /// The name.
         public var name: String
-        /// The text.
         public var value: String
-
-        public init(name: String, value: String) {
-            self.name = name
-            self.value = value
-        }
     }
 
     /// The pairs in order. The names differ.
@@ -47,12 +40,8 @@ public struct StringMap: Sendable, Hashable, MemberValue, ExpressibleByDictionar
         return pairs.first { $0.name.lowercased() == name }?.value
     }
 
-    /// Whether there is nothing in it.
     public var isEmpty: Bool { pairs.isEmpty }
-    /// How many pairs there are.
     public var count: Int { pairs.count }
-
-    /// The pairs, one after the other.
     public func makeIterator() -> IndexingIterator<[Pair]> { pairs.makeIterator() }
 
     public func write(to writer: inout JSONWriter) {

@@ -1,7 +1,6 @@
 import Base
 import Core
 import Glibc
-import HTTPServer
 import Launches
 import Service
 import TestSupport
@@ -9,6 +8,7 @@ import Testing
 import Wire
 
 @testable import API
+@testable import HTTPServer
 
 /// TestSupport has one of its own, for tests that do not know Wire.
 typealias WireJSON = Wire.JSON
@@ -110,7 +110,7 @@ final class RouteFixture: Sendable {
         if let key { fields.append(("Authorization", "Bearer \(key)")) }
         var request = HTTPRequest(
             method: method, rawTarget: target, segments: segments, query: query, headers: RequestHeaders(fields),
-            parameters: parameters)
+            parameters: parameters, requestID: "request", framing: .none, clientGone: ClientGone())
         if let body {
             request.framing = .length(UInt64(body.count))
             request.body = route.body == .stream ? .stream(RequestStream(body)) : .bytes(body)

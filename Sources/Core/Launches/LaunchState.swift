@@ -112,24 +112,22 @@ package enum LaunchState: Hashable, Sendable {
         case (.delivering(let attempts, _), .succeeded(let deadline)),
             (.parked(let attempts, _), .succeeded(let deadline)):
             self = .launched(attempts: attempts, deadline: deadline)
-            return []
         case (.delivering(let attempt, _), .failed(let failure)):
             return retry(afterAttempt: attempt, failure, at: now)
         case (.parked, .failed):
-            return []
+            break
         case (.launched(let attempts, let deadline), .deadlinePassed(let failure)) where deadline <= now:
             return retry(afterAttempt: attempts, failure, at: now)
         case (.delivering(let attempt, _), .interrupted):
             self = .pending(attempts: attempt - 1, nextAttemptAt: now)
-            return []
         case (.delivering(let attempt, let leaseUntil), .leaseExpired) where leaseUntil <= now:
             self = .pending(attempts: attempt - 1, nextAttemptAt: now)
-            return []
 
         case (.pending, .complete), (.delivering, .complete), (.launched, .complete), (.parked, .complete):
-            return complete(at: now)
+            self = .completed(at: now)
+            return [.acknowledge, .finishEvents]
         case (.completed, .complete):
-            return []
+            break
         case (.superseded, .complete), (.exhausted, .complete):
             return [.acknowledge]
 
@@ -139,35 +137,27 @@ package enum LaunchState: Hashable, Sendable {
             return [.makeRoom]
         // Taken to be the launched app.
         case (.delivering, .clientAttached), (.launched, .clientAttached):
-            return []
+            break
 
         case (.pending(let attempts, _), .park(let reason)), (.delivering(let attempts, _), .park(let reason)),
             (.launched(let attempts, _), .park(let reason)), (.parked(let attempts, _), .park(let reason)):
             self = .parked(attempts: attempts, reason: reason)
-            return []
         case (.pending(let attempts, let due), .putOff(let moment)):
             self = .pending(attempts: attempts, nextAttemptAt: max(due, moment))
-            return []
         case (.parked(let attempts, _), .enabled(let nextAttemptAt)):
             self = .pending(attempts: attempts, nextAttemptAt: nextAttemptAt)
-            return []
 
         case (.pending(let attempts, _), .redeliver), (.launched(let attempts, _), .redeliver),
             (.exhausted(let attempts, _), .redeliver):
             self = .pending(attempts: attempts, nextAttemptAt: now)
-            return []
         // Under way, or waiting for the webhook: there is nothing to hasten.
         case (.delivering, .redeliver), (.parked, .redeliver):
-            return []
+            break
 
         default:
             throw Refused(name, event)
         }
-    }
-
-    private mutating func complete(at now: Timestamp) -> [Effect] {
-        self = .completed(at: now)
-        return [.acknowledge, .finishEvents]
+        return []
     }
 
     private mutating func retry(afterAttempt attempt: Int, _ failure: Failure, at now: Timestamp) -> [Effect] {

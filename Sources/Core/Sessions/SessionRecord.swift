@@ -24,23 +24,17 @@ package struct TaskCounts: Hashable, Sendable {
     }
 
     package subscript(_ outcome: Outcome) -> Int64 {
-        get {
-            switch outcome {
-            case .succeeded: succeeded
-            case .httpError: httpError
-            case .failed: failed
-            case .cancelled: cancelled
-            case .notModified: notModified
-            }
-        }
-        set {
-            switch outcome {
-            case .succeeded: succeeded = newValue
-            case .httpError: httpError = newValue
-            case .failed: failed = newValue
-            case .cancelled: cancelled = newValue
-            case .notModified: notModified = newValue
-            }
+        get { self[keyPath: Self.member(outcome)] }
+        set { self[keyPath: Self.member(outcome)] = newValue }
+    }
+
+    private static func member(_ outcome: Outcome) -> WritableKeyPath<TaskCounts, Int64> {
+        switch outcome {
+        case .succeeded: \.succeeded
+        case .httpError: \.httpError
+        case .failed: \.failed
+        case .cancelled: \.cancelled
+        case .notModified: \.notModified
         }
     }
 }

@@ -1,8 +1,6 @@
 /// What people call a task: where it is, its `taskIdentifier`, and the name its app gave it.
 package struct TaskName: Hashable, Sendable {
-    /// The app's identifier.
     package let app: String
-    /// The session's identifier.
     package let session: String
     /// The `taskIdentifier`.
     package let number: Int64

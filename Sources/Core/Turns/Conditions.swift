@@ -84,7 +84,7 @@ package struct Conditions: Shape {
             (1...3).last { now >= moment(ofQuarter: $0) } ?? 0
         }
 
-        private func moment(ofQuarter quarter: Int) -> Timestamp {
+        fileprivate func moment(ofQuarter quarter: Int) -> Timestamp {
             began + .milliseconds(resourceTimeout.milliseconds / 4 * Int64(quarter))
         }
     }
@@ -135,8 +135,7 @@ package struct Conditions: Shape {
         var reasons: [WaitingReason] = []
         /// A reason that falls away by itself when the given quarter of the resource timeout has passed.
         func wait(_ kind: WaitingReason.Kind, _ detail: String, waivedAt quarter: Int, or other: Timestamp? = nil) {
-            let waived = patience.map { $0.began + .milliseconds($0.resourceTimeout.milliseconds / 4 * Int64(quarter)) }
-            let until = [waived, other].compactMap { $0 }.min()
+            let until = [patience?.moment(ofQuarter: quarter), other].compactMap { $0 }.min()
             reasons.append(WaitingReason(kind: kind, detail: detail, until: until))
         }
         if leniency < 1, !power.external || power.lowPowerMode {

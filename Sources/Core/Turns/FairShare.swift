@@ -40,11 +40,6 @@ package struct FairShare: Sendable {
         /// Index into the lanes given.
         package var lane: Int
         package var count: Int
-
-        package init(lane: Int, count: Int) {
-            self.lane = lane
-            self.count = count
-        }
     }
 
     private var turn: UInt64 = 0

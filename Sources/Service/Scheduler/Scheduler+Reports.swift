@@ -59,7 +59,7 @@ extension Scheduler {
         guard let id = tasksOfExchanges.removeValue(forKey: exchange), var transfer = transfers[id] else {
             return agenda.withLock { $0.ended(deletion: exchange) }
         }
-        if result.received.isFile {
+        if case .file = result.received {
             transfer.hasPartialFile = true
             transfers[id] = transfer
         }

@@ -3,7 +3,7 @@ package import Core
 import TransferEngine
 
 /// Transfers under way, for whoever watches: progress is sampled from the engine, never stored or queued.
-package final class LiveTransfers: Sendable {
+package struct LiveTransfers: Sendable {
     private struct Entry {
         var session: SessionID
         /// `scheme://host:port` of the task's request.
@@ -22,13 +22,8 @@ package final class LiveTransfers: Sendable {
     private static let measuringPeriod: Int64 = 500
 
     private let entries = Locked<[TaskID: Entry]>([:])
-    private let engine: TransferEngine
-    private let clock: Clock
-
-    init(engine: TransferEngine, clock: Clock) {
-        self.engine = engine
-        self.clock = clock
-    }
+    let engine: TransferEngine
+    let clock: Clock
 
     func began(
         _ task: TaskID, session: SessionID, origin: String, exchange: ExchangeID, offset: Int64, sentBefore: Int64 = 0
@@ -77,7 +72,6 @@ package final class LiveTransfers: Sendable {
         Double(max(0, bytes)) * 1000 / Double(milliseconds)
     }
 
-    /// Samples of all transfers of a session.
     package func samples(of session: SessionID) -> [(task: TaskID, sample: LiveState.Sample)] {
         let found = entries.withLock { entries in entries.filter { $0.value.session == session } }
         return found.map { ($0.key, sample($0.value)) }

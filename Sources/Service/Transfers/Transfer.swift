@@ -115,13 +115,6 @@ extension Settlement {
     }
 }
 
-extension ReceivedContent {
-    var isFile: Bool {
-        if case .file = self { return true }
-        return false
-    }
-}
-
 extension Transfer {
     /// Prepares the first request of a claimed task.
     ///
