@@ -11,7 +11,7 @@ struct LaunchMeters: Sendable {
     init(_ metrics: Metrics) {
         attempts = metrics.counter(
             "urlsessiond_launch_attempts_total", "Webhooks sent, by kind and result.",
-            label: ("kind", LaunchKind.allCases.map(\.name)),
+            label: ("kind", LaunchKind.allCases.map(\.rawValue)),
             ("result", ["success", "failure", "gone", "interrupted"]))
         inFlight = metrics.gauge("urlsessiond_launches_in_flight", "Webhooks under way.")
         duration = metrics.histogram(
@@ -20,7 +20,7 @@ struct LaunchMeters: Sendable {
     }
 
     func count(_ kind: LaunchKind, _ attempt: LaunchAttempt, _ verdict: LaunchReport.Verdict) {
-        attempts.add(1, kind.name, verdict.name)
+        attempts.add(1, kind.rawValue, verdict.name)
         duration.observe(attempt.duration.seconds)
     }
 }

@@ -30,7 +30,7 @@ struct Payload: Sendable {
 
     private static func text(_ kind: LaunchKind, at moment: Timestamp, _ data: JSONText) -> [UInt8] {
         let payload = WebhookPayload {
-            $0.type = kind.name
+            $0.type = kind.rawValue
             $0.timestamp = moment.rfc3339
             $0.data = data
         }

@@ -15,7 +15,7 @@ package struct EventEnvelope: Sendable {
     package func event(_ record: EventRecord) -> Event {
         Event {
             $0.seq = record.seq
-            $0.type = Event.Kind(rawValue: record.kind.name)
+            $0.type = Event.Kind(record.kind)
             $0.occurredAt = record.occurredAt.rfc3339
             $0.sessionIdentifier = sessionIdentifier
             $0.taskIdentifier = record.taskIdentifier
@@ -64,7 +64,7 @@ package struct EventEnvelope: Sendable {
         case .completed(let outcome, let result):
             JSONText(
                 EventData.DidComplete {
-                    $0.outcome = TaskOutcome(rawValue: outcome.name)
+                    $0.outcome = TaskOutcome(outcome)
                     $0.error = result.error.map(Wire.TaskError.init)
                     $0.response = result.response.map(Wire.TaskResponse.init)
                 })

@@ -5,7 +5,7 @@ extension Wire.Launch {
     package init(_ record: LaunchRecord) {
         self.init()
         launchId = record.launchId
-        kind = record.kind.name
+        kind = record.kind.rawValue
         state = State(rawValue: record.state.name)
         createdAt = record.createdAt.rfc3339
         sessionIdentifier = record.sessionIdentifier

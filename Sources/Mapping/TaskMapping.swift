@@ -8,7 +8,7 @@ extension SessionTask {
         self.init()
         taskIdentifier = record.number
         kind = isDownload ? .download : .upload
-        state = Wire.TaskState(rawValue: record.state.name)
+        state = Wire.TaskState(record.state)
         originalRequest = Wire.TransferRequest(
             specification.request, body: isDownload ? specification.body : nil)
         createdAt = record.createdAt.rfc3339
@@ -30,7 +30,7 @@ extension SessionTask {
     }
 
     private mutating func showStage(_ record: TaskRecord, _ live: LiveState) {
-        outcome = record.outcome.map { TaskOutcome(rawValue: $0.name) }
+        outcome = record.outcome.map { TaskOutcome($0) }
         guard record.state == .running else { return }
         phase = TaskPhase(record.phase, live)
         waitingFor = live.waiting.map(Wire.WaitingReason.init)

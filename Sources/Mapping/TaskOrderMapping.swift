@@ -72,20 +72,6 @@ extension TaskChanges {
     }
 }
 
-extension Core.TaskState {
-    package init?(_ word: Wire.TaskState) {
-        guard let state = Self.allCases.first(where: { $0.name == word.rawValue }) else { return nil }
-        self = state
-    }
-}
-
-extension Core.Outcome {
-    package init?(_ word: TaskOutcome) {
-        guard let outcome = Self.allCases.first(where: { $0.name == word.rawValue }) else { return nil }
-        self = outcome
-    }
-}
-
 extension TaskFilter {
     package init(_ selection: TaskSelection) {
         self.init(

@@ -97,7 +97,7 @@ import Testing
             BackgroundRefresh.Event.sent(launchId: "m"), .expired(launchId: "m"), .abandoned(launchId: "m"),
             .finished(launchId: "m", .newData),
         ] {
-            #expect(throws: Refused(state: "open", event: event.name)) {
+            #expect(throws: Refused("open", event)) {
                 try refresh.handle(event, identifier: Self.app, at: .after(7))
             }
         }

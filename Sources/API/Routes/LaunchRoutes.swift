@@ -32,7 +32,7 @@ extension Call {
         let app = try app
         let session = try queryText("session", .identifier)
         let state = try queryWord("state", LaunchState.Phase.allCases.map { ($0.rawValue, $0) })
-        let kind = try queryWord("kind", LaunchKind.allCases.map { ($0.name, $0) })
+        let kind = try queryWord("kind", LaunchKind.allCases.map { ($0.rawValue, $0) })
         return try await page(
             fetch: { cursor, limit in
                 try await server.launches.launches(

@@ -77,8 +77,8 @@ extension Call {
 
     fileprivate func listTasks() async throws -> HTTPResponse {
         let filter = TaskFilter(
-            state: try queryWord("state", Core.TaskState.allCases.map { ($0.name, $0) }),
-            outcome: try queryWord("outcome", Core.Outcome.allCases.map { ($0.name, $0) }),
+            state: try queryWord("state", Core.TaskState.allCases.map { ($0.rawValue, $0) }),
+            outcome: try queryWord("outcome", Core.Outcome.allCases.map { ($0.rawValue, $0) }),
             group: try queryText("group"), clientTaskId: try queryText("clientTaskId"))
         let session = try await session()
         return try await page(

@@ -127,22 +127,22 @@ package struct BackgroundRefresh: Shape {
         case .attached:
             lastAttachedAt = now
         case .begin(let launchId):
-            guard open == nil else { throw Refused(state: "open", event: event.name) }
+            guard open == nil else { throw Refused("open", event) }
             open = OpenFetch {
                 $0.launchId = launchId
                 $0.beganAt = now
             }
             notBefore = nil
         case .sent(let launchId):
-            guard isOpen(launchId) else { throw Refused(state: stateName, event: event.name) }
+            guard isOpen(launchId) else { throw Refused(stateName, event) }
             if open?.sentAt == nil { open?.sentAt = now }
         case .finished(let launchId, let result):
             return try finish(launchId, result, event, at: now)
         case .expired(let launchId):
-            guard isOpen(launchId) else { throw Refused(state: stateName, event: event.name) }
+            guard isOpen(launchId) else { throw Refused(stateName, event) }
             end(.failed, answered: nil, at: now)
         case .abandoned(let launchId):
-            guard isOpen(launchId) else { throw Refused(state: stateName, event: event.name) }
+            guard isOpen(launchId) else { throw Refused(stateName, event) }
             open = nil
         case .becameAvailable:
             return skipMissed(identifier, at: now)
@@ -158,7 +158,7 @@ package struct BackgroundRefresh: Shape {
             return true
         }
         guard let lastFinished, lastFinished.result != nil, lastFinished.launchId.utf8.elementsEqual(launchId.utf8)
-        else { throw Refused(state: stateName, event: event.name) }
+        else { throw Refused(stateName, event) }
         return false
     }
 
@@ -224,21 +224,6 @@ extension BackgroundRefresh {
 
     private func isOpen(_ launchId: String) -> Bool {
         open.map { $0.launchId.utf8.elementsEqual(launchId.utf8) } ?? false
-    }
-}
-
-extension BackgroundRefresh.Event {
-    var name: String {
-        switch self {
-        case .setInterval: "setInterval"
-        case .attached: "attached"
-        case .begin: "begin"
-        case .sent: "sent"
-        case .finished: "finished"
-        case .expired: "expired"
-        case .abandoned: "abandoned"
-        case .becameAvailable: "becameAvailable"
-        }
     }
 }
 

@@ -4,8 +4,6 @@ package enum LaunchKind: String, Sendable, CaseIterable {
     case performFetch = "app.performFetch"
     case refreshStatusDidChange = "app.backgroundRefreshStatusDidChange"
     case ping = "webhook.ping"
-
-    package var name: String { rawValue }
 }
 
 /// One HTTP try of a launch.

@@ -19,11 +19,6 @@ package struct Attachment: Shape {
 
         package init() {}
 
-        package init(expiresAt: Timestamp, launchId: String?) {
-            self.expiresAt = expiresAt
-            self.launchId = launchId
-        }
-
         package mutating func visit(_ members: inout some MemberVisitor) {
             members.member("expiresAt", &expiresAt)
             members.optional("launchId", &launchId)
@@ -38,15 +33,6 @@ package struct Attachment: Shape {
         /// Repeating it with the same epoch changes nothing.
         case release(epoch: Int64)
         case launchCompleted(launchId: String)
-
-        var name: String {
-            switch self {
-            case .take: "take"
-            case .renew: "renew"
-            case .release: "release"
-            case .launchCompleted: "launchCompleted"
-            }
-        }
     }
 
     /// A client that was not there before.
@@ -85,13 +71,16 @@ package struct Attachment: Shape {
             guard !isHeld || takeover else { throw refusal(of: event, at: now) }
             wasTakenOver = wasTakenOver || isHeld
             epoch += 1
-            lease = Lease(expiresAt: now + ttl, launchId: launchId)
+            lease = Lease {
+                $0.expiresAt = now + ttl
+                $0.launchId = launchId
+            }
             endedAt = nil
             return Arrival(launchId: launchId)
         case .renew(let given, let ttl):
             guard given == epoch, let lease else { throw refusal(of: event, at: now) }
             let wasHeld = isHeld(at: now)
-            self.lease = Lease(expiresAt: now + ttl, launchId: lease.launchId)
+            self.lease?.expiresAt = now + ttl
             return wasHeld ? nil : Arrival(launchId: lease.launchId)
         case .release(let given):
             guard given == epoch, epoch > 0 else { throw refusal(of: event, at: now) }
@@ -125,6 +114,6 @@ package struct Attachment: Shape {
     }
 
     private func refusal(of event: Event, at now: Timestamp) -> Refused {
-        Refused(state: isHeld(at: now) ? "held" : lease == nil ? "free" : "lapsed", event: event.name)
+        Refused(isHeld(at: now) ? "held" : lease == nil ? "free" : "lapsed", event)
     }
 }

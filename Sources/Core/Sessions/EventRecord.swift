@@ -10,8 +10,6 @@ package enum EventKind: String, Sendable, CaseIterable {
     case didComplete = "task.didComplete"
     case didFinishEvents = "session.didFinishEvents"
     case didBecomeInvalid = "session.didBecomeInvalid"
-
-    package var name: String { rawValue }
 }
 
 /// A download went on, or began anew, after an interruption. Clients read it as it is kept.

@@ -1,15 +1,11 @@
 /// The state of a task as `URLSessionTask.State` has it.
 package enum TaskState: String, Sendable, CaseIterable {
     case suspended, running, canceling, completed
-
-    package var name: String { rawValue }
 }
 
 /// How a task ended.
 package enum Outcome: String, Sendable, CaseIterable {
     case succeeded, httpError, failed, cancelled, notModified
-
-    package var name: String { rawValue }
 }
 
 /// A task as it stands in the store.

@@ -2,8 +2,6 @@ package import Notation
 
 package enum TaskKind: String, Word, CaseIterable {
     case download, upload
-
-    package var name: String { rawValue }
 }
 
 /// The request of a task as the app gave it.

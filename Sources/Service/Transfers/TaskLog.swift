@@ -12,7 +12,7 @@ extension Log {
     }
 
     func created(_ task: TaskName, _ kind: TaskKind) {
-        of(task).info("task created", ("kind", kind.name))
+        of(task).info("task created", ("kind", kind.rawValue))
     }
 
     func started(_ task: TaskName, attempt: Int, offset: Int64) {
@@ -27,7 +27,7 @@ extension Log {
 
     func completed(_ task: CompletedTask) {
         of(task.name).info(
-            "task completed", ("outcome", task.outcome.name), ("status", task.statusCode ?? 0),
+            "task completed", ("outcome", task.outcome.rawValue), ("status", task.statusCode ?? 0),
             ("error", task.error?.summary ?? ""))
     }
 }

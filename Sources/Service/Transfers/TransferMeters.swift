@@ -12,7 +12,7 @@ package struct TransferMeters: Sendable {
     init(_ metrics: Metrics) {
         completed = metrics.counter(
             "urlsessiond_tasks_completed_total", "Tasks that ended, by outcome.",
-            label: ("outcome", Outcome.allCases.map(\.name)))
+            label: ("outcome", Outcome.allCases.map(\.rawValue)))
         retries = metrics.counter("urlsessiond_task_retries_total", "Attempts that are followed by another.")
         received = metrics.counter("urlsessiond_received_bytes_total", "Body bytes received from origins.")
         sent = metrics.counter("urlsessiond_sent_bytes_total", "Body bytes sent to origins.")
