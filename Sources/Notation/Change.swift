@@ -17,16 +17,10 @@ public enum Change<Value> {
     }
 
     /// The value that was set, if one was.
-    public var newValue: Value? {
-        guard case .set(let value) = self else { return nil }
-        return value
-    }
+    public var newValue: Value? { if case .set(let value) = self { value } else { nil } }
 
     /// The value after the change, which may be none; `nil` where nothing changes.
-    public var update: Value?? {
-        guard case .unchanged = self else { return .some(newValue) }
-        return nil
-    }
+    public var update: Value?? { if case .unchanged = self { nil } else { .some(newValue) } }
 }
 
 extension Change: Sendable where Value: Sendable {}

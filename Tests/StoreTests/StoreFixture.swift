@@ -186,3 +186,7 @@ extension SessionConfiguration {
         return configuration
     }
 }
+
+extension QueueSieve {
+    static let everything = QueueSieve(room: { _, _ in .max }, mayStart: { _ in true })
+}

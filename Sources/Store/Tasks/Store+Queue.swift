@@ -75,8 +75,6 @@ package struct QueueSieve: Sendable {
         self.room = room
         self.mayStart = mayStart
     }
-
-    package static let everything = QueueSieve(room: { _, _ in .max }, mayStart: { _ in true })
 }
 
 /// What one round of the scheduler chooses from.
