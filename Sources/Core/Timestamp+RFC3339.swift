@@ -27,6 +27,10 @@ extension Timestamp: MemberValue {
         Int64.read(json, nil, place).map(Timestamp.init(milliseconds:))
     }
 
+    package static func read(kept reader: inout KeptReader) -> Timestamp? {
+        Int64.read(kept: &reader).map(Timestamp.init(milliseconds:))
+    }
+
     /// At rest a number, which is read faster.
     package func write(to writer: inout JSONWriter) {
         switch writer.purpose {

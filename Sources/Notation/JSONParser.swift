@@ -49,7 +49,7 @@ struct JSONParser {
         return value
     }
 
-    private mutating func parseValue() throws(JSONError) -> JSON {
+    mutating func parseValue() throws(JSONError) -> JSON {
         guard offset < bytes.count else { throw malformed("the text ends where a value should be") }
         switch bytes[offset] {
         case UInt8(ascii: "{"): return try parseObject()
@@ -63,7 +63,7 @@ struct JSONParser {
         }
     }
 
-    private mutating func parseWord(_ word: StaticString, _ value: JSON) throws(JSONError) -> JSON {
+    mutating func parseWord(_ word: StaticString, _ value: JSON) throws(JSONError) -> JSON {
         let matches = word.withUTF8Buffer { word in
             bytes.count - offset >= word.count && zip(bytes[offset...], word).allSatisfy { $0 == $1 }
         }
@@ -231,7 +231,7 @@ struct JSONParser {
         return value
     }
 
-    private mutating func parseNumber() throws(JSONError) -> JSON {
+    mutating func parseNumber() throws(JSONError) -> JSON {
         let start = offset
         let isNegative = take(UInt8(ascii: "-"))
         let firstDigit = offset
@@ -285,10 +285,36 @@ struct JSONParser {
         }
     }
 
-    private mutating func take(_ byte: UInt8) -> Bool {
+    mutating func take(_ byte: UInt8) -> Bool {
         guard offset < bytes.count, bytes[offset] == byte else { return false }
         offset += 1
         return true
+    }
+
+    // MARK: Known order
+
+    var isAtEnd: Bool { offset == bytes.count && faults.isEmpty }
+
+    /// Steps over the name of a member and its colon, and over the comma before, if the next member is this.
+    mutating func take(name: String) -> Bool {
+        var name = name
+        return name.withUTF8 { name in
+            guard offset < bytes.count else { return false }
+            let first = bytes[offset] == UInt8(ascii: ",") ? offset + 2 : offset + 1
+            let last = first + name.count
+            guard last + 1 < bytes.count, bytes[first - 1] == UInt8(ascii: "\""), bytes[last] == UInt8(ascii: "\""),
+                bytes[last + 1] == UInt8(ascii: ":")
+            else { return false }
+            for index in 0..<name.count where bytes[first + index] != name[index] { return false }
+            offset = last + 2
+            return true
+        }
+    }
+
+    /// Reads a string, if one comes next.
+    mutating func parseText() throws(JSONError) -> String {
+        guard offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") else { throw malformed("here should be a string") }
+        return try parseString()
     }
 
     private mutating func report(_ fault: Fault) {

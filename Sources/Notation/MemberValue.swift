@@ -8,6 +8,8 @@ public protocol MemberValue: JSONWritable {
     static var kinds: String? { get }
     /// Reads a value. What is wrong is reported at its place; `nil` when nothing can stand for it.
     static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> Self?
+    /// Reads a value that the program wrote for itself. `nil` when it is not written as it would be now.
+    static func read(kept reader: inout KeptReader) -> Self?
 }
 
 extension MemberValue {

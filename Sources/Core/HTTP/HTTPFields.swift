@@ -58,6 +58,10 @@ extension HTTPFields: MemberValue {
         [HTTPField].read(json, nil, place).map(HTTPFields.init)
     }
 
+    package static func read(kept reader: inout KeptReader) -> HTTPFields? {
+        [HTTPField].read(kept: &reader).map(HTTPFields.init)
+    }
+
     package func write(to writer: inout JSONWriter) { fields.write(to: &writer) }
 }
 
