@@ -39,7 +39,7 @@ extension APIServer {
         _ handler: @escaping @Sendable (Call) async throws -> HTTPResponse
     ) -> Route {
         let takesKeys = method == "POST" && isIdempotent
-        return Route(method, pattern, body: rule(body)) { [self] request in
+        return Route(method, pattern, body: rule(body), executor: executor(access)) { [self] request in
             do {
                 let caller = try await admit(request, access)
                 var call = Call(server: self, caller: caller, request: request, accepted: produces.first ?? "")
@@ -67,6 +67,11 @@ extension APIServer {
                 return problem(for: error, of: request).response()
             }
         }
+    }
+
+    /// Requests of apps run where they read. What watches the service is answered even when all readers are busy.
+    private func executor(_ access: Access) -> (any TaskExecutor)? {
+        if case .open = access { nil } else { service.readers }
     }
 
     private func rule(_ body: BodyForm) -> BodyRule {

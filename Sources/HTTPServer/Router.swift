@@ -16,6 +16,8 @@ package struct Route: Sendable {
     /// As written, `{name}` and all: a closed set, fit to label a metric.
     package let pattern: String
     package let body: BodyRule
+    /// Where the handler runs. Without one it begins on libmicrohttpd's thread, so it has to be quick.
+    package let executor: (any TaskExecutor)?
     package let handler: Handler
     let parts: [Part]
 
@@ -26,11 +28,15 @@ package struct Route: Sendable {
 
     /// - Parameter pattern: a path such as `/v1/sessions/{identifier}/tasks/{number}`; a parameter takes one
     ///   segment that is not empty.
-    package init(_ method: String, _ pattern: String, body: BodyRule = .none, _ handler: @escaping Handler) {
+    package init(
+        _ method: String, _ pattern: String, body: BodyRule = .none, executor: (any TaskExecutor)? = nil,
+        _ handler: @escaping Handler
+    ) {
         precondition(pattern.hasPrefix("/"), "a pattern starts with a slash")
         self.method = method
         self.pattern = pattern
         self.body = body
+        self.executor = executor
         self.handler = handler
         parts =
             pattern.dropFirst().isEmpty

@@ -150,7 +150,7 @@ final class ServedRequest: Sendable {
             facts.withLock { $0.stream = stream }
             request.body = .stream(stream)
             state.withLock { $0.reading = .offered(stream) }
-            start(request, route, yields: false)
+            start(request, route)
             return goOn()
         }
     }
@@ -167,7 +167,7 @@ final class ServedRequest: Sendable {
         var complete = request
         if case .collect = route.body { complete.body = request.framing == .none ? .none : .bytes(body) }
         facts.withLock { $0.received = Int64(body.count) }
-        start(complete, route, yields: body.count > 65_536)
+        start(complete, route)
         return goOn()
     }
 
@@ -179,8 +179,8 @@ final class ServedRequest: Sendable {
         return send(response, early: early)
     }
 
-    /// Runs the handler, on this thread until it first waits.
-    private func start(_ request: HTTPRequest, _ route: Route, yields: Bool) {
+    /// Runs the handler on its route's executor, or on this thread until it first waits.
+    private func start(_ request: HTTPRequest, _ route: Route) {
         let isLate = state.withLock { state in
             guard case .none = state.answer else { return true }
             state.answer = .running
@@ -188,11 +188,15 @@ final class ServedRequest: Sendable {
         }
         guard !isLate else { return }  // The deadline was faster.
         server.handlerStarted()
-        _ = Task.immediate {
-            if yields { await Task.yield() }
+        let handle: @Sendable () async -> Void = {
             let response = await route.handler(request)
             await self.deliver(self.adorned(response, request), isHead: request.method == "HEAD")
             self.server.handlerEnded()
+        }
+        if let executor = route.executor {
+            Task(executorPreference: executor, operation: handle)
+        } else {
+            _ = Task.immediate(operation: handle)
         }
     }
 

@@ -3,7 +3,7 @@ import CSQLite
 import Glibc
 
 /// Who reads. Each has threads of its own, so that neither waits for the other.
-package enum ReadingParty: String, CaseIterable, Sendable {
+package enum ReadingParty: Sendable {
     /// Requests of clients: any number, and some are slow.
     case requests
     /// The service's own loops: transfers, launches and cleaning.
@@ -17,26 +17,21 @@ package enum ReadingParty: String, CaseIterable, Sendable {
 package final class Database: Sendable {
     let path: String
     private let writes: Mailbox<Job>
-    private let reads: [ReadingParty: Mailbox<Job>]
-    private let threads: Locked<Threads?>
+    private let readers: (requests: Readers, loops: Readers)
+    private let writer: Locked<SystemThread?>
     private let state: WriterState
 
     /// For whom the current task reads; what it starts reads for the same.
     @TaskLocal package static var readingParty = ReadingParty.requests
 
-    private struct Threads {
-        let writer: SystemThread
-        let readers: [SystemThread]
-    }
-
     private init(
-        path: String, writes: Mailbox<Job>, reads: [ReadingParty: Mailbox<Job>], threads: sending Threads,
+        path: String, writes: Mailbox<Job>, readers: (requests: Readers, loops: Readers), writer: SystemThread,
         state: WriterState
     ) {
         self.path = path
         self.writes = writes
-        self.reads = reads
-        self.threads = Locked(threads)
+        self.readers = readers
+        self.writer = Locked(writer)
         self.state = state
     }
 
@@ -69,27 +64,14 @@ package final class Database: Sendable {
         try connection.migrate(migrations)
 
         let writes = Mailbox<Job>()
-        var reads: [ReadingParty: Mailbox<Job>] = [:]
         let state = WriterState()
         let writer = try Writer(connection, mailbox: writes, state: state, log: log, onFatalError: onFatalError)
-        var readerThreads: [SystemThread] = []
-        do throws(SQLiteError) {
-            for party in ReadingParty.allCases {
-                let mailbox = Mailbox<Job>()
-                reads[party] = mailbox
-                for number in 1...readers {
-                    let reader = try Reader(
-                        Connection(path: path, role: .reader), mailbox: mailbox, longestRead: longestRead)
-                    readerThreads.append(try thread("sqlite-\(party.rawValue)-\(number)") { reader.run() })
-                }
-            }
-            let threads = Threads(writer: try thread("sqlite-write") { writer.run() }, readers: readerThreads)
-            return Database(path: path, writes: writes, reads: reads, threads: threads, state: state)
-        } catch {
-            for mailbox in reads.values { mailbox.close() }
-            for thread in readerThreads { thread.join() }
-            throw error
+        func makeReaders(_ name: String) throws(SQLiteError) -> Readers {
+            try Readers(name, path: path, count: readers, longestRead: longestRead)
         }
+        return Database(
+            path: path, writes: writes, readers: (try makeReaders("sqlite-requests"), try makeReaders("sqlite-loops")),
+            writer: try thread("sqlite-write") { writer.run() }, state: state)
     }
 
     /// A thread of our own, so that a slow disk never blocks one of Swift's pool.
@@ -107,22 +89,23 @@ package final class Database: Sendable {
     /// no room (`SQLiteError.isFull`) all that shared it fail.
     @discardableResult
     package func write<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
-        try await Self.run(body, by: writes)
+        try await withCheckedThrowingContinuation { continuation in
+            let job = Job(body, for: continuation)
+            if !writes.put(job) { job.fail(SQLiteError.closed) }
+        }
     }
 
     /// Runs `body` in a read transaction: all it reads is of one moment. Interrupted when it takes
     /// longer than reads may (`SQLiteError.isInterrupted`).
     package func read<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
-        guard let mailbox = reads[Self.readingParty] else { throw SQLiteError.closed }
-        return try await Self.run(body, by: mailbox)
+        try await readers(for: Self.readingParty).read(body)
     }
 
-    private static func run<T: Sendable>(
-        _ body: @escaping @Sendable (Connection) throws -> T, by mailbox: Mailbox<Job>
-    ) async throws -> T {
-        try await withCheckedThrowingContinuation { continuation in
-            let job = Job(body, for: continuation)
-            if !mailbox.put(job) { job.fail(SQLiteError.closed) }
+    /// The threads that read for somebody. What prefers them as its executor reads without a change of thread.
+    package func readers(for party: ReadingParty) -> Readers {
+        switch party {
+        case .requests: readers.requests
+        case .loops: readers.loops
         }
     }
 
@@ -135,16 +118,16 @@ package final class Database: Sendable {
     /// Whether the last writes found no room, and none has found any since.
     package var isFull: Bool { state.isFull }
 
-    /// Does all that was asked for, copies the log into the file, closes it, and waits for that.
+    /// Writes all that was asked for, copies the log into the file, closes it, and waits for that.
     ///
     /// Whoever asks for more afterwards is refused. Idempotent.
     package func close() {
-        guard let threads = threads.withLock({ $0.take() }) else { return }
+        guard let writer = writer.withLock({ $0.take() }) else { return }
         // Readers first: none is in the way of the last checkpoint.
-        for mailbox in reads.values { mailbox.close() }
-        for reader in threads.readers { reader.join() }
+        readers.requests.close()
+        readers.loops.close()
         writes.close()
-        threads.writer.join()
+        writer.join()
     }
 
     /// Creates the file before SQLite does, which would let others read it. SQLite gives the log the same mode.

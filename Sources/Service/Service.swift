@@ -136,6 +136,9 @@ package final class Service: Sendable {
         }
     }
 
+    /// Threads on which the reads of requests need no other.
+    package var readers: any TaskExecutor { store.readers }
+
     /// Whether new work is refused because the service shuts down.
     package var isDraining: Bool { draining.withLock { $0 } }
 

@@ -51,6 +51,9 @@ package final class Store: Sendable {
         try await Database.$readingParty.withValue(.loops, operation: body, isolation: isolation)
     }
 
+    /// Threads on which the reads of requests need no other.
+    package var readers: any TaskExecutor { database.readers(for: .requests) }
+
     /// Whether the last write found the disk full.
     package var isFull: Bool { database.isFull }
 

@@ -1,4 +1,5 @@
 import Base
+import Dispatch
 import HTTPServer
 import TestSupport
 import Testing
@@ -40,6 +41,26 @@ struct RoutingTests {
                     #expect(try client.exchange("GET", bad).status == 422, "\(bad)")
                 }
                 #expect(try client.exchange("GET", "/x/%C3%A9").text == "a=é")
+            }
+        }
+    }
+
+    @Test func `A handler runs on the executor of its route`() async throws {
+        let executor = CountingExecutor()
+        let routes = [
+            Route("POST", "/x", body: .collect(limit: 10), executor: executor) { request in
+                await Task.yield()
+                return text("x")
+            },
+            Route("GET", "/y") { _ in text("y") },
+        ]
+        try await withServer(routes) { server in
+            try await onThread {
+                let client = try RawClient(server.port)
+                #expect(try client.exchange("GET", "/y").text == "y")
+                #expect(executor.count == 0)
+                #expect(try client.exchange("POST", "/x", body: "a").text == "x")
+                #expect(executor.count >= 2)
             }
         }
     }
@@ -158,5 +179,18 @@ struct RoutingTests {
             }
             #expect(answers == (0..<500).map { "\($0)-\($0)" })
         }
+    }
+}
+
+/// Runs jobs where everything runs, and counts them.
+private final class CountingExecutor: TaskExecutor {
+    private let jobs = Locked(0)
+
+    var count: Int { jobs.withLock { $0 } }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        jobs.withLock { $0 += 1 }
+        let job = UnownedJob(job)
+        DispatchQueue.global().async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

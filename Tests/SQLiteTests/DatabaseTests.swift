@@ -42,6 +42,35 @@ import Testing
         _ = try await (first, second)
     }
 
+    @Test func `What runs on the readers reads on its own thread`() async throws {
+        let database = try TemporaryFolder().open()
+        let threads = try await withTaskExecutorPreference(database.readers(for: .requests)) {
+            let here = currentThread()
+            return [here, try await database.read { _ in currentThread() }, currentThread()]
+        }
+        #expect(Set(threads).count == 1)
+        #expect(try await database.read { _ in currentThread() } != currentThread())
+    }
+
+    @Test func `Closing waits for who reads and refuses who comes later`() async throws {
+        let database = try TemporaryFolder().open()
+        let gate = Gate()
+        async let read: Void = database.read { _ in gate.pass() }
+        try await eventually { gate.waiting == 1 }
+        let hasClosed = Locked(false)
+        async let closed: Void = onThread {
+            database.close()
+            hasClosed.withLock { $0 = true }
+        }
+        // Refused from the moment on at which closing begins to wait.
+        try await eventually { (try? await database.read { _ in }) == nil }
+        #expect(!hasClosed.withLock { $0 })
+        gate.open()
+        _ = try await (read, closed)
+        let error = await #expect(throws: SQLiteError.self) { try await database.read { _ in } }
+        #expect(error?.primaryCode == 21)
+    }
+
     @Test func `A closure that reads cannot write`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
@@ -71,6 +100,9 @@ import Testing
         #expect(try await database.read { try $0.first("SELECT 1") { $0.int(0) } } == 1)
     }
 }
+
+/// The thread that runs this.
+private func currentThread() -> UInt { UInt(pthread_self()) }
 
 @Suite struct `The file` {
     @Test func `Belongs to its owner alone, and so does the log`() async throws {

@@ -89,10 +89,12 @@ extension Call {
     fileprivate func readTask() async throws -> HTTPResponse {
         let number = try number("taskIdentifier")
         let revision = try queryInteger("revision", in: 0 ... .max)
-        let session = try await session()
         guard let deadline = try waitDeadline() else {
-            return showTask(try await service.task(number, in: session.id), in: session)
+            let task = try await service.task(number, in: parameter("identifier"), of: app)
+            // Only what a running task waits for depends on its session.
+            return showTask(task, in: task.state == .running ? try await session() : nil)
         }
+        let session = try await session()
         let gone = request.clientGone
         let task = try await holding {
             let id = try await service.task(number, in: session.id).id
@@ -140,7 +142,7 @@ extension Call {
         return (session, task)
     }
 
-    private func showTask(_ task: TaskRecord, in session: SessionRecord, status: Int = 200) -> HTTPResponse {
+    private func showTask(_ task: TaskRecord, in session: SessionRecord?, status: Int = 200) -> HTTPResponse {
         resource(
             service.wireTask(task, in: session), revision: task.revision, status: status,
             isLive: task.state == .running || task.state == .canceling)
@@ -199,15 +201,15 @@ extension TaskCreation {
 
 extension Service {
     /// A task as it is shown.
-    func wireTask(_ task: TaskRecord, in session: SessionRecord, isExisting: Bool = false) -> SessionTask {
+    func wireTask(_ task: TaskRecord, in session: SessionRecord?, isExisting: Bool = false) -> SessionTask {
         var shown = SessionTask(task, liveState(of: task, in: session))
         shown.existing = isExisting
         return shown
     }
 
     /// What a task is doing now, or waits for.
-    private func liveState(of task: TaskRecord, in session: SessionRecord) -> LiveState {
-        guard task.state == .running else { return LiveState() }
+    private func liveState(of task: TaskRecord, in session: SessionRecord?) -> LiveState {
+        guard task.state == .running, let session else { return LiveState() }
         return LiveState(
             sample: live.sample(task.id), throughput: live.throughput(task.id),
             waiting: waitingReasons(of: task, in: session))

@@ -3,6 +3,10 @@ package import Core
 import Store
 
 extension Service {
+    package func task(_ number: Int64, in session: String, of app: AppID) async throws -> TaskRecord {
+        try await store.task(number, in: session, of: app)
+    }
+
     package func task(_ number: Int64, in session: SessionID) async throws -> TaskRecord {
         try await store.task(number, in: session)
     }

@@ -12,6 +12,22 @@ extension Store {
         }
     }
 
+    /// A task of a session that has this identifier.
+    ///
+    /// - Throws: ``DomainError/notFound``.
+    package func task(_ number: Int64, in session: String, of app: AppID) async throws -> TaskRecord {
+        try await database.read { db in
+            let id = try db.first(
+                """
+                SELECT t.id FROM session s JOIN task t ON t.session = s.id AND t.number = ?3 \
+                WHERE s.app = ?1 AND s.identifier = ?2 AND s.forgotten = 0
+                """, app.rawValue, session, number
+            ) { TaskID($0.integer(0)) }
+            guard let id, let task = try self.readTask(id, db) else { throw DomainError.notFound }
+            return task
+        }
+    }
+
     package func task(_ id: TaskID) async throws -> TaskRecord {
         try await database.read { db in
             guard let task = try self.readTask(id, db) else { throw DomainError.notFound }
