@@ -87,7 +87,7 @@ extension Call {
         var items = PageItems()
         var (hasMore, isFull) = (false, false)
         repeat {
-            let count = min(limit - items.texts.count, PageItems.readAtOnce)
+            let count = min(limit - items.count, PageItems.readAtOnce)
             let records = try await fetch(last, count + 1)
             hasMore = records.count > count
             for record in records.prefix(count) {
@@ -95,7 +95,7 @@ extension Call {
                 if isFull { break }
                 last = position(record)
             }
-        } while hasMore && !isFull && items.texts.count < limit
+        } while hasMore && !isFull && items.count < limit
         let next = hasMore || isFull ? server.cursors.cursor(at: last, of: listName) : nil
         var response = HTTPResponse.json(Page(items: items.texts, nextCursor: next))
         if let next { response.headers.append(("Link", "<\(target(cursor: next))>; rel=\"next\"")) }

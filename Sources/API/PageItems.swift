@@ -9,17 +9,23 @@ struct PageItems {
     /// Records read at a time, so that what is not written is not held.
     static let readAtOnce = 50
 
-    private(set) var texts: [JSONText] = []
+    private(set) var count = 0
+    private var bytes: [UInt8] = []
     private var room = maximumBytes
+
+    /// The items with commas between them, as the one text that an array of them has between its brackets.
+    var texts: [JSONText] { count == 0 ? [] : [JSONText(knownValid: bytes)] }
 
     /// Adds an item, the first one however long it is.
     ///
     /// - Returns: False when the page is full and the item left out.
     mutating func add(_ item: some JSONWritable) -> Bool {
-        let text = JSONText(item)
-        room -= text.bytes.count + 1
-        guard room >= 0 || texts.isEmpty else { return false }
-        texts.append(text)
+        let text = item.jsonBytes
+        room -= text.count + 1
+        guard room >= 0 || count == 0 else { return false }
+        if count > 0 { bytes.append(UInt8(ascii: ",")) }
+        bytes += text
+        count += 1
         return true
     }
 }

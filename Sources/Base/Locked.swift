@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 
 /// A value that threads share, one at a time.
 ///
@@ -6,8 +6,8 @@ import Glibc
 /// For leaves only: hold it for a few lines, call nothing that locks, never cross an `await`.
 package final class Locked<Value>: @unchecked Sendable {
     // Unchecked: `value` is touched only while `mutex` is held.
-    private var value: Value
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    @usableFromInline package var value: Value
+    @usableFromInline package let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
     package init(_ value: consuming sending Value) {
         self.value = value
@@ -22,6 +22,7 @@ package final class Locked<Value>: @unchecked Sendable {
     }
 
     /// Runs `body` while no other thread can see the value.
+    @inlinable
     package func withLock<Result, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {

@@ -58,8 +58,12 @@ struct Reply: ~Copyable {
 
 /// Fields that the server writes itself.
 func isOurs(_ name: String) -> Bool {
-    ["Content-Length", "Transfer-Encoding", "Connection", "X-Request-Id"].contains {
-        equalIgnoringASCIICase($0, name)
+    switch name.utf8.count {
+    case 10: equalIgnoringASCIICase(name, "Connection")
+    case 12: equalIgnoringASCIICase(name, "X-Request-Id")
+    case 14: equalIgnoringASCIICase(name, "Content-Length")
+    case 17: equalIgnoringASCIICase(name, "Transfer-Encoding")
+    default: false
     }
 }
 

@@ -13,11 +13,12 @@ extension StringMap {
     /// Header fields as a JSON object: several lines of one name are joined with commas (RFC 9110 section 5.3).
     package init(_ fields: HTTPFields) {
         self.init()
-        var names: [String: String] = [:]
         for field in fields.fields {
-            let name = names[field.name.asciiLowercased] ?? field.name
-            names[field.name.asciiLowercased] = name
-            self[name] = self[name].map { $0 + ", " + field.value } ?? field.value
+            if let line = first(where: { $0.name.equalsIgnoringASCIICase(field.name) }) {
+                self[line.name] = line.value + ", " + field.value
+            } else {
+                append(field.name, field.value)
+            }
         }
     }
 

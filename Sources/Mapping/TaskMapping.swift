@@ -110,6 +110,7 @@ extension Core.TransferRequest {
         request.method = progress.redirects.reduce(method) { method, redirect in
             Core.Redirect.nextMethod(status: redirect.statusCode, method: method)
         }
+        guard !progress.redirects.isEmpty else { return request }
         request.headers = Core.Redirect.fields(
             headers, dropBody: request.method != method,
             dropHeaders: !progress.redirects.allSatisfy { Self.origin(of: $0.url) == Self.origin(of: url) },

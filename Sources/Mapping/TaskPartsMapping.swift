@@ -107,8 +107,8 @@ extension HTTPFields {
     fileprivate var withoutCookies: HTTPFields {
         HTTPFields(
             fields.map { field in
-                let name = field.name.asciiLowercased
-                guard name == "set-cookie" || name == "set-cookie2" else { return field }
+                let setsCookies = ["Set-Cookie", "Set-Cookie2"].contains { field.name.equalsIgnoringASCIICase($0) }
+                guard setsCookies else { return field }
                 return HTTPField(name: field.name, value: SecretHeaders.placeholder)
             })
     }

@@ -7,7 +7,7 @@ public protocol JSONWritable {
 extension JSONWritable {
     /// The value as compact JSON text in UTF-8.
     public var jsonBytes: [UInt8] {
-        var writer = JSONWriter()
+        var writer = JSONWriter(capacity: 2048)
         write(to: &writer)
         return writer.bytes
     }
@@ -171,9 +171,10 @@ public struct JSONWriter {
 
     /// Escapes what RFC 8259 section 7 demands and nothing else. Runs without escapes are copied whole.
     package static func append(quoted text: String, to bytes: inout [UInt8]) {
-        bytes.append(UInt8(ascii: "\""))
         var text = text
         text.withUTF8 { text in
+            if text.count <= 62, append(plain: text, to: &bytes) { return }
+            bytes.append(UInt8(ascii: "\""))
             var start = 0
             for (place, byte) in text.enumerated() where byte < 0x20 || byte == 0x22 || byte == 0x5C {
                 bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start..<place]))
@@ -181,8 +182,23 @@ public struct JSONWriter {
                 start = place + 1
             }
             bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start...]))
+            bytes.append(UInt8(ascii: "\""))
         }
-        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Appends a short text in one step, if nothing in it has to be escaped.
+    private static func append(plain text: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]) -> Bool {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64) { quoted in
+            quoted[0] = UInt8(ascii: "\"")
+            for place in 0..<text.count {
+                let byte = text[place]
+                if byte < 0x20 || byte == 0x22 || byte == 0x5C { return false }
+                quoted[place + 1] = byte
+            }
+            quoted[text.count + 1] = UInt8(ascii: "\"")
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: quoted[..<(text.count + 2)]))
+            return true
+        }
     }
 
     private static func append(escaped byte: UInt8, to bytes: inout [UInt8]) {

@@ -51,7 +51,7 @@ public struct StringMap: Sendable, Hashable, MemberValue, ExpressibleByDictionar
     }
 
     /// Adds a pair whose name is known to be new.
-    mutating func append(_ name: String, _ value: String) { pairs.append(Pair(name: name, value: value)) }
+    package mutating func append(_ name: String, _ value: String) { pairs.append(Pair(name: name, value: value)) }
 }
 
 extension StringMap {

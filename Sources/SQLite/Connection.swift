@@ -67,6 +67,7 @@ package final class Connection {
     }
 
     /// The first row of the answer as `read` sees it, or `nil` when there is none.
+    @inlinable
     package func first<T>(
         _ sql: StaticString, _ values: (any SQLiteBindable)?..., read: (Row) throws -> T
     ) throws -> T? {
@@ -89,6 +90,7 @@ package final class Connection {
     }
 
     /// All rows of the answer as `read` sees them, or those before the first that `goesOn` is not true of.
+    @inlinable
     package func all<T>(
         _ sql: StaticString, _ values: (any SQLiteBindable)?..., while goesOn: (Row) -> Bool = { _ in true },
         read: (Row) throws -> T
@@ -128,7 +130,8 @@ package final class Connection {
     /// Rows the last INSERT, UPDATE or DELETE touched, without those of triggers.
     package var changes: Int { Int(sqlite3_changes64(handle)) }
 
-    private func run(
+    @usableFromInline
+    func run(
         _ sql: StaticString, _ values: [(any SQLiteBindable)?], _ body: (Row) throws(SQLiteError) -> Bool
     ) throws(SQLiteError) {
         try statement(sql).run(values, on: self, body)

@@ -88,10 +88,11 @@ extension Connection {
     fileprivate func read<Result>(until deadline: Int64, _ body: (Connection) throws -> Result) throws -> Result {
         try execute("BEGIN")
         self.deadline = deadline
-        defer { self.deadline = nil }
-        let result = Swift.Result { try body(self) }
-        self.deadline = nil
-        if !isAutocommit { try execute("ROLLBACK") }
-        return try result.get()
+        defer {
+            self.deadline = nil
+            // Nothing was changed. A transaction that stays open shows at the next BEGIN.
+            if !isAutocommit { try? execute("ROLLBACK") }
+        }
+        return try body(self)
     }
 }

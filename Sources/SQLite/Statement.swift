@@ -7,8 +7,10 @@ final class Statement {
     let handle: OpaquePointer
     private let parameterCount: Int
     private let isReadOnly: Bool
-    /// Where the columns are that were asked for by name. A name is a literal, and found by its address.
-    private var columns: [UnsafePointer<UInt8>: Int32] = [:]
+    /// Where the columns are that were asked for by name, in the order of the first row's questions, which is mostly that
+    /// of all rows. A name is a literal, and known by its address.
+    private var columns: [(name: UnsafePointer<UInt8>, index: Int32)] = []
+    private var nextColumn = 0
     /// Between its first step and its reset: whoever wants the same text meanwhile gets a statement of their own.
     private(set) var isRunning = false
 
@@ -58,13 +60,20 @@ final class Statement {
     }
 
     func column(named name: StaticString) -> Int32 {
-        if let column = columns[name.utf8Start] { return column }
+        if nextColumn >= columns.count || columns[nextColumn].name != name.utf8Start {
+            nextColumn = columns.firstIndex { $0.name == name.utf8Start } ?? addColumn(named: name)
+        }
+        defer { nextColumn += 1 }
+        return columns[nextColumn].index
+    }
+
+    private func addColumn(named name: StaticString) -> Int {
         let found = (0..<sqlite3_column_count(handle)).filter { index in
             sqlite3_column_name(handle, index).map { String(cString: $0) } == name.description
         }
         precondition(found.count == 1, "\(found.count) columns \(name): \(sql)")
-        columns[name.utf8Start] = found[0]
-        return found[0]
+        columns.append((name.utf8Start, found[0]))
+        return columns.count - 1
     }
 
     private func bind(_ values: [(any SQLiteBindable)?], on connection: Connection) throws(SQLiteError) {

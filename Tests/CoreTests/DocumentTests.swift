@@ -7,8 +7,23 @@ import Testing
 @Suite struct DocumentTests {
     /// The document of a value, after it was read.
     func roundTrip<Value: MemberValue & Equatable>(_ value: Value) throws -> String {
+        #expect(Value.inOrder(value.bytesAtRest) == value)
         #expect(try Value(atRest: value.bytesAtRest) == value)
         return String(decoding: value.bytesAtRest, as: UTF8.self)
+    }
+
+    @Test func `What another version wrote is read as well, what nobody wrote is refused`() throws {
+        let text = #"{"value":"0a","colour":["red"],"algorithm":"sha-512"}"#
+        #expect(ContentDigest.inOrder(Array(text.utf8)) == nil)
+        #expect(try ContentDigest(atRest: Array(text.utf8)) == ContentDigest(algorithm: .sha512, value: "0a"))
+        let whole = ContentDigest(algorithm: .sha512, value: "a\"b\u{0}é").bytesAtRest
+        #expect(ContentDigest.inOrder(whole)?.value == "a\"b\u{0}é")
+        for end in 0..<whole.count {
+            #expect(throws: JSONError.self) { try ContentDigest(atRest: Array(whole[..<end])) }
+        }
+        #expect(throws: JSONError.self) { try ContentDigest(atRest: whole + whole) }
+        let wrong = #"{"algorithm":"sha-512","value":12}"#
+        #expect(throws: JSONError.self) { try ContentDigest(atRest: Array(wrong.utf8)) }
     }
 
     @Test func `Retry policies are a name or an object`() throws {
@@ -45,6 +60,23 @@ import Testing
         var ledger = AttemptLedger()
         ledger.record(.transport, keptOffset: 1 << 20)
         _ = try roundTrip(ledger)
+        var result = TaskResult()
+        result.error = TaskError(.timedOut, failingURL: "u", underlying: .init(domain: "d", code: "c", message: "m"))
+        result.response = TaskResponse {
+            $0.statusCode = 200
+            $0.headers = HTTPFields([HTTPField(name: "A", value: "b"), HTTPField(name: "C", value: "")])
+        }
+        result.progress.attempts = ledger
+        result.progress.transactions = [TransactionMetrics(url: "u", fetchStartDate: now), TransactionMetrics()]
+        result.progress.redirects = [RedirectRecord(statusCode: 301, url: "v")]
+        _ = try roundTrip(result)
+        _ = try roundTrip(
+            TaskSpecification {
+                $0.metadata = ["a": "b"]
+                $0.priority = 0.25
+                $0.earliestBeginDate = now
+                $0.retryOf = 3
+            })
         _ = try roundTrip(ConditionsTests.worst)
         _ = try roundTrip(
             PlannedMove {
