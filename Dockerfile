@@ -6,7 +6,7 @@
 
 FROM swift:6.3-bookworm AS build
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libmicrohttpd-dev libcurl4-openssl-dev libsqlite3-dev pkg-config \
+    && apt-get install -y --no-install-recommends libmicrohttpd-dev libcurl4-openssl-dev libsqlite3-dev zlib1g-dev pkg-config \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
@@ -15,7 +15,7 @@ RUN swift build -c release --product urlsessiond --static-swift-stdlib \
 
 FROM debian:bookworm-slim
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libcurl4 libmicrohttpd12 libsqlite3-0 libgnutls30 ca-certificates \
+    && apt-get install -y --no-install-recommends libcurl4 libmicrohttpd12 libsqlite3-0 libgnutls30 zlib1g ca-certificates \
     && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --home-dir /var/lib/urlsessiond --shell /usr/sbin/nologin urlsessiond \
     && install -d -o urlsessiond -g urlsessiond -m 0700 /var/lib/urlsessiond

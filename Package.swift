@@ -36,13 +36,14 @@ let package = Package(
         system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
         system("CCrypto", pkgConfig: "gnutls", apt: "libmicrohttpd-dev"),
+        system("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
         .systemLibrary(name: "CLinux"),
         // The bytes of openapi.yaml.
         .target(name: "COpenAPI", exclude: ["openapi.json"]),
 
         library("Notation", []),
         library("Core", ["Notation"]),
-        library("Base", ["CCrypto", "CLinux", "Notation"]),
+        library("Base", ["CCrypto", "CLinux", "CZlib", "Notation"]),
         library("Wire", ["Notation"]),
 
         library("SQLite", ["Base", "CSQLite"]),

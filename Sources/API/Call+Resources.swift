@@ -29,12 +29,28 @@ extension Call {
     ) -> HTTPResponse {
         let bytes = value.jsonBytes
         let tag = "\"r\(revision)-\(Array(Digest.of(bytes).prefix(6)).hexadecimal)\""
-        if !isLive, request.method == "GET" || request.method == "HEAD", has(tag, in: "If-None-Match") {
-            return HTTPResponse(status: 304, headers: [("ETag", tag)])
-        }
+        if !isLive, let unchanged = notModified(tag, length: bytes.count) { return unchanged }
         var headers = [("Content-Type", MediaTypes.json), ("ETag", tag)]
         if let location { headers.append(("Location", location)) }
         return HTTPResponse(status: status, headers: headers, body: .bytes(bytes))
+    }
+
+    /// 304 where the client has the representation already, plain or compressed.
+    ///
+    /// - Parameters:
+    ///   - tag: Of the plain one.
+    ///   - length: Of the plain one.
+    func notModified(_ tag: String, length: Int) -> HTTPResponse? {
+        guard request.method == "GET" || request.method == "HEAD", request.headers["If-None-Match"] != nil else {
+            return nil
+        }
+        let isCompressible = length > ContentCoding.minimumLength
+        var tags = isCompressible ? [tag, ContentCoding.tag(ofCompressed: tag)] : [tag]
+        if ContentCoding.isGzipWelcome(request) { tags.reverse() }
+        guard let known = tags.first(where: { has($0, in: "If-None-Match") }) else { return nil }
+        var response = HTTPResponse(status: 304, headers: [("ETag", known)])
+        if isCompressible { response.varyByCoding() }
+        return response
     }
 
     /// Whether a field of entity tags names `tag`. `If-None-Match` compares weakly (RFC 9110 section 13.1.2).

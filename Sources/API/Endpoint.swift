@@ -39,7 +39,7 @@ extension APIServer {
         _ handler: @escaping @Sendable (Call) async throws -> HTTPResponse
     ) -> Route {
         let takesKeys = method == "POST" && isIdempotent
-        return Route(method, pattern, body: rule(body), executor: executor(access)) { [self] request in
+        let answer: @Sendable (HTTPRequest) async -> HTTPResponse = { [self] request in
             do {
                 let caller = try await admit(request, access)
                 var call = Call(server: self, caller: caller, request: request, accepted: produces.first ?? "")
@@ -66,6 +66,12 @@ extension APIServer {
             } catch {
                 return problem(for: error, of: request).response()
             }
+        }
+        return Route(method, pattern, body: rule(body), executor: executor(access)) { request in
+            var response = await answer(request)
+            // What an origin sent stays as it is.
+            if produces != [MediaTypes.any] { response.compress(for: request) }
+            return response
         }
     }
 

@@ -35,6 +35,11 @@ enum MediaTypes {
         return best?.type
     }
 
+    /// The weight among the parameters of an item (RFC 9110 section 12.4.2).
+    static func quality(_ parts: [String]) -> Double {
+        parts.dropFirst().first { $0.lowercased().hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
+    }
+
     /// One media range of an `Accept` field.
     private struct Range {
         let type: String
@@ -43,8 +48,7 @@ enum MediaTypes {
         init(_ text: String) {
             let parts = text.split(separator: ";").map(MediaTypes.trimmed)
             type = parts.first?.lowercased() ?? ""
-            quality =
-                parts.dropFirst().first { $0.lowercased().hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
+            quality = MediaTypes.quality(parts)
         }
 
         /// How exactly it says what it means.

@@ -15,9 +15,9 @@ extension APIServer {
             },
             route("GET", "/metrics", .operator, produces: [Self.metricsText]) { $0.server.renderMetrics() },
             route("GET", "/openapi.yaml", .open, produces: ["application/yaml"]) {
-                $0.description("application/yaml", OpenAPI.yaml)
+                $0.description(.yaml)
             },
-            route("GET", "/openapi.json", .open) { $0.description(MediaTypes.json, OpenAPI.json) },
+            route("GET", "/openapi.json", .open) { $0.description(.json) },
         ]
     }
 
@@ -42,20 +42,32 @@ private struct Health: JSONWritable {
 }
 
 /// The service's description, built into the program.
-enum OpenAPI {
-    /// `openapi.yaml` as it stands at the top of the repository.
-    static var yaml: [UInt8] { bytes(openapi_yaml_start(), openapi_yaml_length) }
-    static var json: [UInt8] { bytes(openapi_json_start(), openapi_json_length) }
+struct OpenAPI: Sendable {
+    let type: String
+    let bytes: [UInt8]
+    let compressed: [UInt8]
+    let tag: String
 
-    private static func bytes(_ start: UnsafePointer<UInt8>, _ count: Int) -> [UInt8] {
-        Array(UnsafeBufferPointer(start: start, count: count))
+    /// `openapi.yaml` as it stands at the top of the repository.
+    static let yaml = OpenAPI("application/yaml", openapi_yaml_start(), openapi_yaml_length)
+    static let json = OpenAPI(MediaTypes.json, openapi_json_start(), openapi_json_length)
+
+    private init(_ type: String, _ start: UnsafePointer<UInt8>, _ count: Int) {
+        self.type = type
+        bytes = Array(UnsafeBufferPointer(start: start, count: count))
+        compressed = Gzip.compress(bytes)
+        tag = "\"\(Array(Digest.of(bytes).prefix(12)).hexadecimal)\""
     }
 }
 
 extension Call {
-    fileprivate func description(_ type: String, _ bytes: [UInt8]) -> HTTPResponse {
-        let tag = "\"\(Array(Digest.of(bytes).prefix(12)).hexadecimal)\""
-        if has(tag, in: "If-None-Match") { return HTTPResponse(status: 304, headers: [("ETag", tag)]) }
-        return HTTPResponse(status: 200, headers: [("Content-Type", type), ("ETag", tag)], body: .bytes(bytes))
+    fileprivate func description(_ document: OpenAPI) -> HTTPResponse {
+        if let unchanged = notModified(document.tag, length: document.bytes.count) { return unchanged }
+        var response = HTTPResponse(
+            status: 200, headers: [("Content-Type", document.type), ("ETag", document.tag)],
+            body: .bytes(document.bytes))
+        response.varyByCoding()
+        if ContentCoding.isGzipWelcome(request) { response.setCompressed(.bytes(document.compressed)) }
+        return response
     }
 }

@@ -50,11 +50,24 @@ struct TaskLines {
     /// What has been answered so far.
     private struct Results {
         var spool: Spool
+        let gzip: Gzip?
         var refused = 0
 
         mutating func append(_ result: LineResult) async throws {
             if result.problem != nil { refused += 1 }
-            try await spool.append(result.jsonBytes + [UInt8(ascii: "\n")])
+            let line = result.jsonBytes + [UInt8(ascii: "\n")]
+            try await spool.append(gzip?.add(line) ?? line)
+        }
+
+        /// The answer to all lines. How long it will be was not known when it began, so it is compressed at any length.
+        consuming func answer() async throws -> HTTPResponse {
+            if let gzip { try await spool.append(gzip.finish()) }
+            let (bytes, length) = try await spool.finish()
+            let body = try bytes.body(from: 0, length: length)
+            var response = HTTPResponse(status: 200, headers: [("Content-Type", MediaTypes.lines)], body: body)
+            response.varyByCoding()
+            if gzip != nil { response.setCompressed(body) }
+            return response
         }
     }
 
@@ -68,16 +81,15 @@ struct TaskLines {
         guard case .stream(let stream) = call.request.body else {
             throw Problem(.lengthRequired, "Send the lines as the body.")
         }
-        var results = Results(spool: call.service.makeSpool())
+        var results = Results(
+            spool: call.service.makeSpool(), gzip: ContentCoding.isGzipWelcome(call.request) ? Gzip() : nil)
         if try await !perform(stream, &results) {
             // A client that still sends hears no answer.
             while try await stream.next() != nil {}
             let rest = "\(results.refused) lines were refused: the rest was not read, and no task was made of it."
             try await results.append(LineResult(problem: problem(for: Problem(.invalidValue, rest))))
         }
-        let (bytes, length) = try await results.spool.finish()
-        return HTTPResponse(
-            status: 200, headers: [("Content-Type", MediaTypes.lines)], body: try bytes.body(from: 0, length: length))
+        return try await results.answer()
     }
 
     /// Creates the tasks of all lines.

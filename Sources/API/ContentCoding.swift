@@ -1,0 +1,46 @@
+import Base
+import HTTPServer
+
+/// gzip for answers of text (RFC 9110 sections 8.4.1 and 12.5.3).
+enum ContentCoding {
+    /// A shorter body goes out as it is: it would hardly take fewer packets.
+    static let minimumLength = 1024
+
+    /// Whether the client takes gzip, and likes it as much as the plain text.
+    static func isGzipWelcome(_ request: HTTPRequest) -> Bool {
+        var qualities: [String: Double] = [:]
+        for item in request.headers.all("Accept-Encoding").flatMap({ $0.split(separator: ",") }) {
+            let parts = item.split(separator: ";").map(MediaTypes.trimmed)
+            let name = parts.first?.lowercased() ?? ""
+            qualities[name == "x-gzip" ? "gzip" : name] = MediaTypes.quality(parts)
+        }
+        let quality = qualities["gzip"] ?? qualities["*"] ?? 0
+        return quality > 0 && quality >= qualities["identity"] ?? 0
+    }
+
+    /// The tag of the compressed representation, which has other bytes.
+    static func tag(ofCompressed tag: String) -> String { "\(tag.dropLast())-gzip\"" }
+}
+
+extension HTTPResponse {
+    /// Says that the answer would be another for who takes other codings.
+    mutating func varyByCoding() { headers.append(("Vary", "Accept-Encoding")) }
+
+    /// Says that the body is compressed.
+    mutating func setCompressed(_ body: HTTPResponseBody) {
+        self.body = body
+        headers.append(("Content-Encoding", "gzip"))
+        for index in headers.indices where headers[index].0 == "ETag" {
+            headers[index].1 = ContentCoding.tag(ofCompressed: headers[index].1)
+        }
+    }
+
+    /// Compresses a body that is worth it where the client takes that, unless the choice was made before.
+    mutating func compress(for request: HTTPRequest) {
+        guard case .bytes(let bytes) = body, bytes.count > ContentCoding.minimumLength,
+            !headers.contains(where: { $0.0 == "Vary" })
+        else { return }
+        varyByCoding()
+        if ContentCoding.isGzipWelcome(request) { setCompressed(.bytes(Gzip.compress(bytes))) }
+    }
+}
