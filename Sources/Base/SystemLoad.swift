@@ -39,13 +39,16 @@ package struct SystemLoad: Sendable {
         return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
     }
 
+    /// Processors that are there.
+    package static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
     /// The load average of the last minute for each processor.
     ///
     /// The corresponding C function is `getloadavg`.
     static func averagePerProcessor() -> Double? {
         var averages = [0.0]
         guard getloadavg(&averages, 1) == 1 else { return nil }
-        return averages[0] / Double(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        return averages[0] / Double(cores)
     }
 }
 

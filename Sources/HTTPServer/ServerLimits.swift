@@ -1,11 +1,11 @@
-import Glibc
+import Base
 
 /// What one client, or all together, may take. Durations are absolute deadlines unless they say otherwise.
 package struct ServerLimits: Sendable {
     /// Open connections; one more is closed without an answer.
     package var connections = 4096
     /// Threads of libmicrohttpd that read and write sockets, at least 2.
-    package var threads = max(2, min(8, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
+    package var threads = max(2, min(8, SystemLoad.cores))
     /// Bytes libmicrohttpd reserves a connection, for heads and what it reads and writes at once. It touches half
     /// when an answer begins and all after it, so this is what an idle connection costs; an idle stream gives all but
     /// two pages back.

@@ -313,7 +313,9 @@ struct JSONParser {
 
     /// Reads a string, if one comes next.
     mutating func parseText() throws(JSONError) -> String {
-        guard offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") else { throw malformed("here should be a string") }
+        guard offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") else {
+            throw malformed("here should be a string")
+        }
         return try parseString()
     }
 

@@ -91,7 +91,7 @@ extension Connection {
         defer {
             self.deadline = nil
             // Nothing was changed. A transaction that stays open shows at the next BEGIN.
-            if !isAutocommit { try? execute("ROLLBACK") }
+            if !isAutocommit { _ = try? execute("ROLLBACK") }
         }
         return try body(self)
     }

@@ -39,7 +39,8 @@ package final class Store: Sendable {
         onFatalError: @escaping @Sendable (any Error) -> Never
     ) throws {
         database = try Database.open(
-            path: path, readers: 2, migrations: Schema.migrations, log: log, onFatalError: { onFatalError($0) })
+            path: path, readers: max(2, min(8, SystemLoad.cores)), migrations: Schema.migrations, log: log,
+            onFatalError: { onFatalError($0) })
         documents = Documents(sealer: sealer)
         self.policies = policies
     }

@@ -57,7 +57,7 @@ struct Configuration {
         masterKeyFile = values.text("master-key-file") ?? "\(folder)/master.key"
         acceptsNewMasterKey = values.flag("new-master-key")
         publicURL = values.text("public-url")
-        transferThreads = values.number("transfer-threads", or: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        transferThreads = values.number("transfer-threads", or: SystemLoad.cores)
         maximumTransfers = values.number("max-transfers", or: 256)
         maximumTransfersPerHost = values.number("max-transfers-per-host", or: 32)
         allowsHTTPWebhooks = values.flag("allow-http-webhooks") || isDevelopment
