@@ -46,7 +46,7 @@ extension Call {
         }
         let isCompressible = length > ContentCoding.minimumLength
         var tags = isCompressible ? [tag, ContentCoding.tag(ofCompressed: tag)] : [tag]
-        if ContentCoding.isGzipWelcome(request) { tags.reverse() }
+        if ContentCoding.isGzipWelcome(request.headers) { tags.reverse() }
         guard let known = tags.first(where: { has($0, in: "If-None-Match") }) else { return nil }
         var response = HTTPResponse(status: 304, headers: [("ETag", known)])
         if isCompressible { response.varyByCoding() }

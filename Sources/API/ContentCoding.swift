@@ -7,9 +7,9 @@ enum ContentCoding {
     static let minimumLength = 1024
 
     /// Whether the client takes gzip, and likes it as much as the plain text.
-    static func isGzipWelcome(_ request: HTTPRequest) -> Bool {
+    static func isGzipWelcome(_ headers: RequestHeaders) -> Bool {
         var qualities: [String: Double] = [:]
-        for item in request.headers.all("Accept-Encoding").flatMap({ $0.split(separator: ",") }) {
+        for item in headers.all("Accept-Encoding").flatMap({ $0.split(separator: ",") }) {
             let parts = item.split(separator: ";").map(MediaTypes.trimmed)
             let name = parts.first?.lowercased() ?? ""
             qualities[name == "x-gzip" ? "gzip" : name] = MediaTypes.quality(parts)
@@ -41,6 +41,6 @@ extension HTTPResponse {
             !headers.contains(where: { $0.0 == "Vary" })
         else { return }
         varyByCoding()
-        if ContentCoding.isGzipWelcome(request) { setCompressed(.bytes(Gzip.compress(bytes))) }
+        if ContentCoding.isGzipWelcome(request.headers) { setCompressed(.bytes(Gzip.compress(bytes))) }
     }
 }

@@ -1,3 +1,4 @@
+import Core
 import HTTPServer
 import TestSupport
 import Testing
@@ -53,9 +54,8 @@ private func gunzip(_ bytes: [UInt8]) async throws -> [UInt8] {
         ("*;q=0", false), ("GZip ; Q=0.000", false),
     ])
     func `Weights are honoured`(field: String, isWelcome: Bool) async throws {
-        var request = HTTPRequest(method: "GET", rawTarget: "/", segments: [])
-        request.headers = RequestHeaders([("accept-encoding", field)])
-        #expect(ContentCoding.isGzipWelcome(request) == isWelcome)
+        let headers = RequestHeaders([("accept-encoding", field)])
+        #expect(ContentCoding.isGzipWelcome(headers) == isWelcome)
     }
 
     @Test func `A compressed resource has a tag of its own, which conditions take`() async throws {

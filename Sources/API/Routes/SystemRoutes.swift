@@ -67,7 +67,7 @@ extension Call {
             status: 200, headers: [("Content-Type", document.type), ("ETag", document.tag)],
             body: .bytes(document.bytes))
         response.varyByCoding()
-        if ContentCoding.isGzipWelcome(request) { response.setCompressed(.bytes(document.compressed)) }
+        if ContentCoding.isGzipWelcome(request.headers) { response.setCompressed(.bytes(document.compressed)) }
         return response
     }
 }

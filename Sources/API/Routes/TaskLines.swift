@@ -82,7 +82,7 @@ struct TaskLines {
             throw Problem(.lengthRequired, "Send the lines as the body.")
         }
         var results = Results(
-            spool: call.service.makeSpool(), gzip: ContentCoding.isGzipWelcome(call.request) ? Gzip() : nil)
+            spool: call.service.makeSpool(), gzip: ContentCoding.isGzipWelcome(call.request.headers) ? Gzip() : nil)
         if try await !perform(stream, &results) {
             // A client that still sends hears no answer.
             while try await stream.next() != nil {}
