@@ -36,10 +36,6 @@ static inline int clinux_rename(int from_folder, const char *from, int to_folder
 // Makes `to` share the blocks of `from`: instant where the filesystem can (btrfs, XFS), else -1 with errno.
 static inline int clinux_clone(int to, int from) { return ioctl(to, FICLONE, from); }
 
-static inline long clinux_copy_range(int from, int to, size_t count) {
-    return syscall(SYS_copy_file_range, from, (void *)0, to, (void *)0, count, 0u);
-}
-
 // O_PATH and O_DIRECT are only declared under _GNU_SOURCE. O_PATH is the same on all architectures that Swift runs on.
 static const int clinux_O_PATH = 010000000;
 #if defined(__aarch64__) || defined(__arm__)

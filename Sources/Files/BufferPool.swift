@@ -6,7 +6,7 @@ import Base
 /// them go back to the system.
 package final class BufferPool: Sendable {
     private struct State {
-        var spare: [Memory] = []
+        var spare: [AlignedMemory] = []
         var taken = 0
         var isAwaited = false
     }
@@ -25,13 +25,13 @@ package final class BufferPool: Sendable {
 
     /// An empty buffer; nil where all are taken. Then ``init(limit:whenFree:)``'s closure is called when one is free.
     package func take() -> DiskBuffer? {
-        let memory = state.withLock { state -> Memory? in
+        let memory = state.withLock { state -> AlignedMemory? in
             guard state.taken < limit else {
                 state.isAwaited = true
                 return nil
             }
             state.taken += 1
-            return state.spare.popLast() ?? Memory()
+            return state.spare.popLast() ?? AlignedMemory(byteCount: DiskBuffer.size + DiskBuffer.slack)
         }
         return memory.map { DiskBuffer($0, of: self) }
     }
@@ -41,7 +41,7 @@ package final class BufferPool: Sendable {
 
     package var hasFree: Bool { taken < limit }
 
-    fileprivate func giveBack(_ memory: Memory) {
+    fileprivate func giveBack(_ memory: AlignedMemory) {
         let wasAwaited = state.withLock { state in
             state.taken -= 1
             state.spare.append(memory)
@@ -51,14 +51,17 @@ package final class BufferPool: Sendable {
         }
         if wasAwaited { whenFree() }
     }
+}
 
-    /// Unchecked: whoever has the buffer fills it, and afterwards nobody changes it.
-    fileprivate final class Memory: @unchecked Sendable {
-        let bytes = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: DiskBuffer.size + DiskBuffer.slack, alignment: DiskBuffer.blockSize)
+/// Memory that the disk can read by itself. Freed with its last reference.
+///
+/// Unchecked: whoever has it fills it, and afterwards nobody changes it.
+final class AlignedMemory: @unchecked Sendable {
+    let bytes: UnsafeMutableRawBufferPointer
 
-        deinit { bytes.deallocate() }
-    }
+    init(byteCount: Int) { bytes = .allocate(byteCount: byteCount, alignment: DiskBuffer.blockSize) }
+
+    deinit { bytes.deallocate() }
 }
 
 /// Bytes of one piece of a file, in memory that the disk can read by itself: a byte is as far behind a block's start
@@ -72,14 +75,14 @@ package final class DiskBuffer: @unchecked Sendable {
     /// What writes past the page cache are aligned to: no disk has larger blocks.
     package static let blockSize = 4096
 
-    private let memory: BufferPool.Memory
+    private let memory: AlignedMemory
     private let pool: BufferPool
     private var start = 0
     private var end = 0
     private(set) var offset: Int64 = 0
     package private(set) var count = 0
 
-    fileprivate init(_ memory: BufferPool.Memory, of pool: BufferPool) {
+    fileprivate init(_ memory: AlignedMemory, of pool: BufferPool) {
         self.memory = memory
         self.pool = pool
     }

@@ -30,37 +30,6 @@ enum Disk {
         return names
     }
 
-    /// Copies the next bytes, in the kernel where that can. Returns how many; 0 at the end.
-    static func copyStep(_ source: OpenFile, to target: OpenFile, at offset: Int64) throws(SystemError) -> Int {
-        for file in [source, target] where lseek(file.descriptor, off_t(offset), SEEK_SET) < 0 {
-            throw SystemError("lseek", errno: errno)
-        }
-        while true {
-            let count = clinux_copy_range(source.descriptor, target.descriptor, DiskQueue.stepLength)
-            if count >= 0 { return count }
-            switch errno {
-            case EINTR: continue
-            case EXDEV, EINVAL, ENOSYS, EOPNOTSUPP: return try copyByHand(source, to: target, at: offset)
-            default: throw SystemError("copy_file_range", errno: errno)
-            }
-        }
-    }
-
-    private static func copyByHand(
-        _ source: OpenFile, to target: OpenFile, at start: Int64
-    ) throws(SystemError) -> Int {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 16)
-        defer { buffer.deallocate() }
-        var done = 0
-        while done < DiskQueue.stepLength {
-            let count = try source.read(into: buffer, at: start + Int64(done))
-            guard count > 0 else { break }
-            try target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: start + Int64(done))
-            done += count
-        }
-        return done
-    }
-
     static func openBeneath(root: String, path: String, _ flags: Int32) throws(SystemError) -> OpenFile {
         let root = try OpenFile.open(root, clinux_O_PATH | O_DIRECTORY)
         let descriptor = clinux_open_beneath(root.descriptor, path, flags | O_CLOEXEC, 0)

@@ -14,6 +14,19 @@ extension DiskQueue {
         }
     }
 
+    /// The bytes of a regular file below `root`, where they are at most `limit`; else the file, open. Refuses what
+    /// ``openBeneath(root:path:)`` does.
+    package func readBeneath(root: String, path: String, upTo limit: Int) async throws(SystemError) -> StoredBytes {
+        let file = try await openBeneath(root: root, path: path)
+        return try await run { () throws(SystemError) in
+            guard try file.size() <= Int64(limit) else { return .file(file) }
+            // It may have grown by now.
+            let memory = AlignedMemory(byteCount: limit + 1)
+            let count = try file.fill(memory.bytes, at: 0)
+            return count > limit ? .file(file) : .bytes([UInt8](memory.bytes[..<count]))
+        }
+    }
+
     /// Moves the file `source` below `root`, atomically; folders that are missing on the way are made. Without `replace`
     /// an existing file is `EEXIST`.
     ///
@@ -39,7 +52,7 @@ extension DiskQueue {
     package func copyBeneath(source: String, root: String, path: String) async throws(SystemError) -> UInt64 {
         let target = try await run { () throws(SystemError) in
             let (folder, name) = try Disk.placeBeneath(root: root, path: path)
-            let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+            let flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
             let descriptor = openat(folder.descriptor, name, flags, 0o600)
             guard descriptor >= 0 else { throw SystemError("openat", errno: errno) }
             return OpenFile(descriptor: descriptor)

@@ -48,39 +48,35 @@ extension DiskQueue {
         try await run { () throws(SystemError) in try Disk.list(path) }
     }
 
-    /// Copies an open file to a new one and syncs it and its folder: sharing blocks where the filesystem can, in the kernel
-    /// where not.
+    /// Copies an open file to a new one and syncs it and its folder: sharing blocks where the filesystem can.
     ///
     /// - Parameter room: What may be written. Where it is too little the copy fails as on a full disk.
-    package func copy(_ from: OpenFile, to: String, within room: DiskRoom? = nil) async throws(SystemError) {
-        try await copy(from, into: open(to, O_WRONLY | O_CREAT | O_EXCL), within: room)
+    /// - Returns: What was copied: its length, and its digests.
+    @discardableResult
+    package func copy(
+        _ from: OpenFile, to: String, _ algorithms: [DigestAlgorithm] = [], within room: DiskRoom? = nil
+    ) async throws(SystemError) -> (length: Int64, digests: [DigestAlgorithm: [UInt8]]) {
+        let copied = try await copy(from, into: open(to, O_RDWR | O_CREAT | O_EXCL), algorithms, within: room)
         try await syncFolder(Disk.folder(of: to))
+        return copied
     }
 
-    /// Each step is synced, so that none leaves much to the next.
+    @discardableResult
     func copy(
-        _ source: OpenFile, into target: OpenFile, within room: DiskRoom? = nil
-    ) async throws(SystemError) {
+        _ source: OpenFile, into target: OpenFile, _ algorithms: [DigestAlgorithm] = [], within room: DiskRoom? = nil
+    ) async throws(SystemError) -> (length: Int64, digests: [DigestAlgorithm: [UInt8]]) {
         let isShared = try await run { () throws(SystemError) in
             guard clinux_clone(target.descriptor, source.descriptor) == 0 else { return false }
             try target.sync()
             return true
         }
-        var offset: Int64 = 0
-        var isAtEnd = isShared
-        while !isAtEnd {
-            let start = offset
-            let count = try await run(.long) { () throws(SystemError) in
-                if let room, !room.take(Int(max(0, min(Int64(Self.stepLength), try source.size() - start)))) {
-                    throw SystemError("copy", errno: ENOSPC)
-                }
-                let count = try Disk.copyStep(source, to: target, at: start)
-                try target.sync()
-                return count
-            }
-            offset += Int64(count)
-            isAtEnd = count == 0
+        if isShared, algorithms.isEmpty {
+            return (try await run { () throws(SystemError) in try target.size() }, [:])
         }
+        if isShared { return try await digest(target, algorithms) }
+        let copying = FileCopy(source, to: target, algorithms, within: room)
+        while try await run(.long, copying.step) {}
+        return copying.finish()
     }
 
     /// Length in bytes, nil where there is no such file.

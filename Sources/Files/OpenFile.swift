@@ -66,6 +66,18 @@ package final class OpenFile: Sendable {
         }
     }
 
+    /// Fills `buffer`, or as much of it as there is before the end of the file.
+    func fill(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError) -> Int {
+        var done = 0
+        while done < buffer.count {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+            let count = try read(into: rest, at: offset + Int64(done))
+            guard count > 0 else { break }
+            done += count
+        }
+        return done
+    }
+
     /// Feeds up to `count` bytes from `offset` on to digests. Returns how many there were; fewer at the end of the file.
     func digest(from offset: Int64, count: Int64, into digests: [Digest]) throws(SystemError) -> Int64 {
         let size = 256 * 1024

@@ -5,8 +5,6 @@ package import Notation
 /// A stretch of a partial file, which one transfer writes in order: in pieces, each written and digested on disk threads
 /// while the next ones fill. Others may write other stretches of the file.
 ///
-/// Whole blocks go past the page cache where the filesystem takes that: a large download neither fills it nor stalls when
-/// it is synced. What is less at either end of a piece goes through it, so that no block is written both ways.
 package final class PartialFile: Sendable {
     /// How far the file is whole from the stretch's start on.
     package struct Mark: Sendable, Equatable {
@@ -83,9 +81,7 @@ package final class PartialFile: Sendable {
         }
     }
 
-    private let file: OpenFile
-    /// The same file past the page cache.
-    private let direct: Locked<OpenFile?>
+    private let file: DirectFile
     private let disk: DiskQueue
     private let tell: @Sendable (News) -> Void
     private let isDigested: Bool
@@ -97,20 +93,16 @@ package final class PartialFile: Sendable {
     ///   - digests: They know the bytes below `mark`.
     ///   - tell: Called on disk threads. Must not wait.
     init(
-        _ file: OpenFile, _ direct: OpenFile?, _ mark: Mark, _ digests: consuming sending [Digest], disk: DiskQueue,
+        _ file: DirectFile, _ mark: Mark, _ digests: consuming sending [Digest], disk: DiskQueue,
         tell: @escaping @Sendable (News) -> Void
     ) {
         self.file = file
-        self.direct = Locked(direct)
         self.disk = disk
         self.tell = tell
         isDigested = !digests.isEmpty
         self.digests = Locked(digests)
         state = Locked(State(written: mark.offset, reached: mark))
     }
-
-    /// Whether whole blocks are written past the page cache.
-    var goesPastPageCache: Bool { direct.withLock { $0 != nil } }
 
     /// How far it is written and digested.
     package var reached: Mark { state.withLock(\.reached) }
@@ -147,7 +139,7 @@ package final class PartialFile: Sendable {
 
     private func syncNow() throws(SystemError) -> Mark {
         let mark = reached
-        try file.sync()
+        try file.file.sync()
         return mark
     }
 
@@ -232,35 +224,10 @@ extension PartialFile {
 
     private func write(_ piece: Piece) throws(SystemError) {
         switch piece {
-        case .buffer(let buffer): try write(buffer.bytes, at: buffer.offset)
-        case .bytes(let bytes, let offset): try file.write(bytes, at: offset)
+        case .buffer(let buffer): try file.write(buffer.bytes, at: buffer.offset)
+        case .bytes(let bytes, let offset): try file.file.write(bytes, at: offset)
         }
     }
-
-    private func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SystemError) {
-        let block = DiskBuffer.blockSize
-        let head = min((block - Int(offset % Int64(block))) % block, bytes.count)
-        let tail = head + (bytes.count - head) / block * block
-        guard tail - head >= Self.leastDirect, let direct = direct.withLock({ $0 }) else {
-            return try file.write(bytes, at: offset)
-        }
-        func write(_ range: Range<Int>, to file: OpenFile) throws(SystemError) {
-            try file.write(UnsafeRawBufferPointer(rebasing: bytes[range]), at: offset + Int64(range.lowerBound))
-        }
-        do throws(SystemError) {
-            try write(head..<tail, to: direct)
-        } catch {
-            // Some filesystems refuse such writes only when they come.
-            guard error.errno == EINVAL else { throw error }
-            self.direct.withLock { $0 = nil }
-            try write(head..<tail, to: file)
-        }
-        try write(0..<head, to: file)
-        try write(tail..<bytes.count, to: file)
-    }
-
-    /// Fewer bytes are not worth a wait for the disk.
-    private static let leastDirect = 64 * 1024
 }
 
 extension [Digest] {

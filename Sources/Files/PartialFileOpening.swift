@@ -1,5 +1,4 @@
 package import Base
-import CLinux
 import Glibc
 package import Notation
 
@@ -98,7 +97,6 @@ package final class PartialFileOpening: Sendable {
 
     private func opened(_ file: OpenFile, _ sha256: [UInt8]?, _ digests: consuming sending [Digest]) -> PartialFile {
         PartialFile(
-            file, try? OpenFile.open(path, O_WRONLY | clinux_O_DIRECT),
-            PartialFile.Mark(offset: start.offset, sha256: sha256), digests, disk: disk, tell: tell)
+            DirectFile(file), PartialFile.Mark(offset: start.offset, sha256: sha256), digests, disk: disk, tell: tell)
     }
 }

@@ -1,6 +1,6 @@
 package import Base
 import Glibc
-import Notation
+package import Notation
 
 /// A file in the data folder that no commit tells of yet. Who placed it removes it by letting go of it, unless a commit
 /// adopted it.
@@ -33,18 +33,16 @@ package struct StagedFile: ~Copyable {
     /// Makes the file of another's bytes, and syncs it and its folder.
     ///
     /// - Parameter room: What may be written. Where it is too little the copy fails as on a full disk.
-    package func copy(_ source: OpenFile, within room: DiskRoom) async throws(SystemError) {
-        try await folder.disk.copy(source, to: folder.absolute(path), within: room)
+    /// - Returns: What was copied: its length, and its digests.
+    @discardableResult
+    package func copy(
+        _ source: OpenFile, _ algorithms: [DigestAlgorithm] = [], within room: DiskRoom
+    ) async throws(SystemError) -> (length: Int64, digests: [DigestAlgorithm: [UInt8]]) {
+        try await folder.disk.copy(source, to: folder.absolute(path), algorithms, within: room)
     }
 
     /// Makes the bytes durable.
     package func sync() async throws(SystemError) { try await folder.disk.sync(folder.absolute(path)) }
-
-    /// The file's length and SHA-256.
-    package func digest() async throws(SystemError) -> (length: Int64, sha256: [UInt8]) {
-        let (length, digests) = try await folder.disk.digest(folder.open(path))
-        return (length, digests[.sha256] ?? [])
-    }
 
     /// Renames the file to a place where none is, and syncs the folder.
     package consuming func moved(to place: String) async throws(SystemError) -> StagedFile {

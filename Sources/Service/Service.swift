@@ -46,6 +46,8 @@ package final class Service: Sendable {
     let draining = Locked(false)
     /// Drafts of bodies that are being appended to.
     let appending = Locked<Set<String>>([])
+    /// Bytes of files that wait in memory for the commits of their tasks.
+    let heldBytes = Locked(0)
 
     var inbox: Inbox<Scheduler.Message> { outlet.inbox }
     var relauncher: RelaunchTimes { outlet.relauncher }

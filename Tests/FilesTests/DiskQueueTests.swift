@@ -39,6 +39,28 @@ import Testing
         #expect(filesBelow(folder.path) == ["a/b/third"])
     }
 
+    @Test(arguments: [0, 1, 4096, 1 << 20, (5 << 20) + 3])
+    func `A copy is whole, and digested on the way`(length: Int) async throws {
+        let content = Content.bytes(seed: 2, length: length)
+        let source = folder.write(content, to: "source")
+        let copied = try await disk.copy(disk.open(source), to: folder.file("copy"), [.sha256, .md5])
+        #expect(copied.length == Int64(length))
+        #expect(copied.digests == [.sha256: Digest.of(content), .md5: Digest.of(content, .md5)])
+        #expect(readFile(folder.file("copy")) == content)
+    }
+
+    @Test func `A file below its root is read where it is short, and opened where it is not`() async throws {
+        folder.write([1, 2, 3], to: "short")
+        folder.write([1, 2, 3, 4], to: "long")
+        guard case .bytes([1, 2, 3]) = try await disk.readBeneath(root: folder.path, path: "short", upTo: 3),
+            case .file(let file) = try await disk.readBeneath(root: folder.path, path: "long", upTo: 3)
+        else {
+            Issue.record("the other way round")
+            return
+        }
+        #expect(try file.size() == 4)
+    }
+
     @Test func `A move replaces only when it may`() async throws {
         let one = folder.write([1], to: "one")
         let two = folder.write([2], to: "two")

@@ -87,7 +87,8 @@ import Testing
         let path = folder.file("partial")
         let file = try await open(path, .behind(0))
         // A filesystem in memory takes such writes, and has nowhere else to keep them.
-        guard file.goesPastPageCache, try cachedBytes(of: folder.write([1], to: "synced"), afterDropping: true) == 0
+        guard DirectFile(try OpenFile.open(path, O_RDONLY)).isDirect,
+            try cachedBytes(of: folder.write([1], to: "synced"), afterDropping: true) == 0
         else { return }
         _ = try await write(
             Content.bytes(seed: 3, length: (4 << 20) + 100), to: file, at: 0, flushingEvery: .max)
@@ -100,18 +101,19 @@ import Testing
         let path = folder.file("partial")
         // A file that answers EINVAL to such bytes, as some filesystems do to writes past the page cache.
         let picky = try OpenFile.open("/proc/self/oom_score_adj", O_WRONLY)
+        let direct = DirectFile(try OpenFile.open(path, O_RDWR | O_CREAT), picky)
         let file = PartialFile(
-            try OpenFile.open(path, O_RDWR | O_CREAT), picky, PartialFile.Mark(offset: 0), [Digest()], disk: disk
+            direct, PartialFile.Mark(offset: 0), [Digest()], disk: disk
         ) { [news] told in news.withLock { $0.append(told) } }
         let mark = try await write(whole, to: file, at: 0, flushingEvery: .max)
         #expect(mark.sha256 == Digest.of(whole))
         #expect(readFile(path) == whole)
-        #expect(!file.goesPastPageCache)
+        #expect(!direct.isDirect)
     }
 
     @Test func `A full disk is told, and how far the file is whole`() async throws {
         let file = PartialFile(
-            try OpenFile.open("/dev/full", O_RDWR), nil, PartialFile.Mark(offset: 0), [Digest()], disk: disk
+            DirectFile(try OpenFile.open("/dev/full", O_RDWR), nil), PartialFile.Mark(offset: 0), [Digest()], disk: disk
         ) { [news] told in news.withLock { $0.append(told) } }
         _ = try? await write(Content.bytes(seed: 5, length: 3 << 20), to: file, at: 0, flushingEvery: .max)
         let faults = news.withLock { $0.compactMap { if case .failed(let error) = $0 { error.errno } else { nil } } }

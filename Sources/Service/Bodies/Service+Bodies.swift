@@ -31,7 +31,7 @@ package struct BodyOrder: Sendable {
 
 extension Service {
     /// Bytes up to this count are kept in the database.
-    private static let inlineLimit = 64 * 1024
+    static let inlineLimit = 64 * 1024
 
     /// Receives a body in constant memory and keeps it.
     ///

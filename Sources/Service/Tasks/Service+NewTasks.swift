@@ -2,6 +2,7 @@ import Base
 package import Core
 import Files
 import Glibc
+import Notation
 import Store
 import TransferEngine
 
@@ -9,13 +10,37 @@ import TransferEngine
 package final class PreparedTask {
     let task: NewTask
     private var file: StagedFile?
+    private let held: HeldBytes?
 
-    fileprivate init(_ task: NewTask, _ file: consuming StagedFile?) {
+    fileprivate init(_ task: NewTask, _ file: consuming StagedFile?, _ held: HeldBytes?) {
         self.task = task
         self.file = file
+        self.held = held
     }
 
     fileprivate func adoptFile() { file.take()?.adopt() }
+}
+
+/// Bytes of a file that wait in memory for the commit of their task: a batch may have thousands.
+private final class HeldBytes {
+    private static let limit = 128 << 20
+
+    private let count: Int
+    private let total: Locked<Int>
+
+    /// Nil where too many are held already.
+    init?(_ count: Int, of total: Locked<Int>) {
+        let fits = total.withLock { total in
+            guard total + count <= Self.limit else { return false }
+            total += count
+            return true
+        }
+        guard fits else { return nil }
+        self.count = count
+        self.total = total
+    }
+
+    deinit { total.withLock { $0 -= count } }
 }
 
 extension Service {
@@ -100,6 +125,7 @@ extension Service {
         var task = NewTask(
             specification: order.specification, origin: url.origin, isSuspended: order.isSuspended)
         var file: StagedFile?
+        var held: HeldBytes?
         switch order.body {
         case nil: break
         case .stored(let publicId):
@@ -109,34 +135,59 @@ extension Service {
             task.body = .bytes(bytes, mediaType: mediaType, publicId: Identifier.make(prefix: "body_"))
             task.fingerprint = Digest.of(bytes)
         case .file(let root, let path):
-            file = try await copy(root: root, path: path, index: index, app: session.app, for: &task)
+            held = try await read(root: root, path: path, index: index, app: session.app, for: &task)
+            if held == nil {
+                file = try await copy(root: root, path: path, index: index, app: session.app, for: &task)
+            }
         case .content(let number):
             file = try await copyContent(of: number, in: session, index: index, for: &task)
         }
         change(&task)
-        return PreparedTask(task, file)
+        return PreparedTask(task, file, held)
+    }
+
+    /// Reads a file that the database can keep. Nil for one that it cannot, or that is one too many.
+    private func read(
+        root name: String, path: String, index: Int, app: AppID, for task: inout NewTask
+    ) async throws -> HeldBytes? {
+        let root = try root(name, index)
+        let source: StoredBytes
+        do {
+            source = try await folder.of(app.rawValue).disk.readBeneath(
+                root: root, path: path, upTo: Self.inlineLimit)
+        } catch { throw unreadable(error, index) }
+        guard case .bytes(let bytes) = source, let held = HeldBytes(bytes.count, of: heldBytes) else { return nil }
+        task.body = .bytes(bytes, mediaType: nil, publicId: Identifier.make(prefix: "body_"))
+        task.fingerprint = Array("\(name)/\(path)/".utf8) + Digest.of(bytes)
+        return held
+    }
+
+    private func root(_ name: String, _ index: Int) throws -> String {
+        if let root = settings.filesRoots[name] { return root }
+        throw ServiceError.fileUnavailable(index: index, detail: "There is no root named \(name).")
+    }
+
+    private func unreadable(_ error: SystemError, _ index: Int) -> ServiceError {
+        .fileUnavailable(index: index, detail: "The file cannot be read below its root: \(error.description).")
     }
 
     private func copy(
         root name: String, path: String, index: Int, app: AppID, for task: inout NewTask
     ) async throws -> StagedFile {
-        guard let root = settings.filesRoots[name] else {
-            throw ServiceError.fileUnavailable(index: index, detail: "There is no root named \(name).")
-        }
+        let root = try root(name, index)
         let publicId = Identifier.make(prefix: "body_")
         let folder = folder.of(app.rawValue)
         let file = folder.stage(folder.body(publicId))
         do {
             let source = try await folder.disk.openBeneath(root: root, path: path)
             // As it is now; reflinked where the filesystem can.
-            try await file.copy(source, within: room)
-            let (length, digest) = try await file.digest()
+            let (length, digests) = try await file.copy(source, [.sha256], within: room)
+            let digest = digests[.sha256] ?? []
             task.body = .file(file.path, length: length, digest: digest.hexadecimal, publicId: publicId)
             task.fingerprint = Array("\(name)/\(path)/".utf8) + digest
         } catch {
             if error.isFull { throw ServiceError.insufficientStorage }
-            throw ServiceError.fileUnavailable(
-                index: index, detail: "The file cannot be read below its root: \(error.description).")
+            throw unreadable(error, index)
         }
         return file
     }
