@@ -1,6 +1,7 @@
 import Base
 import Core
 import HTTPServer
+import Mapping
 import Service
 import Wire
 
@@ -18,6 +19,8 @@ enum BodyForm: Sendable {
     case batch
     /// JSON, or lines of JSON that the handler reads as they come.
     case jsonOrLines
+    /// The same, or a Metalink document.
+    case task
     /// Bytes that the handler reads as they come.
     case stream
 }
@@ -85,7 +88,7 @@ extension APIServer {
         case .none: .none
         case .empty, .optionalJSON, .json: .collect(limit: settings.bodyLimit)
         case .batch: .collect(limit: settings.batchLimit)
-        case .jsonOrLines, .stream: .stream
+        case .jsonOrLines, .task, .stream: .stream
         }
     }
 
@@ -118,6 +121,9 @@ extension Call {
     /// Whether the body is lines of JSON.
     var hasLines: Bool { bodyType == MediaTypes.lines }
 
+    /// Whether the body is a Metalink document.
+    var hasMetalink: Bool { bodyType == Metalink.mediaType }
+
     /// The media type of the body, nil where it is not one we can read.
     private var bodyType: String? { request.headers["Content-Type"].flatMap(MediaTypes.ofBody) }
 
@@ -141,10 +147,10 @@ extension Call {
         case .json, .batch:
             try requireBody()
             try requireJSON()
-        case .jsonOrLines:
+        case .jsonOrLines, .task:
             try requireBody()
             guard !hasLines else { break }
-            try requireJSON()
+            if form == .task, hasMetalink { try requireNoCoding() } else { try requireJSON() }
             try await collect()
         }
     }
@@ -155,10 +161,14 @@ extension Call {
         }
     }
 
-    private func requireJSON() throws {
+    private func requireNoCoding() throws {
         guard request.headers["Content-Encoding"].map({ $0.lowercased() == "identity" }) ?? true else {
             throw Problem(.unsupportedMediaType, "The body must be sent without a Content-Encoding.")
         }
+    }
+
+    private func requireJSON() throws {
+        try requireNoCoding()
         guard bodyType == MediaTypes.json else {
             throw Problem(.unsupportedMediaType, "The body must be application/json in UTF-8, and say so.")
         }

@@ -1,6 +1,7 @@
 import Base
 import Core
 import HTTPServer
+import Mapping
 import Service
 import Wire
 
@@ -21,6 +22,15 @@ extension Problem {
         case .refused(let refused): self.init(refused)
         case .cancelled: self.init(.shuttingDown, "The service stopped before it was done.")
         case .unexpected: return nil
+        }
+    }
+
+    fileprivate init(_ refused: Metalink.Refused) {
+        switch refused {
+        case .malformed(let error):
+            self.init(
+                .malformedJSON, "The Metalink document is not well-formed at byte \(error.offset): \(error.detail)")
+        case .invalid(let detail): self.init(.invalidValue, detail)
         }
     }
 
@@ -157,6 +167,7 @@ extension APIServer {
         switch error {
         case let error as Problem: problem = error
         case let error as JSONError: problem = Problem(error)
+        case let error as Metalink.Refused: problem = Problem(error)
         case let error as RefusalReason: problem = Problem(error)
         case is RequestStream.Failure:
             problem = Problem(.requestTimeout, "The body ended before its end, or came too slowly.")

@@ -42,9 +42,12 @@ package final class Digest {
     /// The digest of all bytes so far; the computation goes on.
     ///
     /// The corresponding C function is `gnutls_hash_copy`.
-    package func soFar() -> [UInt8] {
+    package func soFar() -> [UInt8] { copy().finish() }
+
+    /// The same computation, to be gone on with apart from this one.
+    package func copy() -> Digest {
         guard let copy = gnutls_hash_copy(handle) else { preconditionFailure("gnutls_hash_copy") }
-        return Digest(algorithm, adopting: copy).finish()
+        return Digest(algorithm, adopting: copy)
     }
 
     /// The digest of `bytes` in one step.

@@ -19,6 +19,7 @@ extension SessionTask {
         showRequests(record, progress)
         showCounts(record, progress, live)
         self.progress = Wire.TaskProgress(self, live.throughput)
+        if record.state == .running { segmentStates = live.segments?.map(SegmentState.init) }
         attempts = TaskAttempts(record, progress)
         response = record.result?.response.map(Wire.TaskResponse.init)
         error = record.result?.error.map(Wire.TaskError.init)
@@ -55,13 +56,18 @@ extension SessionTask {
         let result = record.result
         countOfBytesReceived =
             live.sample?.received ?? result?.contentLength
-            ?? (result == nil ? progress.resume?.offset ?? progress.durableOffset : progress.countOfBytesReceived)
+            ?? (result == nil ? progress.bytesAtHand : progress.countOfBytesReceived)
         countOfBytesSent = live.sample?.sent ?? progress.countOfBytesSent
         countOfBytesFetchedTwice = progress.bytesFetchedTwice
         countOfBytesExpectedToReceive =
             live.sample?.expected ?? result?.response?.expectedContentLength ?? progress.resume?.totalLength
         countOfBytesExpectedToSend = record.specification.expectedBytesToSend
     }
+}
+
+extension Core.TaskProgress {
+    /// Bytes of content that need not come again.
+    fileprivate var bytesAtHand: Int64 { segments?.count ?? resume?.offset ?? durableOffset }
 }
 
 extension TaskSpecification {

@@ -113,3 +113,13 @@ extension HTTPFields {
             })
     }
 }
+
+extension SegmentState {
+    init(_ segment: LiveState.Segment) {
+        self.init()
+        offset = segment.offset
+        length = segment.length
+        received = segment.received
+        source = segment.source.map(Int64.init)
+    }
+}

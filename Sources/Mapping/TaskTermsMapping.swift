@@ -21,6 +21,9 @@ extension TaskSpecification {
         acceptableStatusCodes = terms.acceptableStatusCodes.compactMap { StatusRange($0) }
         failOnHTTPError = terms.failOnHTTPError
         destination = terms.destination.map(Core.Destination.init)
+        segments = SegmentCount(terms.segments)
+        mirrors = terms.mirrors
+        pieces = terms.pieces.flatMap { PieceDigests($0) }
     }
 }
 
@@ -42,6 +45,9 @@ extension TaskTerms {
         acceptableStatusCodes = specification.acceptableStatusCodes.map(\.text)
         failOnHTTPError = specification.failOnHTTPError
         destination = specification.destination.map(Wire.Destination.init)
+        segments = Segments(specification.segments)
+        mirrors = specification.mirrors
+        pieces = specification.pieces.map(Pieces.init)
     }
 }
 
@@ -61,4 +67,37 @@ extension StatusRange {
     }
 
     var text: String { first == last ? "\(first)" : "\(first)-\(last)" }
+}
+
+extension SegmentCount {
+    init(_ wire: Segments) {
+        switch wire {
+        case .count(let count): self = .count(count)
+        case .auto: self = .automatic
+        }
+    }
+}
+
+extension Segments {
+    init(_ core: SegmentCount) {
+        switch core {
+        case .count(let count): self = .count(count)
+        case .automatic: self = .auto
+        }
+    }
+}
+
+extension PieceDigests {
+    init?(_ wire: Pieces) {
+        guard let algorithm = DigestAlgorithm(rawValue: wire.algorithm.rawValue) else { return nil }
+        self.init(length: wire.length, algorithm: algorithm, values: wire.values)
+    }
+}
+
+extension Pieces {
+    init(_ core: PieceDigests) {
+        self.init(
+            length: core.length, algorithm: ContentDigest.Algorithm(rawValue: core.algorithm.rawValue),
+            values: core.values)
+    }
 }

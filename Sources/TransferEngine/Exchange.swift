@@ -53,6 +53,8 @@ final class Exchange {
     /// What the egress policy refused: for the operator's log, not for the app.
     var denied: (address: IPAddress, port: UInt16)?
     var metrics: TransactionMetrics
+    /// ``ExchangeRequest/maximumUnrecorded``, or what it was set to since.
+    var maximumUnrecorded: Int64?
 
     init(
         _ request: ExchangeRequest, _ meter: ExchangeMeter, _ state: LoopState, _ room: DiskRoom, _ buffers: BufferPool,
@@ -63,6 +65,7 @@ final class Exchange {
         self.state = state
         self.room = room
         self.report = report
+        maximumUnrecorded = request.maximumUnrecorded
         sink = ContentSink(request.sink, buffers, maximumUnrecorded: request.maximumUnrecorded)
         metrics = TransactionMetrics(of: request, at: wall)
         started = state.now

@@ -185,7 +185,7 @@ extension Exchange.Running {
 
     /// Whether so many bytes more would make more unrecorded ones than there may be.
     private func exceedsRecord(by count: Int) -> Bool {
-        guard let maximum = exchange.request.maximumUnrecorded else { return false }
+        guard let maximum = exchange.maximumUnrecorded else { return false }
         return sink.length + Int64(count) - receiving.recorded > maximum
     }
 

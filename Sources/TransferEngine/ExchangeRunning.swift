@@ -121,12 +121,12 @@ extension Exchange.Running {
 
     static let syncInterval: Int64 = 2000
     /// Half of what may be lost, so that bytes go on coming while these are synced and their offset is stored.
-    static let syncBytes: Int64 = 4 << 20
+    private var syncBytes: Int64 { min(4 << 20, (exchange.maximumUnrecorded ?? .max) / 7 * 4) }
 
     /// Whether the file should be synced now.
     var wantsSync: Bool {
         guard exchange.fileWork == .none, sink.unsynced > 0 else { return false }
-        return sink.unsynced >= Self.syncBytes || receiving.pause == .record || isSyncDue
+        return sink.unsynced >= syncBytes || receiving.pause == .record || isSyncDue
     }
 
     /// Whether the file should have what is gathered now, though it is less than a piece.

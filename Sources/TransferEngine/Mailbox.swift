@@ -19,6 +19,7 @@ enum ExchangeNews: Sendable {
     case stop
     case limit(Int64?)
     case recorded(Int64)
+    case maximumUnrecorded(Int64)
     /// Content behind this offset is not wanted any more.
     case end(Int64)
     case named(Exchange.Name, Resolver.News)

@@ -96,6 +96,11 @@ package final class TransferEngine: Sendable {
         tell(id, .limit(limit))
     }
 
+    /// Sets ``ExchangeRequest/maximumUnrecorded``.
+    package func setMaximumUnrecorded(_ id: ExchangeID, _ count: Int64) {
+        tell(id, .maximumUnrecorded(count))
+    }
+
     private func tell(_ id: ExchangeID, _ news: ExchangeNews) {
         guard let loop = directory.loop(of: id) else { return }
         mailboxes[loop].post(news, to: id)

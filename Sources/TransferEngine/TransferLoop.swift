@@ -146,6 +146,9 @@ final class TransferLoop {
             goOn(exchange)
         case .recorded(let offset):
             if case .running(let running) = exchange.stage, running.note(recorded: offset) { goOn(exchange) }
+        case .maximumUnrecorded(let count):
+            exchange.maximumUnrecorded = count
+            if case .running(let running) = exchange.stage, running.note(recorded: 0) { goOn(exchange) }
         case .end(let offset): shorten(exchange, to: offset)
         case .named(let name, .asked): turnCame(exchange, name)
         case .named(let name, .answered(let resolution)): resolved(exchange, name, resolution)

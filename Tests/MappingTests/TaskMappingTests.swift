@@ -14,7 +14,7 @@ typealias WireJSON = Wire.JSON
         "countOfBytesExpectedToSend", "progress", "attempts", "error", "content", "createdAt", "startedAt",
         "completedAt", "revision", "clientTaskId", "group", "taskDescription", "metadata", "earliestBeginDate",
         "confirmBeforeStart", "expectedDigest", "maximumContentLength", "ifNoneMatch", "acceptableStatusCodes",
-        "failOnHTTPError", "destination", "retryOf",
+        "failOnHTTPError", "destination", "retryOf", "segments", "mirrors", "pieces", "segmentStates",
     ]
 
     private func json(_ value: some JSONWritable) throws -> WireJSON { try WireJSON.parse(value.jsonBytes) }

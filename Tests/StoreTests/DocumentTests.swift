@@ -92,6 +92,13 @@ import Testing
         progress.isConfirmed = true
         progress.restartCause = "c"
         progress.adoptedFile = "f"
+        progress.segments = SegmentRecord {
+            $0.total = 100
+            $0.held = [HeldRange(0, 10, source: 1), HeldRange(20, 100, source: 0)]
+            $0.dropped = [2]
+        }
+        progress.source = 1
+        progress.avoidsSegments = true
         progress.uploadURL = "http://u/"
         progress.uploadVersion = 8
         progress.uploadOffset = 5
@@ -152,6 +159,9 @@ import Testing
         task.acceptableStatusCodes = [StatusRange(200, 204), StatusRange(304, 304)]
         task.failOnHTTPError = true
         task.destination = Destination(root: "r", path: "p", replace: true)
+        task.segments = .automatic
+        task.mirrors = ["https://b/"]
+        task.pieces = PieceDigests(length: 1024, algorithm: .sha512, values: ["ab"])
         task.traceparent = "00-"
         task.retryOf = 4
         expectFull(task)

@@ -128,6 +128,16 @@ private let full = """
         (download(#""maximumContentLength":1.0"#), ["/maximumContentLength invalid-value"]),
         (download(#""expectedDigest":{"algorithm":"sha-1","value":""}"#), ["/expectedDigest/algorithm invalid-value"]),
         (download(#""expectedDigest":{"algorithm":"md5","value":"00"}"#), ["/expectedDigest/value invalid-value"]),
+        (download(#""segments":0"#), ["/segments invalid-value"]),
+        (download(#""segments":17"#), ["/segments invalid-value"]),
+        (download(#""segments":"many""#), ["/segments invalid-value"]),
+        (download(#""mirrors":["ftp://a/"]"#), ["/mirrors/0 invalid-value"]),
+        (download(#""mirrors":["http://a/","http://a/"]"#), ["/mirrors invalid-value"]),
+        (download(#""pieces":{"length":1024,"algorithm":"md5","values":[]}"#), ["/pieces/values invalid-value"]),
+        (
+            download(#""pieces":{"length":1,"algorithm":"md5","values":["x"]}"#),
+            ["/pieces/length invalid-value", "/pieces/values/0 invalid-value"]
+        ),
         (download(#""ifNoneMatch":"etag""#), ["/ifNoneMatch invalid-value"]),
         (download(#""acceptableStatusCodes":["2xx"]"#), ["/acceptableStatusCodes/0 invalid-value"]),
         (download(#""acceptableStatusCodes":["299-200"]"#), ["/acceptableStatusCodes/0 invalid-value"]),

@@ -14,7 +14,7 @@ extension APIServer {
             route("GET", all, .read, query: ["state", "outcome", "group", "clientTaskId", "limit", "cursor"]) {
                 try await $0.listTasks()
             },
-            route("POST", all, .write, body: .jsonOrLines, produces: [MediaTypes.json, MediaTypes.lines]) {
+            route("POST", all, .write, body: .task, produces: [MediaTypes.json, MediaTypes.lines]) {
                 try await $0.createTask()
             },
             route("POST", all + "/suspend", .write, body: .optionalJSON) { try await $0.commandAll(.suspend) },
@@ -42,7 +42,7 @@ extension Call {
         guard accepted == MediaTypes.json else {
             throw Problem(.notAcceptable, "The answer to one task is application/json.")
         }
-        let creation = try read(TaskCreation.self)
+        let creation = try hasMetalink ? Metalink.creation(bodyBytes) : read(TaskCreation.self)
         let order = try TaskOrder(checking: creation, traceparent: traceparent)
         do {
             return try await creating { recording in
@@ -211,7 +211,7 @@ extension Service {
     private func liveState(of task: TaskRecord, in session: SessionRecord?) -> LiveState {
         guard task.state == .running, let session else { return LiveState() }
         return LiveState(
-            sample: live.sample(task.id), throughput: live.throughput(task.id),
+            sample: live.sample(task.id), segments: live.segments(task.id), throughput: live.throughput(task.id),
             waiting: waitingReasons(of: task, in: session))
     }
 }

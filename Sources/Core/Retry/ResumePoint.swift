@@ -71,12 +71,31 @@ package struct ResumePoint: Shape {
     }
 
     /// The lines that ask for the rest. Never a weak tag, and a date only where there is no tag.
-    package var requestFields: HTTPFields {
-        var fields = HTTPFields([HTTPField(name: "Range", value: "bytes=\(offset)-")])
+    package var requestFields: HTTPFields { requestFields(upTo: nil) }
+
+    /// The lines that ask for the bytes from ``offset`` up to `end`.
+    package func requestFields(upTo end: Int64?) -> HTTPFields {
+        var fields = HTTPFields([HTTPField(name: "Range", value: "bytes=\(offset)-\(end.map { "\($0 - 1)" } ?? "")")])
         if let validator = entityTag ?? (lastModifiedIsStrong ? lastModified : nil) {
             fields.append("If-Range", validator)
         }
         return fields
+    }
+
+    /// The validators of an answer that brought a part, for a source of which nothing else is known.
+    package static func met(_ head: ResponseHead, url: String) -> ResumePoint {
+        ResumePoint {
+            $0.url = url
+            $0.entityTag = head.fields.single("ETag").flatMap { $0.isStrongEntityTag ? $0 : nil }
+            $0.lastModified = head.fields.single("Last-Modified")
+        }
+    }
+
+    /// Whether an answer from which this point was made, or that goes on with it, says that ranges of it can be had.
+    package func allowsSegments(_ head: ResponseHead) -> Bool {
+        guard let totalLength, totalLength >= 2 * Segmentation.grain else { return false }
+        return head.status == 206
+            || head.fields.values("Accept-Ranges").contains { $0.equalsIgnoringASCIICase("bytes") }
     }
 
     /// A modification date is strong when the origin's clock had moved on by a second when it answered.

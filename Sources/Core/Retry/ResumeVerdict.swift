@@ -45,6 +45,28 @@ package enum ResumeVerdict: Hashable, Sendable {
         }
     }
 
+    /// Judges the answer to a request for some bytes of a content.
+    ///
+    /// - Parameter point: What is known of the content's validators; nil for a source of which nothing is known.
+    package static func judge(
+        head: ResponseHead, segment: Range<Int64>, of total: Int64, _ point: ResumePoint?
+    ) -> ResumeVerdict {
+        var known = point ?? ResumePoint()
+        known.offset = segment.lowerBound
+        known.totalLength = total
+        switch head.status {
+        case 206:
+            guard case .part(segment.lowerBound, _, _)? = ContentRange(head.fields) else {
+                return .askAgainFromZero(.contentRangeMismatch)
+            }
+            return judgePart(head, of: known, end: segment.upperBound)
+        case 200..<300: return .restartWithThisBody
+        case 412: return .askAgainFromZero(.preconditionFailed)
+        case 416: return .askAgainFromZero(.rangeNotSatisfiable)
+        default: return .notADownload(status: head.status)
+        }
+    }
+
     private static func judgeFresh(_ head: ResponseHead, requestHasOwnRange: Bool) -> ResumeVerdict {
         guard (200..<300).contains(head.status) else { return .notADownload(status: head.status) }
         guard head.status == 206, !requestHasOwnRange else { return .append(at: 0) }
@@ -55,7 +77,10 @@ package enum ResumeVerdict: Hashable, Sendable {
         return .append(at: 0)
     }
 
-    private static func judgePart(_ head: ResponseHead, of point: ResumePoint) -> ResumeVerdict {
+    /// - Parameter end: Where the part ends; nil for the end of the content.
+    private static func judgePart(
+        _ head: ResponseHead, of point: ResumePoint, end: Int64? = nil
+    ) -> ResumeVerdict {
         if MediaType(head.fields["Content-Type"] ?? "")?.essence == "multipart/byteranges" {
             return .askAgainFromZero(.multipart)
         }
@@ -65,7 +90,7 @@ package enum ResumeVerdict: Hashable, Sendable {
         }
         // `/*` is believed only while no total was known either.
         if let known = point.totalLength, total != known { return .askAgainFromZero(.totalChanged) }
-        if let total, last != total - 1 { return .askAgainFromZero(.contentRangeMismatch) }
+        if let end = end ?? total, last != end - 1 { return .askAgainFromZero(.contentRangeMismatch) }
         guard last >= point.offset else { return .askAgainFromZero(.contentRangeMismatch) }
         switch ContentLength.parse(head.fields) {
         case .none: break

@@ -18,13 +18,35 @@ package struct LiveState: Sendable {
         }
     }
 
+    /// Consecutive bytes of a content that comes in segments.
+    package struct Segment: Hashable, Sendable {
+        package var offset: Int64
+        package var length: Int64
+        /// Bytes of it at hand.
+        package var received: Int64
+        /// Where they come from: 0 is the task's own URL, then come its mirrors. Nil for what is not being fetched.
+        package var source: Int?
+
+        package init(offset: Int64, length: Int64, received: Int64, source: Int?) {
+            self.offset = offset
+            self.length = length
+            self.received = received
+            self.source = source
+        }
+    }
+
     package var sample: Sample?
+    /// Nil where the content does not come in segments.
+    package var segments: [Segment]?
     /// Bytes per second.
     package var throughput: Double?
     package var waiting: [WaitingReason]
 
-    package init(sample: Sample? = nil, throughput: Double? = nil, waiting: [WaitingReason] = []) {
+    package init(
+        sample: Sample? = nil, segments: [Segment]? = nil, throughput: Double? = nil, waiting: [WaitingReason] = []
+    ) {
         self.sample = sample
+        self.segments = segments
         self.throughput = throughput
         self.waiting = waiting
     }

@@ -7,6 +7,13 @@ package struct TaskProgress: Shape {
     package var resume: ResumePoint?
     /// Bytes of the partial file known to be on disk.
     package var durableOffset: Int64 = 0
+    /// What of it is on disk where the content comes in segments; ``resume`` has its validators then, and the bytes up to
+    /// the first gap.
+    package var segments: SegmentRecord?
+    /// The source that ``resume`` is of: 0 is the task's own URL, then come its mirrors.
+    package var source = 0
+    /// Segments were of no use: one request at a time, of the task's own URL alone.
+    package var avoidsSegments = false
     /// Bytes of content that came and have to be fetched once more: what was not recorded when the service was killed,
     /// and what could not be continued.
     package var bytesFetchedTwice: Int64 = 0
@@ -43,6 +50,9 @@ package struct TaskProgress: Shape {
         members.optional("lastAttempt", &lastAttempt)
         members.optional("resume", &resume)
         members.member("durableOffset", &durableOffset)
+        members.optional("segments", &segments)
+        members.sparse("source", &source, unless: 0)
+        members.sparse("avoidsSegments", &avoidsSegments, unless: false)
         members.sparse("bytesFetchedTwice", &bytesFetchedTwice, unless: 0)
         members.member("redirects", &redirects)
         members.optional("currentURL", &currentURL)
@@ -67,7 +77,7 @@ package struct TaskProgress: Shape {
     }
 
     /// Bytes that the next attempt need not transfer again.
-    package var keptOffset: Int64 { resume?.offset ?? uploadOffset ?? 0 }
+    package var keptOffset: Int64 { segments?.count ?? resume?.offset ?? uploadOffset ?? 0 }
 
     /// Metrics of at most this many requests are kept, the latest.
     package static let transactionsKept = 64

@@ -114,6 +114,10 @@ package struct TaskSpecification: Shape {
     package var acceptableStatusCodes: [StatusRange] = [StatusRange(200, 299)]
     package var failOnHTTPError = false
     package var destination: Destination?
+    package var segments = SegmentCount.one
+    /// More URLs of the same bytes, in order of preference.
+    package var mirrors: [String] = []
+    package var pieces: PieceDigests?
     package var traceparent: String?
     /// The task that this one repeats.
     package var retryOf: Int64?
@@ -145,10 +149,16 @@ package struct TaskSpecification: Shape {
         members.member("acceptableStatusCodes", &acceptableStatusCodes)
         members.member("failOnHTTPError", &failOnHTTPError)
         members.optional("destination", &destination)
+        members.sparse("segments", &segments, unless: .one)
+        members.sparse("mirrors", &mirrors, unless: [])
+        members.optional("pieces", &pieces)
         members.optional("traceparent", &traceparent)
         members.optional("retryOf", &retryOf)
     }
 
     /// Whether what is downloaded is kept here for a while.
     package var bringsContent: Bool { kind == .download && destination == nil }
+
+    /// Whether it can be seen that bytes of several sources are of one content.
+    package var provesContent: Bool { pieces != nil || expectedDigest != nil }
 }

@@ -4,7 +4,7 @@ import TransferEngine
 extension Judge {
     /// The disk has no room for what comes. The transfer waits for it, uncharged, or ends where waiting cannot help.
     mutating func judgeFullDisk(_ error: TaskError) -> Judgement {
-        let kept = progress.resume?.offset ?? 0
+        let kept = progress.keptOffset
         let before = transfer.resuming?.offset ?? 0
         if kept == 0, result.length > 0 { progress.diskLosses += 1 }
         let hasGotOn = kept - before >= AttemptLedger.progressThreshold
@@ -22,6 +22,7 @@ extension Judge {
 
     /// Length of the whole content, where it is known.
     private var announcedTotal: Int64? {
+        if let segmented = transfer.segmented { return segmented.plan.total }
         guard let head = result.head else { return progress.resume?.totalLength }
         guard let length = ContentLength.parse(head.fields).value else { return nil }
         guard case .append(let offset) = verdict else { return length }

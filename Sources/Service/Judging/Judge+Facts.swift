@@ -3,14 +3,16 @@ import TransferEngine
 
 extension Judge {
     /// What the engine measured, with what only the task knows.
-    func metrics() -> TransactionMetrics {
+    ///
+    /// - Parameter offset: Where a segment begins.
+    func metrics(offset: Int64? = nil) -> TransactionMetrics {
         var metrics = result.metrics
         metrics.statusCode = result.head?.status
         if case .failed(let fault) = result.outcome {
             metrics.error =
                 FaultMeaning.of(fault, curlCode: result.curlCode, message: "", url: "").error.code.name
         }
-        metrics.offset = transfer.resuming?.offset ?? transfer.uploadOffset
+        metrics.offset = offset ?? transfer.resuming?.offset ?? transfer.uploadOffset
         return metrics
     }
 }

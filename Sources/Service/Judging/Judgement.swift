@@ -73,6 +73,8 @@ struct Judge {
         self.largestContent = largestContent
         progress = transfer.progress
         progress.currentURL = transfer.url.text
+        // Each of its connections was counted when it ended.
+        if transfer.segmented != nil { return }
         if transfer.upload == nil {
             progress.countOfBytesSent += result.bytesSent
         } else if result.bytesSent > 0 {
@@ -86,7 +88,7 @@ struct Judge {
     private var isDownload: Bool { specification.kind == .download }
 
     mutating func judge() -> Judgement {
-        progress.record(metrics())
+        if transfer.segmented == nil { progress.record(metrics()) }
         switch result.outcome {
         case .stopped: return judgeStop()
         case .failed(let fault): return judgeFailure(fault)
@@ -149,6 +151,7 @@ struct Judge {
 
     /// Notes how far the content is on disk, where the bytes may be continued at all.
     private mutating func keepBytes() {
+        if let segmented = transfer.segmented { return segmented.store(in: &progress) }
         guard isDownload, case .file(_, let length) = result.received, var point = resumePoint() else {
             if let kept = transfer.resuming, result.head == nil, case .file = result.received {
                 progress.resume = kept
@@ -197,11 +200,16 @@ struct Judge {
 
     private mutating func restart(cause: String, fault: AttemptFault, error: TaskError) -> Judgement {
         progress.forgetBytes()
+        if transfer.comesInParts { progress.avoidsSegments = true }
         progress.attempts.record(fault, keptOffset: 0)
         note(error)
         switch decide(after: fault) {
         case .retry:
-            if isDownload { progress.noteFetchedTwice(max(transfer.resuming?.offset ?? 0, lengthAtHand)) }
+            if let segmented = transfer.segmented {
+                progress.noteFetchedTwice(segmented.plan.record.count)
+            } else if isDownload {
+                progress.noteFetchedTwice(max(transfer.resuming?.offset ?? 0, lengthAtHand))
+            }
             return .send(.again(cause: cause))
         case .giveUp: return finish(.failed, error: error)
         }
@@ -215,6 +223,16 @@ struct Judge {
                 method: specification.request.method, isUpload: specification.kind == .upload,
                 hasIdempotencyKey: isRepeatable || transfer.headers.contains("Idempotency-Key")),
             jitter: jitter, now: now, deadline: transfer.task.resourceDeadline)
+    }
+
+    /// Judges that what came in segments is of no use, because the resource is another by now.
+    mutating func judgeChange(cause: String) -> Judgement {
+        restart(cause: cause, fault: .restart, error: TaskError(.badServerResponse))
+    }
+
+    /// Judges that no source is left that sends what the app expects.
+    mutating func judgeLies() -> Judgement {
+        restart(after: DigestMismatch(message: "no source has all pieces with the digests that are expected"))
     }
 
     // MARK: Answers
@@ -281,6 +299,12 @@ struct Judge {
     }
 
     private func digestMismatch(_ head: ResponseHead) -> DigestMismatch? {
+        if let piece = transfer.wrongPiece {
+            return DigestMismatch(message: "the piece at \(piece.lowerBound) has another digest")
+        }
+        if transfer.comesInParts, !transfer.hasPieces(of: result.length) {
+            return DigestMismatch(message: "\(result.length) bytes have another number of pieces")
+        }
         if let expected = specification.expectedDigest {
             let found = result.digests[expected.algorithm]?.hexadecimal
             if let found, found != expected.value {
@@ -308,10 +332,15 @@ struct Judge {
     /// A final status that is not acceptable: tried again where the policy says so, else the task's result.
     private mutating func judgeStatus(_ head: ResponseHead) -> Judgement {
         let fault = AttemptFault.status(head.status, retryAfter: retryAfter(head))
-        progress.attempts.record(fault, keptOffset: transfer.resuming?.offset ?? 0)
+        progress.attempts.record(
+            fault, keptOffset: transfer.segmented?.plan.record.count ?? transfer.resuming?.offset ?? 0)
         guard case .retry(let at) = decide(after: fault) else { return finishWithStatus() }
         note(TaskError(.badServerResponse, failingURL: transfer.url.text))
-        if transfer.resuming == nil { progress.resume = nil }
+        if let segmented = transfer.segmented {
+            segmented.store(in: &progress)
+        } else if transfer.resuming == nil {
+            progress.resume = nil
+        }
         return .retry(at: at, pause: pause(head))
     }
 
@@ -349,7 +378,11 @@ struct Judge {
         var result = TaskResult(progress: progress)
         result.error = error
         result.response = self.result.head.map { TaskResponse($0, url: transfer.url) }
+        if let total = transfer.segmented?.plan.total, case .partialFile = content {
+            result.response?.expectedContentLength = total
+        }
         result.progress.resume = nil
+        result.progress.segments = nil
         result.progress.uploadURL = nil
         return .finish(outcome, result, content)
     }

@@ -57,6 +57,7 @@ extension Settlement.Verdict {
         case .retry(let at): return .retry(at: at, waitsForConnectivity: false, result.progress)
         case .giveUp:
             result.progress.resume = nil
+            result.progress.segments = nil
             return .completed(.failed, result.failing(with: error), nil)
         }
     }

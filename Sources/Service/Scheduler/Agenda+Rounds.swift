@@ -33,7 +33,7 @@ extension Agenda {
     mutating func beginRound(_ conditions: CurrentConditions.Snapshot, _ room: Room) -> QueueCursor? {
         guard wantsTasks(room) else { return nil }
         if cursor == QueueCursor() { look = .rest }
-        let lanes = Array(lanes.values) + deletions.values
+        let lanes = Array(lanes.values) + deletions.values + connections.values
         round = Round(
             conditions: conditions, freeSlots: freeSlots(room),
             running: Dictionary(lanes.map { ($0.host, $0.running) }, uniquingKeysWith: +))
@@ -47,10 +47,15 @@ extension Agenda {
     }
 
     mutating func mayStart(_ lane: QueuedLane) -> Bool {
-        guard let round, lanes[lane.id]?.running ?? 0 < lane.limitPerHost else { return false }
+        guard let round, running(in: lane) < lane.limitPerHost else { return false }
         let verdict = round.conditions.verdict(lane.conditions, patience: lane.patience)
         if let until = verdict.until { hold(until: until) }
         return verdict == .go
+    }
+
+    /// Transfers of a lane, with the connections that its downloads in segments have there.
+    private func running(in lane: QueuedLane) -> Int {
+        (lanes[lane.id]?.running ?? 0) + connectionCount(at: lane.origin, of: lane.session.rawValue)
     }
 
     mutating func pick(_ queue: Queue) -> Claim {
@@ -69,8 +74,11 @@ extension Agenda {
         }
         let chosen = Dictionary(queue.lanes.map { ($0.id, $0) }) { first, _ in first }
         self.round?.lanes = chosen
-        let table = queue.lanes.map { FairShare.Lane($0, running: lanes[$0.id]?.running ?? 0) }
-        let others = lanes.filter { chosen[$0.key] == nil }.map(\.value) + deletions.values
+        let table = queue.lanes.map { FairShare.Lane($0, running: running(in: $0)) }
+        let chosenPlaces = Set(table.map { LanePlace($0) })
+        let others =
+            lanes.filter { chosen[$0.key] == nil }.map(\.value) + deletions.values
+            + connections.values.filter { !chosenPlaces.contains(LanePlace($0)) }
         let grants = fairness.pick(
             table + others, freeSlots: round.freeSlots, hostLimit: maximumTransfersPerHost, greed: Self.greed)
         return .tasks(grants.filter { $0.lane < table.count }.map { (queue.lanes[$0.lane].id, $0.count) })
@@ -88,6 +96,14 @@ extension Agenda {
         if round.isAlone { for task in claimed { solo.begin(task, at: round.now) } }
         return round
     }
+}
+
+/// Where a lane's transfers go, and of which session they are.
+private struct LanePlace: Hashable {
+    let session: Int64
+    let host: String
+
+    init(_ lane: FairShare.Lane) { (session, host) = (lane.session, lane.host) }
 }
 
 extension FairShare.Lane {

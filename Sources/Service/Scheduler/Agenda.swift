@@ -39,6 +39,8 @@ struct Agenda: Sendable {
     private var transfers = 0
     /// Exchanges that tell servers of cancelled uploads.
     var deletions: [ExchangeID: FairShare.Lane] = [:]
+    /// Connections of downloads in segments beyond the one that each task has by its lane.
+    var connections: [ExchangeID: FairShare.Lane] = [:]
 
     var pauses = OriginPauses()
     /// When origins may be asked again, so that the loop wakes for the tasks that wait for them.
@@ -83,11 +85,51 @@ struct Agenda: Sendable {
         if deletions.removeValue(forKey: exchange) != nil { lookAgain() }
     }
 
+    /// Takes the place of one more connection of a download in segments. Tasks come first: while one could begin, or might,
+    /// there is none.
+    mutating func begin(
+        connection exchange: ExchangeID, _ lane: FairShare.Lane, _ room: Room, at now: Timestamp
+    ) -> Bool {
+        guard look == .nothing, !isDraining, !solo.isTaken, freeSlots(room) > 0,
+            running(at: lane.host) < maximumTransfersPerHost, running(at: lane.host, of: lane.session) < lane.limit,
+            pauses.until(lane.host, app: lane.app, at: now) == nil
+        else { return false }
+        connections[exchange] = lane
+        return true
+    }
+
+    /// Hands a connection's place on to the next of the same task, unless others may be waiting for one there.
+    mutating func pass(connection exchange: ExchangeID, to next: ExchangeID, at now: Timestamp) -> Bool {
+        guard let lane = connections[exchange], look == .nothing, !isDraining,
+            running(at: lane.host) < maximumTransfersPerHost, running(at: lane.host, of: lane.session) < lane.limit,
+            pauses.until(lane.host, app: lane.app, at: now) == nil
+        else { return false }
+        connections[exchange] = nil
+        connections[next] = lane
+        return true
+    }
+
+    mutating func ended(connection exchange: ExchangeID) {
+        if connections.removeValue(forKey: exchange) != nil { lookAgain() }
+    }
+
+    /// Transfers and connections that an origin has, of all or of one session.
+    private func running(at host: String, of session: Int64? = nil) -> Int {
+        (Array(lanes.values) + deletions.values + connections.values).reduce(0) { count, lane in
+            lane.host == host && (session ?? lane.session) == lane.session ? count + lane.running : count
+        }
+    }
+
+    /// Connections of a session's downloads besides those that lanes count.
+    func connectionCount(at host: String, of session: Int64) -> Int {
+        connections.values.count { $0.host == host && $0.session == session }
+    }
+
     /// How many more transfers may begin. Without room for content, one at a time: it may need none, and a task that keeps
     /// bytes can make room for others only once it is known to wait itself.
     func freeSlots(_ room: Room) -> Int {
         switch room {
-        case .anything: maximumTransfers - transfers - deletions.count
+        case .anything: maximumTransfers - transfers - deletions.count - connections.count
         case .oneTransfer: transfers == 0 ? 1 : 0
         case .nothing: 0
         }

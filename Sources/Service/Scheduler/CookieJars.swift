@@ -96,8 +96,12 @@ final class CookieJars: Sendable {
 extension Scheduler {
     /// The cookies for a transfer's next request; nil where the session wants none at all.
     func cookiesToSend(with transfer: Transfer) -> [String]? {
+        cookiesToSend(with: transfer, to: transfer.requestURL)
+    }
+
+    func cookiesToSend(with transfer: Transfer, to url: ParsedURL) -> [String]? {
         guard transfer.configuration.httpCookieAcceptPolicy != .never else { return nil }
-        return cookies.lines(of: transfer.task.session, for: transfer.requestURL.host, at: clock.now)
+        return cookies.lines(of: transfer.task.session, for: url.host, at: clock.now)
     }
 
     /// Takes over the cookies of an answer where the session's policy lets them in.

@@ -10,14 +10,20 @@ extension Scheduler {
             let verdict = snapshot.verdict(on: transfer.configuration, until: transfer.task.resourceDeadline)
             if verdict != .go { stop(id, reason: .interrupted) }
         }
-        for transfer in transfers.values { engine.setBandwidthLimit(transfer.exchange, bandwidthShare(of: transfer)) }
+        for transfer in transfers.values { setBandwidth(of: transfer) }
     }
 
-    /// The share of its session's bandwidth, and of the open windows', that a transfer gets.
+    private func setBandwidth(of transfer: Transfer) {
+        let share = bandwidthShare(of: transfer)
+        for exchange in transfer.exchanges { engine.setBandwidthLimit(exchange, share) }
+    }
+
+    /// The share of its session's bandwidth, and of the open windows', that each connection of a transfer gets.
     func bandwidthShare(of transfer: Transfer) -> Int64? {
         let session = transfer.task.session
-        let count = Int64(max(1, transfers.values.count { $0.task.session == session }))
-        let all = Int64(max(1, transfers.count))
+        let count = Int64(
+            max(1, transfers.values.reduce(0) { $1.task.session == session ? $0 + $1.exchanges.count : $0 }))
+        let all = Int64(max(1, transfers.values.reduce(0) { $0 + $1.exchanges.count }))
         let limit = (sessions[session]?.configuration ?? transfer.configuration).bandwidthLimit
         return [limit.map { max(1, $0 / count) }, conditions.snapshot.bandwidthLimit.map { max(1, $0 / all) }]
             .compactMap { $0 }.min()
@@ -26,7 +32,7 @@ extension Scheduler {
     /// Shares a session's bandwidth anew when one of its transfers begins or ends.
     func shareBandwidth(of session: SessionID) {
         for transfer in transfers.values where transfer.task.session == session {
-            engine.setBandwidthLimit(transfer.exchange, bandwidthShare(of: transfer))
+            setBandwidth(of: transfer)
         }
     }
 

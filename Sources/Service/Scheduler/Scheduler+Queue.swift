@@ -172,6 +172,7 @@ extension Scheduler {
                 try? await folder.move(file, to: folder.partial(task.id.rawValue))
                 transfer.progress.adoptedFile = nil
             }
+            try await restoreSegments(of: &transfer)
             transfer.prepareUpload(uploadVersions.version(for: transfer.url.origin))
             log.started(
                 transfer.name, attempt: transfer.progress.attempts.attempts + 1,

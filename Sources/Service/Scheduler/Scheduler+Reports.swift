@@ -9,8 +9,10 @@ extension Scheduler {
     func take(_ report: ExchangeReport, _ group: inout ThrowingDiscardingTaskGroup<any Error>) async {
         switch report {
         case .informational(let exchange, let head): noteInformational(exchange, head)
-        case .head(let exchange, let head, let judgement): noteHead(exchange, head, judgement.verdict)
-        case .durable(let exchange, let offset, let sha256): noteDurable(exchange, offset, sha256)
+        case .head(let exchange, let head, let judgement):
+            if !noteSegmentHead(exchange, head, judgement.verdict) { noteHead(exchange, head, judgement.verdict) }
+        case .durable(let exchange, let offset, let sha256):
+            if !noteSegment(exchange, offset, &group) { noteDurable(exchange, offset, sha256) }
         case .ended(let exchange, let result): await end(exchange, result, &group)
         }
     }
@@ -25,6 +27,7 @@ extension Scheduler {
             let isRestart = verdict == .restartWithThisBody
             transfer.progress.resume = ResumePoint.make(
                 from: head, method: transfer.method, url: transfer.url.text, receivedAt: clock.now)
+            transfer.progress.source = transfer.progress.resume == nil ? 0 : transfer.source
             transfer.progress.durableOffset = 0
             if isRestart { transfer.progress.noteFetchedTwice(transfer.resuming?.offset ?? 0) }
             if let cause = transfer.restartCause ?? (isRestart ? "resourceChanged" : nil) {
@@ -34,6 +37,7 @@ extension Scheduler {
         }
         transfer.restartCause = nil
         transfers[id] = transfer
+        if transfer.comesInParts { considerSegments(transfer, head, verdict) }
     }
 
     func tellResumption(of transfer: inout Transfer, offset: Int64, total: Int64?, cause: String) {
@@ -63,20 +67,39 @@ extension Scheduler {
             transfer.hasPartialFile = true
             transfers[id] = transfer
         }
+        meters.received.add(result.bytesReceived)
+        meters.sent.add(result.bytesSent)
+        if transfer.segmented?.connections[exchange] != nil {
+            return await endSegment(exchange, of: id, result, &group)
+        }
         noteCookies(of: transfer, result)
         noteSilence(of: transfer, result)
+        if let next = transfer.nextSource(after: result) { return await goOn(transfer, at: next, after: result) }
+        guard transfer.comesInParts, result.outcome == .complete else { return await judge(transfer, result, &group) }
+        switch result.received {
+        case .file: readWhole(of: transfer, result, &group)
+        case .none, .memory: await judge(transfer, result.digested(by: transfer.specification.digestsWanted), &group)
+        }
+    }
+
+    /// Judges how a request ended, and does what follows.
+    func judge(
+        _ transfer: Transfer, _ result: ExchangeResult, by judging: (inout Judge) -> Judgement = { $0.judge() },
+        _ group: inout ThrowingDiscardingTaskGroup<any Error>
+    ) async {
+        var transfer = transfer
+        let id = transfer.task.id
         let canAsk = await canAsk(transfer, result)
         var judge = Judge(
             transfer, result, at: clock.now, jitter: Double.random(in: 0..<1), canAsk: canAsk,
             largestContent: engine.room.largest)
-        let judgement = judge.judge()
+        let judgement = judging(&judge)
         let progress = judge.progress
-        meters.received.add(result.bytesReceived)
-        meters.sent.add(result.bytesSent)
+        let bytesReceived = transfer.segmented?.bytesReceived ?? result.bytesReceived
         func settle(_ verdict: Settlement.Verdict) {
             var settlement = Settlement(task: id, verdict)
             settlement.credentialsKnown = transfer.credentialsKnown
-            settlement.bytesReceived = result.bytesReceived
+            settlement.bytesReceived = bytesReceived
             settlement.bytesSent = result.bytesSent
             self.settle(settlement, transfer)
         }
@@ -118,8 +141,12 @@ extension Scheduler {
 
     /// Leaves the origin alone for as long as it asked.
     private func leaveAlone(_ transfer: Transfer, for wait: Duration) {
-        let (now, origin) = (clock.now, transfer.url.origin)
-        agenda.withLock { $0.pause(origin, for: wait, app: transfer.task.app, at: now) }
+        leaveAlone(transfer.url.origin, of: transfer.task.app, for: wait)
+    }
+
+    func leaveAlone(_ origin: String, of app: AppID, for wait: Duration) {
+        let now = clock.now
+        agenda.withLock { $0.pause(origin, for: wait, app: app, at: now) }
     }
 
     /// Puts the content in its place, off the loop where that takes a disk, and hands in the settlement.
@@ -132,7 +159,7 @@ extension Scheduler {
             store: store, folder: folder.of(transfer.task.app.rawValue), settings: settings)
         func settlement(_ verdict: Settlement.Verdict, leavesPartialFile: Bool) -> Settlement {
             var settlement = Settlement(task: id, verdict, leavesPartialFile: leavesPartialFile)
-            settlement.bytesReceived = result.bytesReceived
+            settlement.bytesReceived = transfer.segmented?.bytesReceived ?? result.bytesReceived
             settlement.bytesSent = result.bytesSent
             return settlement
         }
@@ -216,8 +243,13 @@ extension Scheduler {
         case .again(let cause):
             transfer.resuming = nil
             transfer.restartCause = cause
-            prepareUpload(of: &transfer)
-            start(transfer)
+            (transfer.segmented, transfer.whole, transfer.wrongPiece) = (nil, nil, nil)
+            guard transfer.comesInParts else {
+                prepareUpload(of: &transfer)
+                return start(transfer)
+            }
+            transfer.turn(to: 0)
+            await startAuthorized(transfer)
         }
     }
 
@@ -262,7 +294,7 @@ extension Scheduler {
     }
 
     /// Hands in a local fault that kept a request from being sent.
-    private func settle(_ fault: LocalFault, _ transfer: Transfer) {
+    func settle(_ fault: LocalFault, _ transfer: Transfer) {
         let verdict = verdict(
             after: fault, TaskResult(progress: transfer.progress), of: transfer, Double.random(in: 0..<1),
             at: clock.now)

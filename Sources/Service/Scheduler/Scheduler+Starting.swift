@@ -11,10 +11,12 @@ extension Scheduler {
     }
 
     func start(_ transfer: Transfer) {
+        if transfer.segmented != nil { return startSegments(transfer) }
         var transfer = transfer
         let exchange = nextExchangeID()
         transfer.exchange = exchange
         transfer.attemptStartedAt = clock.now
+        transfer.triedSources.insert(transfer.source)
         transfer.cookies = cookiesToSend(with: transfer)
         let id = transfer.task.id
         transfers[id] = transfer
@@ -47,12 +49,14 @@ extension Scheduler {
         live.ended(id)
         transfer.stopReason = reason
         transfers[id] = transfer
-        engine.stop(transfer.exchange)
+        for exchange in transfer.exchanges { engine.stop(exchange) }
+        if transfer.waitsForConnections { settle(Settlement(task: id, .interrupted(transfer.progress)), transfer) }
     }
 
     /// Forgets a transfer that ended and frees its place.
     func release(_ id: TaskID) {
         live.ended(id)
+        widening.remove(id)
         guard let transfer = transfers.removeValue(forKey: id) else { return }
         if isLimited(transfer.task.session) { shareBandwidth(of: transfer.task.session) }
         cookies.letGo(transfer.task.session)
@@ -119,6 +123,7 @@ extension Scheduler {
             if transfer.isAt(space) { credential.adopt(own) }
         }
         transfer.credential = credential.isEmpty ? nil : credential
+        transfer.credentialOrigin = url.origin
         transfer.proxyCredential = proxyCredential
     }
 

@@ -43,6 +43,8 @@ package actor Scheduler {
     var abandonedUploads: Set<TaskID> = []
     /// Cancelled uploads whose servers have still to be told.
     var untold: ArraySlice<TaskID> = []
+    /// Downloads in segments that may get more connections.
+    var widening: Set<TaskID> = []
     /// Tasks may wait for room on the disk.
     var mayWaitForDisk = true
     /// Rung after each turn of the loop, for those who wait for what it does.
@@ -59,6 +61,8 @@ package actor Scheduler {
     enum Message: Sendable {
         case report(ExchangeReport)
         case settled(Settlement)
+        /// What came of reading a content in order.
+        case read(TaskID, ContentReader, Result<Range<Int64>?, SystemError>)
         case stop([TaskID])
         case abandonUpload(TaskID)
         case queued
@@ -101,6 +105,7 @@ package actor Scheduler {
                 lookAround()
                 await startDeletions()
                 if hasWork { await advance() }
+                widenAll()
                 for bell in turnBells.values { bell.ring() }
                 await wait()
             }
@@ -142,6 +147,7 @@ package actor Scheduler {
         switch message {
         case .report(let report): await take(report, &group)
         case .settled(let settlement): settled(settlement, &group)
+        case .read(let task, let reader, let result): await read(task, reader, result, &group)
         case .stop(let tasks): for task in tasks { stop(task, reason: .decided) }
         case .abandonUpload(let task): abandonUpload(task)
         case .queued:

@@ -18,12 +18,16 @@ private struct ResumeToken: Shape {
     var nonce = ""
     var request = TransferRequest()
     var point = ResumePoint()
+    var segments: SegmentRecord?
+    var source = 0
 
     mutating func visit(_ members: inout some MemberVisitor) {
         members.member("version", &version)
         members.member("nonce", &nonce)
         members.member("request", &request)
         members.member("point", &point)
+        members.optional("segments", &segments)
+        members.sparse("source", &source, unless: 0)
     }
 }
 
@@ -43,7 +47,8 @@ extension Service {
         await scheduler.waitUntilStopped(task.id)
         let stopped = try await store.task(task.id)
         // The file stays where it is: a kill before the commit leaves the task with its bytes.
-        guard let point = stopped.progress?.resume, point.offset > 0, let file = try await fileOfBytes(of: stopped)
+        guard let progress = stopped.progress, let point = progress.resume, progress.keptOffset > 0,
+            let file = try await fileOfBytes(of: stopped)
         else {
             _ = try await command(.cancel(reason: nil), task: task.id)
             return .notResumable(
@@ -57,6 +62,8 @@ extension Service {
             $0.nonce = nonce.base64URL
             $0.request = task.specification.request
             $0.point = point
+            $0.segments = progress.segments
+            $0.source = progress.source
         }
         return .data(sealer.seal(token.bytesAtRest, boundTo: Self.tokenContext + "/\(task.app.rawValue)").base64URL)
     }
@@ -83,9 +90,11 @@ extension Service {
         let file = try await store.resumeFile(nonce, app: app, at: clock.now)
         var progress = TaskProgress()
         if let file, let size = try await folder.size(file) {
-            if size >= token.point.offset {
+            if size >= token.segments?.end ?? token.point.offset {
                 progress.resume = token.point
-                progress.durableOffset = token.point.offset
+                progress.segments = token.segments
+                progress.source = token.source
+                progress.durableOffset = progress.keptOffset
                 progress.adoptedFile = file
             } else {
                 // Of no use to anybody, and nobody would take it over.

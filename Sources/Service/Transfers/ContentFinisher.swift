@@ -52,7 +52,7 @@ struct ContentFinisher: Sendable {
             length = count
             digest = []
         }
-        if digest.isEmpty { digest = try await checkedDigest(of: partial, task.specification) }
+        if digest.isEmpty { digest = try await checkedDigest(of: partial, length, task.specification) }
         let record = ContentDigest(algorithm: .sha256, value: digest.hexadecimal)
         if moves(task.specification, outcome), let destination = task.specification.destination {
             return try await move(partial, to: destination, task, result, length: length, digest: record)
@@ -65,10 +65,17 @@ struct ContentFinisher: Sendable {
     /// The SHA-256 of a file that was there before the answer came.
     ///
     /// - Throws: ``DigestMismatch`` where the app expects another content, by whichever algorithm.
-    private func checkedDigest(of path: String, _ specification: TaskSpecification) async throws -> [UInt8] {
+    private func checkedDigest(
+        of path: String, _ length: Int64, _ specification: TaskSpecification
+    ) async throws -> [UInt8] {
         let expected = specification.expectedDigest
-        let algorithms = Set([.sha256] + (expected.map { [$0.algorithm] } ?? []))
-        let digests = try await folder.digest(path, Array(algorithms))
+        let reader = ContentReader(
+            folder.absolute(path), folder.disk, total: length, specification.digestsWanted,
+            specification.pieces.map(ContentReader.Pieces.init))
+        if let piece = try await reader.read(to: length) {
+            throw DigestMismatch(message: "the piece at \(piece.lowerBound) has another digest")
+        }
+        let digests = reader.finish()
         if let expected, let found = digests[expected.algorithm]?.hexadecimal, found != expected.value {
             throw DigestMismatch(message: "expected \(expected.value), found \(found)")
         }

@@ -16,6 +16,17 @@ package struct LiveTransfers: Sendable {
         /// When and at which count of bytes the speed was measured last.
         var measured: (at: Int64, bytes: Int64)
         var throughput: Double?
+        /// Of a content that comes in segments, and its length.
+        var parts: [Part] = []
+        var total: Int64?
+    }
+
+    /// Consecutive bytes of a content.
+    struct Part {
+        /// As of when its connection began.
+        var segment: LiveState.Segment
+        /// Who fetches the rest.
+        var exchange: ExchangeID?
     }
 
     /// Milliseconds between two measurements of a transfer's speed, however often it is asked for.
@@ -36,6 +47,30 @@ package struct LiveTransfers: Sendable {
         }
     }
 
+    /// Tells of what a content is made that comes in segments.
+    func consists(_ task: TaskID, of parts: [Part], total: Int64) {
+        entries.withLock { entries in
+            entries[task]?.parts = parts
+            entries[task]?.total = total
+        }
+    }
+
+    /// How far the segments of a content are; nil where it comes as a whole.
+    package func segments(_ task: TaskID) -> [LiveState.Segment]? {
+        guard let entry = entries.withLock({ $0[task] }), entry.total != nil else { return nil }
+        return segments(entry)
+    }
+
+    private func segments(_ entry: Entry) -> [LiveState.Segment] {
+        entry.parts.map { part in
+            var segment = part.segment
+            if let length = part.exchange.flatMap({ engine.progress($0) })?.length {
+                segment.received = min(segment.length, max(segment.received, length - segment.offset))
+            }
+            return segment
+        }
+    }
+
     func finalizing(_ task: TaskID) { entries.withLock { $0[task]?.isFinalizing = true } }
 
     /// Ends the samples of a task. Called before its last events are committed, so that none follows them.
@@ -49,10 +84,7 @@ package struct LiveTransfers: Sendable {
     /// The speed of a transfer in bytes per second, both ways together: smoothed over the times it was asked for, at
     /// first over all since it began. Nil while nothing can be said.
     package func throughput(_ task: TaskID) -> Double? {
-        guard let entry = entries.withLock({ $0[task] }), let progress = engine.progress(entry.exchange) else {
-            return nil
-        }
-        let bytes = progress.length + progress.bytesSent
+        guard let entry = entries.withLock({ $0[task] }), let bytes = bytes(entry) else { return nil }
         let now = clock.monotonic()
         return entries.withLock { entries in
             guard let entry = entries[task] else { return nil }
@@ -66,6 +98,12 @@ package struct LiveTransfers: Sendable {
             entries[task]?.throughput = smoothed
             return smoothed
         }
+    }
+
+    /// Both ways together.
+    private func bytes(_ entry: Entry) -> Int64? {
+        if entry.total != nil { return segments(entry).reduce(0) { $0 + $1.received } }
+        return engine.progress(entry.exchange).map { $0.length + $0.bytesSent }
     }
 
     private static func speed(_ bytes: Int64, _ milliseconds: Int64) -> Double {
@@ -91,6 +129,11 @@ package struct LiveTransfers: Sendable {
     }
 
     private func sample(_ entry: Entry) -> LiveState.Sample {
+        if let total = entry.total {
+            return LiveState.Sample(
+                phase: entry.isFinalizing ? .finalizing : .receiving,
+                received: segments(entry).reduce(0) { $0 + $1.received }, sent: 0, expected: total)
+        }
         guard let progress = engine.progress(entry.exchange) else {
             return LiveState.Sample(
                 phase: entry.isFinalizing ? .finalizing : .connecting, received: entry.offset,

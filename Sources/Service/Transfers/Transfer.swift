@@ -42,6 +42,8 @@ struct Transfer {
     var restartCause: String?
     /// What the server that the current request goes to is sent or shown, or trusted for.
     var credential: Credential?
+    /// The origin that ``credential`` is for.
+    var credentialOrigin: String?
     var proxyCredential: Credential?
     /// What is stored for the server that the current request goes to, the best first.
     var storedCredentials: [KnownCredential] = []
@@ -53,6 +55,18 @@ struct Transfer {
     var upload: ResumableUpload?
     /// How often its upload resource moved in this attempt.
     var uploadMoves = 0
+    /// The header fields of requests to the task's own URL.
+    let ownHeaders: HTTPFields
+    /// Where the current request goes first: 0 is the task's own URL, then come its mirrors.
+    var source = 0
+    /// Sources that this attempt has asked.
+    var triedSources: Set<Int> = []
+    /// Where its content comes in segments.
+    var segmented: SegmentedTransfer?
+    /// How its last request ended when all of the content was there, which is read once more.
+    var whole: (result: ExchangeResult, reader: ContentReader)?
+    /// A piece of the content is not what the app expects.
+    var wrongPiece: Range<Int64>?
 
     var specification: TaskSpecification { task.specification }
 
@@ -94,6 +108,7 @@ struct Transfer {
         var progress = progress
         guard case .partialFile(let length, let digest) = source, progress.resume != nil else { return progress }
         progress.resume?.reach(length, digest: digest.hexadecimal)
+        progress.segments = nil
         progress.durableOffset = length
         return progress
     }
@@ -103,6 +118,8 @@ extension TaskProgress {
     /// Nothing of what came is left to go on with.
     mutating func forgetBytes() {
         resume = nil
+        segments = nil
+        source = 0
         durableOffset = 0
     }
 }
@@ -139,7 +156,9 @@ extension Transfer {
         hasPartialFile = progress.resume != nil
         resuming = specification.kind == .download ? progress.resume.flatMap { $0.offset > 0 ? $0 : nil } : nil
         restartCause = resuming == nil ? progress.restartCause : nil
-        headers = Self.headers(specification, configuration, body: task.body, version: version)
+        ownHeaders = Self.headers(specification, configuration, body: task.body, version: version)
+        headers = ownHeaders
+        if progress.source > 0 { turn(to: progress.source) }
     }
 
     /// The header fields of the first request: the task's own win over the session's, and both over the defaults.
@@ -165,11 +184,14 @@ extension Transfer {
 
     /// The engine's request for the current hop.
     func request(folder: DataFolder, settings: ServiceSettings, bandwidthLimit: Int64?) -> ExchangeRequest {
-        var digests: [DigestAlgorithm] = [.sha256]
-        if let expected = specification.expectedDigest?.algorithm, expected != .sha256 { digests.append(expected) }
-        let sink = SinkPlan.content(
-            path: folder.absolute(folder.partial(task.id.rawValue)), resumeOffset: resuming?.offset ?? 0,
-            resumeDigest: resuming?.digest.flatMap { [UInt8](hexadecimal: $0) }, digests: digests)
+        let digests = Array(specification.digestsWanted)
+        let path = folder.absolute(folder.partial(task.id.rawValue))
+        let sink =
+            comesInParts && resuming == nil
+            ? SinkPlan.stretch(path: path, from: 0)
+            : .content(
+                path: path, resumeOffset: resuming?.offset ?? 0,
+                resumeDigest: resuming?.digest.flatMap { [UInt8](hexadecimal: $0) }, digests: digests)
         var request = ExchangeRequest(
             id: exchange, pool: task.app.rawValue, method: method, url: url, sink: sink, egress: settings.egress,
             judge: judge())
@@ -182,7 +204,7 @@ extension Transfer {
         request.tls = tls
         request.proxy = configuration.proxy.map { ProxySettings($0, proxyCredential) }
         request.bandwidthLimit = bandwidthLimit
-        if specification.kind == .download { request.maximumUnrecorded = Self.maximumUnrecorded }
+        if specification.kind == .download { request.maximumUnrecorded = maximumUnrecordedOfEach }
         request.cookies = cookies
         // The request's own cookies win.
         request.sendsCookies = configuration.httpShouldSetCookies && !request.headers.contains("Cookie")
@@ -210,7 +232,7 @@ extension Transfer {
 
     /// Bytes of a download that came and whose offset is not stored yet, at most. A kill shall cost no more than 8 MiB, of
     /// which one is for what the connection's buffers may hold besides.
-    private static let maximumUnrecorded: Int64 = 7 << 20
+    static let maximumUnrecorded: Int64 = 7 << 20
 
     private var tls: TLSSettings {
         var tls = TLSSettings()
@@ -260,7 +282,7 @@ extension Transfer {
     }
 
     /// How much of an error page is kept while the partial content has to stay.
-    private static let sideLimit = 64 * 1024
+    static let sideLimit = 64 * 1024
 }
 
 extension Credential {

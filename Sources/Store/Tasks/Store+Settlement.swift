@@ -109,7 +109,7 @@ extension Store {
                     try move(live, .ask(id), progress: progress, transaction)
                 }
             case .waitsForDisk(let needed, let notBefore, let progress):
-                let kept = progress.resume?.offset ?? 0
+                let kept = progress.keptOffset
                 try move(
                     live, .noRoom(needed: needed, kept: kept, notBefore: notBefore), progress: progress, transaction)
             case .interrupted(let progress):

@@ -35,7 +35,10 @@ extension Store {
                 guard let live = try transaction.live(id) else { continue }
                 var progress = try self.progress(of: live)
                 if let length = length(id) {
-                    if live.kind == .download { progress.noteFetchedTwice(length - (progress.resume?.offset ?? 0)) }
+                    // Of segments nobody knows how much of each had come.
+                    if live.kind == .download, progress.segments == nil {
+                        progress.noteFetchedTwice(length - (progress.resume?.offset ?? 0))
+                    }
                     if progress.resume == nil { recovered.useless.append(Self.partialFile(id)) }
                 }
                 let crashes = live.crashes + (afterCrash ? 1 : 0)

@@ -40,15 +40,23 @@ public struct ContentDigest: Shape {
 
     /// The value may be in hex of either case or in base64.
     public mutating func check(_ reader: inout ObjectReader) {
-        guard let length = algorithm.length else { return }
-        if let hex = Self.hexadecimal(value, length: length) {
+        if let hex = algorithm.hexadecimal(value) {
             value = hex
-        } else if reader.presence(of: "value") == .present {
-            reader.report("value", "A \(algorithm) digest has \(2 * length) hex digits, or the same bytes in base64.")
+        } else if reader.presence(of: "value") == .present, let detail = algorithm.wanted {
+            reader.report("value", detail)
         }
     }
+}
 
-    private static func hexadecimal(_ text: String, length: Int) -> String? {
+extension ContentDigest.Algorithm {
+    /// What a digest looks like; `nil` for an unknown algorithm.
+    var wanted: String? {
+        length.map { "A \(self) digest has \(2 * $0) hex digits, or the same bytes in base64." }
+    }
+
+    /// A digest in lower-case hex, of hex or base64; `nil` where it is none.
+    func hexadecimal(_ text: String) -> String? {
+        guard let length else { return nil }
         let isHex = text.utf8.allSatisfy { Bytes.isDigit($0) || (0x61...0x66).contains($0 | 0x20) }
         if text.utf8.count == 2 * length, isHex { return text.lowercased() }
         guard let bytes = Base64.decode(text), bytes.count == length else { return nil }

@@ -30,6 +30,8 @@ public struct SessionTask: Shape {
     /// Bytes of the body, where that is known.
     public var countOfBytesExpectedToSend: Int64?
     public var progress = TaskProgress()
+    /// How far each part is of a content that comes in segments, while the task runs.
+    public var segmentStates: [SegmentState]?
     public var attempts = TaskAttempts()
     public var error: TaskError?
     /// Its stored bytes.
@@ -69,6 +71,7 @@ public struct SessionTask: Shape {
         members.nullable("countOfBytesExpectedToReceive", &countOfBytesExpectedToReceive)
         members.nullable("countOfBytesExpectedToSend", &countOfBytesExpectedToSend)
         members.defaulted("progress", &progress)
+        members.nullable("segmentStates", &segmentStates)
         members.defaulted("attempts", &attempts)
         members.nullable("error", &error)
         members.nullable("content", &content)

@@ -56,6 +56,7 @@ public struct TaskCreation: Shape {
         if state.isKnown, state != .running, state != .suspended {
             reader.report("state", "A task begins running or suspended.")
         }
+        terms.check(as: kind, &reader)
         let hasRequest = reader.presence(of: "request") == .present
         let hasBody = reader.presence(of: "body") == .present
         if reader.presence(of: "resumeData") == .present {

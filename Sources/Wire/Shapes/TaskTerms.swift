@@ -31,6 +31,12 @@ public struct TaskTerms: Sendable, Hashable {
     public var failOnHTTPError = false
     /// Where the content is moved.
     public var destination: Destination?
+    /// Over how many connections at a time a download comes.
+    public var segments = Segments.one
+    /// More URLs of the same bytes, in order of preference.
+    public var mirrors: [String] = []
+    /// Digests of consecutive pieces of the content.
+    public var pieces: Pieces?
 
     private static let standard = TaskTerms()
 
@@ -56,6 +62,23 @@ public struct TaskTerms: Sendable, Hashable {
             .each(.statusRange, count: 1...100))
         members.term("failOnHTTPError", &failOnHTTPError, isShown, unless: standard.failOnHTTPError)
         members.term("destination", &destination, isShown)
+        members.term("segments", &segments, isShown, unless: standard.segments)
+        members.term(
+            "mirrors", &mirrors, isShown, unless: standard.mirrors,
+            .distinct(.url, count: 0...Self.mostMirrors, "A mirror stands here twice."))
+        members.term("pieces", &pieces, isShown)
+    }
+
+    /// Mirrors of one task.
+    public static let mostMirrors = 16
+
+    /// Only what is downloaded has parts and sources.
+    func check(as kind: TaskKind, _ reader: inout ObjectReader) {
+        guard kind == .upload else { return }
+        let given = [
+            ("segments", segments != .one), ("mirrors", !mirrors.isEmpty), ("pieces", pieces != nil),
+        ]
+        for (name, isGiven) in given where isGiven { reader.report(name, "Only downloads have \(name).") }
     }
 }
 

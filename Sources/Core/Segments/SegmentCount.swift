@@ -1,0 +1,66 @@
+package import Notation
+
+/// Over how many connections at a time a download may come.
+package enum SegmentCount: Hashable, Sendable {
+    case count(Int)
+    /// One for each 16 MiB, 8 at most.
+    case automatic
+
+    package static let one = SegmentCount.count(1)
+    package static let most = 16
+
+    private static let bytesOfEach: Int64 = 16 << 20
+    private static let mostAutomatic: Int64 = 8
+
+    /// - Parameter total: The content's length; nil where it is not known yet.
+    package func connections(for total: Int64?) -> Int {
+        switch self {
+        case .count(let count): count
+        case .automatic: Int(min(Self.mostAutomatic, max(1, (total ?? .max) / Self.bytesOfEach)))
+        }
+    }
+}
+
+extension SegmentCount: MemberValue {
+    package static var kind: String { "a number or \"auto\"" }
+
+    package static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> SegmentCount? {
+        if case .string("auto") = json { return .automatic }
+        return Int.read(json, 1...most, place).map(SegmentCount.count)
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        switch self {
+        case .count(let count): writer.value(Int64(count))
+        case .automatic: writer.value("auto")
+        }
+    }
+}
+
+/// Digests of consecutive pieces of a content, each of the same length but the last.
+package struct PieceDigests: Shape {
+    package var length: Int64 = 0
+    package var algorithm = DigestAlgorithm.sha256
+    /// In lower-case hex.
+    package var values: [String] = []
+
+    package init() {}
+
+    package init(length: Int64, algorithm: DigestAlgorithm, values: [String]) {
+        self.length = length
+        self.algorithm = algorithm
+        self.values = values
+    }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("length", &length)
+        members.member("algorithm", &algorithm)
+        members.member("values", &values)
+    }
+
+    /// Whether a content of this length has as many pieces.
+    package func fits(_ total: Int64) -> Bool {
+        guard length > 0, total > 0 else { return false }
+        return (total - 1) / length + 1 == Int64(values.count)
+    }
+}

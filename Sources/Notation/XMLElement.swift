@@ -1,0 +1,268 @@
+/// An element of an XML document, its name taken apart by its namespace.
+package struct XMLElement: Hashable, Sendable {
+    package fileprivate(set) var namespace = ""
+    package fileprivate(set) var name = ""
+    /// Those without a namespace.
+    package fileprivate(set) var attributes: [String: String] = [:]
+    package fileprivate(set) var children: [XMLElement] = []
+    /// What stands in it besides its children.
+    package fileprivate(set) var text = ""
+
+    package func all(_ name: String) -> [XMLElement] {
+        children.filter { $0.name == name && $0.namespace == namespace }
+    }
+
+    package func first(_ name: String) -> XMLElement? { all(name).first }
+
+    /// Its text without white space around it.
+    package var trimmedText: String {
+        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
+        let bytes = Array(text.utf8)
+        let start = bytes.firstIndex { !isSpace($0) } ?? bytes.count
+        let end = bytes.lastIndex { !isSpace($0) } ?? start - 1
+        return String(decoding: bytes[start..<(end + 1)], as: UTF8.self)
+    }
+}
+
+/// Why bytes are no XML document that is read here.
+package struct XMLError: Error, Hashable, Sendable {
+    /// Counts bytes from the beginning.
+    package let offset: Int
+    package let detail: String
+}
+
+extension XMLElement {
+    /// Reads a whole document (XML 1.0 with namespaces) in UTF-8 and answers its root.
+    ///
+    /// Without a document type, so that no entity is known but the five that always are, and none leads elsewhere.
+    package init(parsing bytes: [UInt8]) throws(XMLError) {
+        var parser = XMLParser(bytes)
+        self = try parser.document()
+    }
+}
+
+private struct XMLParser {
+    /// In scope: what prefixes stand for. The empty one is that of names without a prefix.
+    private typealias Scope = [String: String]
+
+    private static let maximumDepth = 32
+    private static let maximumElements = 100_000
+
+    private let bytes: [UInt8]
+    private var position = 0
+    private var elements = 0
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    mutating func document() throws(XMLError) -> XMLElement {
+        guard String(validating: bytes, as: UTF8.self) != nil else { throw fault("This is not UTF-8.") }
+        _ = skip("\u{FEFF}")
+        if skip("<?xml") { try declaration() }
+        try skipMiscellany()
+        let root = try element(["": "", "xml": "http://www.w3.org/XML/1998/namespace"], depth: 1)
+        try skipMiscellany()
+        guard position == bytes.count else { throw fault("Something follows the root element.") }
+        return root
+    }
+
+    // MARK: Markup
+
+    private mutating func declaration() throws(XMLError) {
+        let parts = try upTo("?>", "The XML declaration has no end.").split { "\"'= \t\r\n".contains($0) }
+        guard let index = parts.firstIndex(of: "encoding") else { return }
+        let name = parts.dropFirst(index + 1).first ?? ""
+        guard name == "UTF-8" || name == "utf-8" else { throw fault("Only UTF-8 is read.") }
+    }
+
+    /// White space, comments and processing instructions.
+    private mutating func skipMiscellany() throws(XMLError) {
+        while true {
+            skipSpace()
+            if skip("<!--") {
+                try comment()
+            } else if skip("<?") {
+                _ = try upTo("?>", "A processing instruction has no end.")
+            } else {
+                if peek("<!DOCTYPE") { throw fault("A document type is not allowed.") }
+                return
+            }
+        }
+    }
+
+    private mutating func comment() throws(XMLError) { _ = try upTo("-->", "A comment has no end.") }
+
+    private mutating func element(_ outer: Scope, depth: Int) throws(XMLError) -> XMLElement {
+        guard depth <= Self.maximumDepth else { throw fault("Elements are nested too deep.") }
+        elements += 1
+        guard elements <= Self.maximumElements else { throw fault("There are too many elements.") }
+        guard skip("<") else { throw fault("An element is missing.") }
+        let tag = try name()
+        let (attributes, isEmpty) = try attributes()
+        let scope = try scope(outer, with: attributes)
+        var element = XMLElement()
+        (element.namespace, element.name) = try resolve(tag, scope)
+        for (name, value) in attributes where !name.utf8.contains(0x3A) && name != "xmlns" {
+            element.attributes[name] = value
+        }
+        if !isEmpty { try content(of: &element, tag, scope, depth) }
+        return element
+    }
+
+    private mutating func content(
+        of element: inout XMLElement, _ tag: String, _ scope: Scope, _ depth: Int
+    ) throws(XMLError) {
+        while true {
+            if skip("</") {
+                guard try name() == tag else { throw fault("An element ends that did not begin.") }
+                skipSpace()
+                guard skip(">") else { throw fault("An end tag has no end.") }
+                return
+            } else if skip("<!--") {
+                try comment()
+            } else if skip("<![CDATA[") {
+                element.text += try upTo("]]>", "A CDATA section has no end.")
+            } else if skip("<?") {
+                _ = try upTo("?>", "A processing instruction has no end.")
+            } else if peek("<") {
+                element.children.append(try self.element(scope, depth: depth + 1))
+            } else {
+                element.text += try text(until: [0x3C])
+            }
+        }
+    }
+
+    /// Those of a start tag, and whether it is an empty element.
+    private mutating func attributes() throws(XMLError) -> (list: [(name: String, value: String)], isEmpty: Bool) {
+        var list: [(name: String, value: String)] = []
+        while true {
+            let hadSpace = skipSpace()
+            if skip("/>") { return (list, true) }
+            if skip(">") { return (list, false) }
+            guard hadSpace else { throw fault("A start tag is not well-formed.") }
+            let name = try name()
+            guard !list.contains(where: { $0.name == name }) else { throw fault("An attribute stands twice.") }
+            skipSpace()
+            guard skip("=") else { throw fault("An attribute has no value.") }
+            skipSpace()
+            guard position < bytes.count, [0x22, 0x27].contains(bytes[position]) else {
+                throw fault("An attribute's value stands in no quotes.")
+            }
+            let quote = bytes[position]
+            position += 1
+            let value = try text(until: [quote, 0x3C])
+            guard position < bytes.count, bytes[position] == quote else { throw fault("An attribute has no end.") }
+            position += 1
+            list.append((name, value))
+        }
+    }
+
+    // MARK: Names
+
+    private func scope(_ outer: Scope, with attributes: [(name: String, value: String)]) throws(XMLError) -> Scope {
+        var scope = outer
+        for (name, value) in attributes {
+            if name == "xmlns" {
+                scope[""] = value
+            } else if name.hasPrefix("xmlns:") {
+                guard !value.isEmpty else { throw fault("A prefix stands for nothing.") }
+                scope[String(name.dropFirst(6))] = value
+            }
+        }
+        return scope
+    }
+
+    private func resolve(_ tag: String, _ scope: Scope) throws(XMLError) -> (namespace: String, name: String) {
+        let parts = tag.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        let (prefix, name) = parts.count == 2 ? (parts[0], parts[1]) : ("", parts[0])
+        guard let namespace = scope[prefix], !name.isEmpty else { throw fault("A prefix is not declared.") }
+        return (namespace, name)
+    }
+
+    private mutating func name() throws(XMLError) -> String {
+        let start = position
+        while position < bytes.count, isNameByte(bytes[position]) { position += 1 }
+        guard position > start, !"-.0123456789".utf8.contains(bytes[start]) else { throw fault("A name is missing.") }
+        return String(decoding: bytes[start..<position], as: UTF8.self)
+    }
+
+    private func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F, 0x3A, 0x2D, 0x2E, 0x80...: true
+        default: false
+        }
+    }
+
+    // MARK: Text
+
+    /// Character data up to one of these bytes, references resolved.
+    private mutating func text(until ends: [UInt8]) throws(XMLError) -> String {
+        var result: [UInt8] = []
+        while position < bytes.count, !ends.contains(bytes[position]) {
+            let byte = bytes[position]
+            if byte == 0x26 {
+                result += try reference()
+                continue
+            }
+            guard byte >= 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D else {
+                throw fault("A control character is not allowed.")
+            }
+            result.append(byte)
+            position += 1
+        }
+        guard position < bytes.count else { throw fault("The document ends too early.") }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    private mutating func reference() throws(XMLError) -> [UInt8] {
+        let start = position
+        position += 1
+        guard let end = bytes[position...].prefix(12).firstIndex(of: 0x3B) else {
+            throw XMLError(offset: start, detail: "A reference has no end.")
+        }
+        let body = String(decoding: bytes[position..<end], as: UTF8.self)
+        position = end + 1
+        if let known = ["lt": "<", "gt": ">", "amp": "&", "apos": "'", "quot": "\""][body] { return Array(known.utf8) }
+        guard let number = Self.number(body), number >= 0x20 || [0x09, 0x0A, 0x0D].contains(number),
+            let scalar = Unicode.Scalar(number)
+        else { throw XMLError(offset: start, detail: "There is no such entity.") }
+        return Array(String(scalar).utf8)
+    }
+
+    /// Of a character reference, without `&` and `;`.
+    private static func number(_ body: String) -> UInt32? {
+        if body.hasPrefix("#x") { return UInt32(body.dropFirst(2), radix: 16) }
+        return body.hasPrefix("#") ? UInt32(body.dropFirst()) : nil
+    }
+
+    private mutating func upTo(_ end: String, _ detail: String) throws(XMLError) -> String {
+        let start = position
+        let pattern = Array(end.utf8)
+        while position + pattern.count <= bytes.count {
+            if bytes[position] == pattern[0], bytes[position..<(position + pattern.count)].elementsEqual(pattern) {
+                defer { position += pattern.count }
+                return String(decoding: bytes[start..<position], as: UTF8.self)
+            }
+            position += 1
+        }
+        throw XMLError(offset: start, detail: detail)
+    }
+
+    @discardableResult
+    private mutating func skipSpace() -> Bool {
+        let start = position
+        while position < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[position]) { position += 1 }
+        return position > start
+    }
+
+    private func peek(_ text: String) -> Bool {
+        bytes.count - position >= text.utf8.count && bytes[position...].prefix(text.utf8.count).elementsEqual(text.utf8)
+    }
+
+    private mutating func skip(_ text: String) -> Bool {
+        guard peek(text) else { return false }
+        position += text.utf8.count
+        return true
+    }
+
+    private func fault(_ detail: String) -> XMLError { XMLError(offset: position, detail: detail) }
+}

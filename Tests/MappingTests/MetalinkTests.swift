@@ -1,0 +1,90 @@
+import Notation
+import Testing
+import Wire
+
+@testable import Mapping
+
+private func document(_ file: String, root: String = #"metalink xmlns="urn:ietf:params:xml:ns:metalink""#) -> [UInt8] {
+    Array("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<\(root)><file name=\"a\">\(file)</file></metalink>".utf8)
+}
+
+private let sha256 = String(repeating: "ab", count: 32)
+
+struct MetalinkTests {
+    @Test
+    func `A document becomes one download with mirrors, digest and pieces`() throws {
+        let creation = try Metalink.creation(
+            document(
+                """
+                <!-- made by hand --><size>14471447</size><identity>Example</identity>
+                <hash type="md5">\(String(repeating: "0", count: 32))</hash>
+                <hash type="sha-256">\(sha256.uppercased())</hash>
+                <pieces length="1048576" type="sha-1"><hash>x</hash></pieces>
+                <pieces length="262144" type="sha-256"><hash>\(sha256)</hash><hash> \(sha256) </hash></pieces>
+                <url location="de" priority="3">http://c.example/a</url>
+                <url priority="1">https://a.example/?x=1&amp;y=2</url>
+                <url>http://d.example/a</url>
+                <url priority="2"><![CDATA[http://b.example/a]]></url>
+                <url priority="1">ftp://f.example/a</url>
+                <metaurl mediatype="torrent">http://t.example/t</metaurl>
+                """))
+        #expect(creation.kind == .download)
+        #expect(creation.request?.url == "https://a.example/?x=1&y=2")
+        #expect(creation.mirrors == ["http://b.example/a", "http://c.example/a", "http://d.example/a"])
+        #expect(creation.expectedDigest == ContentDigest(algorithm: .sha256, value: sha256))
+        #expect(creation.pieces == Pieces(length: 262_144, algorithm: .sha256, values: [sha256, sha256]))
+        #expect(creation.countOfBytesClientExpectsToReceive == 14_471_447)
+        #expect(creation.segments == .auto)
+    }
+
+    @Test
+    func `Prefixes are as good as a default namespace`() throws {
+        let bytes = Array(
+            """
+            <m:metalink xmlns:m='urn:ietf:params:xml:ns:metalink'><m:file name="a"><m:url>http://a.example/</m:url>\
+            <url>http://not.example/</url></m:file></m:metalink>
+            """.utf8)
+        let creation = try Metalink.creation(bytes)
+        #expect(creation.request?.url == "http://a.example/")
+        #expect(creation.mirrors.isEmpty)
+    }
+
+    @Test(arguments: [
+        "", "<a>", "<a></b>", "<a b=c/>", "<a b='1' b='2'/>", "<a>&unknown;</a>", "<a>&#0;</a>", "<a/><b/>", "x<a/>",
+        "<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><a>&e;</a>", "<p:a/>", "<a", "<a><!-- ", "<a>\u{1}</a>",
+        "<?xml version='1.0' encoding='ISO-8859-1'?><a/>", "<a>&#xD800;</a>", "<a b='<'/>",
+    ])
+    func `What is not well-formed, or has a document type, is refused`(text: String) {
+        #expect(throws: XMLError.self) { try XMLElement(parsing: Array(text.utf8)) }
+        #expect(throws: Metalink.Refused.self) { try Metalink.creation(Array(text.utf8)) }
+    }
+
+    @Test
+    func `Bytes that are not UTF-8, and too many levels, are refused`() {
+        #expect(throws: XMLError.self) { try XMLElement(parsing: [0x3C, 0x61, 0xFF, 0x2F, 0x3E]) }
+        let deep = String(repeating: "<a>", count: 100) + String(repeating: "</a>", count: 100)
+        #expect(throws: XMLError.self) { try XMLElement(parsing: Array(deep.utf8)) }
+    }
+
+    @Test
+    func `A document of another kind, without a usable URL or of many files is refused`() {
+        let url = "<url>http://a.example/</url>"
+        for bytes in [
+            document(url, root: #"metalink xmlns="http://www.metalinker.org/""#), document(""),
+            document("<url>ftp://a.example/</url>"), document(url + "</file><file>" + url),
+            document(url + "<size>x</size>"), document("<url priority='0'>http://a.example/</url>"),
+            document(url + "<pieces type='sha-256'><hash>a</hash></pieces>"),
+        ] {
+            #expect(throws: Metalink.Refused.self) { try Metalink.creation(bytes) }
+        }
+    }
+
+    @Test
+    func `Values that no task may have are told with their places`() throws {
+        let error = try #require(throws: JSONError.self) {
+            try Metalink.creation(
+                document("<url>http://a.example/</url><url>http://u@b.example/</url><hash type='sha-256'>ab</hash>"))
+        }
+        #expect(error.faults.map(\.pointer).sorted() == ["/expectedDigest/value", "/mirrors/0"])
+    }
+}

@@ -1,0 +1,90 @@
+import Base
+import Core
+import TestSupport
+import Testing
+
+/// Section 21 from outside: kills, mirrors and documents.
+@Suite struct SegmentTests {
+    private static let size = 64 << 20
+    private static let configuration: JSON = [
+        "httpMaximumConnectionsPerHost": 16,
+        "retryPolicy": ["statusCodes": [503], "initialDelay": 0.05, "maximumDelay": 0.2],
+    ]
+
+    @Test
+    func `Kills on the way cost no more than 8 MiB each, over all segments`() async throws {
+        let scene = try await Scene(configuration: Self.configuration)
+        let slowly = [Misbehaviour.trickle(size: 64 << 10, pause: .milliseconds(10))]
+        scene.origin.serve("/a", .generated(seed: 1, length: Self.size), always: slowly)
+        let number = try await scene.download("/a", ["segments": 16])
+        let kills = 3
+        for kill in 1...kills {
+            try await eventually("bytes enough for kill \(kill)") {
+                let task = try await scene.task(number)
+                return task["countOfBytesReceived"].int ?? 0 > Self.size / 5 * kill
+            }
+            try await scene.service.kill()
+            try await scene.service.start()
+        }
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded")
+        #expect(task["content"]["digest"]["value"].string == Content.sha256(seed: 1, length: Self.size))
+        // What waits in the buffers of sixteen connections comes on top.
+        let most = Self.size + kills * (8 << 20) + kills * 16 * (1 << 20)
+        #expect(scene.origin.bytesSent("/a") < most)
+        #expect(task["segmentStates"] == .null)
+    }
+
+    @Test
+    func `The segments of a task are shown while it runs`() async throws {
+        let scene = try await Scene(configuration: Self.configuration)
+        let gate = Gate()
+        scene.origin.serve("/a", .generated(seed: 1, length: 16 << 20), always: [.holdBody(after: 300_000, gate)])
+        let number = try await scene.download("/a", ["segments": 4])
+        let task = try await eventually("four segments") { () -> JSON? in
+            let task = try await scene.task(number)
+            let states = task["segmentStates"].array ?? []
+            return states.count { $0["received"].int ?? 0 > 0 } >= 4 ? task : .none
+        }
+        let states = task["segmentStates"].array ?? []
+        #expect(states.first?["offset"] == 0)
+        #expect(states.allSatisfy { $0["source"] == 0 && $0["received"].int ?? 0 <= $0["length"].int ?? 0 })
+        #expect(task["segments"] == 4)
+        #expect(task["countOfBytesExpectedToReceive"].int == 16 << 20)
+        gate.open()
+        #expect(try await scene.completed(number)["outcome"] == "succeeded")
+    }
+
+    @Test
+    func `A Metalink document is a download from all its sources`() async throws {
+        let scene = try await Scene(configuration: Self.configuration)
+        scene.origin.serve("/b", .generated(seed: 1, length: 1000))
+        let document = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="a"><size>1000</size>
+            <hash type="sha-256">\(Content.sha256(seed: 1, length: 1000))</hash>
+            <url priority="2">\(scene.origin.url("/b"))</url><url priority="1">\(scene.origin.url("/missing"))</url>
+            </file></metalink>
+            """
+        let answer = try await scene.api.send(
+            "POST", "/v1/sessions/s/tasks", headers: [("Content-Type", "application/metalink4+xml")],
+            body: Array(document.utf8))
+        #expect(answer.status == 201)
+        #expect(answer.json["mirrors"] == [.string(scene.origin.url("/b"))])
+        let task = try await scene.completed(answer.json["taskIdentifier"].int ?? 0)
+        #expect(task["outcome"] == "succeeded")
+        #expect(task["content"]["length"] == 1000)
+    }
+
+    @Test(arguments: [
+        ("<a", 400, "malformed-json"), ("<!DOCTYPE a><a/>", 400, "malformed-json"), ("<a/>", 422, "invalid-value"),
+    ])
+    func `A document that is none creates nothing`(text: String, status: Int, code: String) async throws {
+        let scene = try await Scene()
+        let answer = try await scene.api.send(
+            "POST", "/v1/sessions/s/tasks", headers: [("Content-Type", "application/metalink4+xml")],
+            body: Array(text.utf8))
+        #expect(answer.status == status)
+        #expect(answer.json["code"].string == code)
+    }
+}
