@@ -50,7 +50,8 @@ struct SegmentTests {
             #expect(stage.origin.inFlight.peak <= 16)
             #expect(requests.dropFirst().allSatisfy { $0.fields["Range"] != nil && $0.fields["If-Range"] == "\"v1\"" })
             #expect(done.result?.progress.transactions.count == requests.count)
-            #expect(stage.origin.bytesSent("/a") < Self.size + (4 << 20))
+            // The first request asked for all, and what its connection held of the rest is lost.
+            #expect(stage.origin.bytesSent("/a") < Self.size + (8 << 20))
             #expect(done.result?.progress.attempts.attempts == 1)
             #expect(stage.partialFiles().isEmpty)
         }

@@ -166,8 +166,10 @@ package struct Segmentation: Hashable, Sendable {
         onDisk.insert(held(segment))
     }
 
-    /// The bytes from the start up to here are what they should be.
+    /// The pieces up to here are what they should be.
     package mutating func verify(upTo offset: Int64) {
+        guard let pieceLength else { return }
+        let offset = offset == total ? total : offset / pieceLength * pieceLength
         let record = onDisk
         for range in record.held where range.source != nil && range.offset < offset {
             onDisk.insert(HeldRange(range.offset, min(offset, range.end)))

@@ -250,7 +250,8 @@ struct Judge {
             return finish(.succeeded, content: .existingFile(length: point.offset))
         }
         if let judgement = judgeChallenge(head) ?? judgeMissingCertificate(head) { return judgement }
-        if specification.acceptableStatusCodes.contains(where: { $0.contains(head.status) }) {
+        let isPart = transfer.segmented.map { !$0.plan.isComplete } ?? false
+        if !isPart, specification.acceptableStatusCodes.contains(where: { $0.contains(head.status) }) {
             return judgeContent(head)
         }
         return judgeStatus(head)

@@ -23,7 +23,9 @@ extension Agenda {
 
     /// Whether the slots that are free are for this app as well.
     func leavesSlots(to app: AppID) -> Bool {
-        let running = lanes.values.reduce(0) { $1.app == app.rawValue ? $0 + $1.running : $0 }
+        let running = (Array(lanes.values) + connections.values).reduce(0) {
+            $1.app == app.rawValue ? $0 + $1.running : $0
+        }
         return FairShare.mayTake(running, free: freeSlots(.anything), greed: Self.greed)
     }
 

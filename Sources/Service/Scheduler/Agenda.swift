@@ -90,13 +90,16 @@ struct Agenda: Sendable {
     mutating func begin(
         connection exchange: ExchangeID, _ lane: FairShare.Lane, _ room: Room, at now: Timestamp
     ) -> Bool {
-        guard look == .nothing, !isDraining, !solo.isTaken, freeSlots(room) > 0,
+        guard look == .nothing, !isDraining, !solo.isTaken, freeSlots(room) > 0, leavesSlots(to: AppID(lane.app)),
             running(at: lane.host) < maximumTransfersPerHost, running(at: lane.host, of: lane.session) < lane.limit,
             pauses.until(lane.host, app: lane.app, at: now) == nil
         else { return false }
         connections[exchange] = lane
         return true
     }
+
+    /// Counts a connection where it goes instead of to its task's own URL.
+    mutating func count(connection exchange: ExchangeID, _ lane: FairShare.Lane) { connections[exchange] = lane }
 
     /// Hands a connection's place on to the next of the same task, unless others may be waiting for one there.
     mutating func pass(connection exchange: ExchangeID, to next: ExchangeID, at now: Timestamp) -> Bool {

@@ -72,6 +72,7 @@ extension Scheduler {
         if transfer.segmented?.connections[exchange] != nil {
             return await endSegment(exchange, of: id, result, &group)
         }
+        if transfer.source > 0 { agenda.withLock { $0.ended(connection: exchange) } }
         noteCookies(of: transfer, result)
         noteSilence(of: transfer, result)
         if let next = transfer.nextSource(after: result) { return await goOn(transfer, at: next, after: result) }

@@ -66,6 +66,7 @@ extension Scheduler {
         guard var transfer = transfers[id], var segmented = transfer.segmented,
             let connection = segmented.connections.removeValue(forKey: exchange)
         else { return }
+        var result = result
         unrecorded[exchange] = nil
         count(result, of: connection, in: &transfer, &segmented)
         let verdict = result.judgement?.verdict
@@ -73,6 +74,7 @@ extension Scheduler {
         if case .append? = verdict, !result.isOfDisk {
             segmented.plan.reach(exchange.rawValue, result.length)
             isOnDisk = result.length >= segmented.plan.segments[exchange.rawValue]?.end ?? .max
+            if !isOnDisk, result.outcome == .complete { result.outcome = .failed(.shortBody) }
         }
         segmented.plan.end(exchange.rawValue)
         segmented.last = result
@@ -117,7 +119,7 @@ extension Scheduler {
         _ segmented: inout SegmentedTransfer
     ) -> Sequel {
         let source = connection.source
-        segmented.failure = (result, source)
+        if result.outcome != .stopped { segmented.failure = (result, source) }
         switch result.judgement?.verdict {
         case .restartWithThisBody, .askAgainFromZero:
             // A mirror that was never of use is none.
@@ -187,20 +189,14 @@ extension Scheduler {
         guard var transfer = transfers[id], var segmented = transfer.segmented, segmented.connections.isEmpty,
             !segmented.isReading, let last = segmented.last
         else { return }
-        var failure = last
-        if let known = segmented.failure {
-            failure = known.result
-            if let route = segmented.routes[known.source] ?? transfer.route(to: known.source) {
-                (transfer.url, transfer.hops) = (route.url, route.hops)
-            }
+        if transfer.stopReason != nil || transfer.isOutdated {
+            return await judge(transfer, last.failing(.stopped), &group)
         }
-        if transfer.stopReason != nil || transfer.isOutdated { return await judge(transfer, last, &group) }
         switch segmented.ending {
-        case .restart(let cause): return await judge(transfer, failure, by: { $0.judgeChange(cause: cause) }, &group)
+        case .restart(let cause): return await judge(transfer, last, by: { $0.judgeChange(cause: cause) }, &group)
         case .failed(let result): return await judge(transfer, result, &group)
         case .disk(let error):
-            failure.outcome = .failed(.disk(errno: error.errno))
-            return await judge(transfer, failure, &group)
+            return await judge(transfer, last.failing(.failed(.disk(errno: error.errno))), &group)
         case nil: break
         }
         if segmented.plan.isComplete {
@@ -208,15 +204,19 @@ extension Scheduler {
             return await judge(transfer, segmented.wholeResult(last), &group)
         }
         widen(id)
-        guard transfers[id]?.segmented?.connections.isEmpty ?? false else { return }
-        if segmented.plan.isForsaken, segmented.failure == nil {
-            return await judge(transfer, last, by: { $0.judgeLies() }, &group)
-        }
         // Somebody may be asked who has no place yet.
-        guard segmented.plan.sources(at: clock.now).isEmpty else { return }
+        guard transfers[id]?.segmented?.connections.isEmpty ?? false, segmented.plan.sources(at: clock.now).isEmpty
+        else { return }
+        guard let failure = segmented.failure else {
+            if segmented.plan.isForsaken { await judge(transfer, last, by: { $0.judgeLies() }, &group) }
+            return
+        }
         segmented.plan.endRests()
         transfer.segmented = segmented
-        await judge(transfer, failure, &group)
+        if let route = segmented.routes[failure.source] ?? transfer.route(to: failure.source) {
+            (transfer.url, transfer.hops) = (route.url, route.hops)
+        }
+        await judge(transfer, failure.result, &group)
     }
 
     // MARK: Reading in order
@@ -344,6 +344,13 @@ extension ExchangeResult {
         guard isBodyKept, case .memory(let bytes) = received else { return self }
         var result = self
         for algorithm in algorithms { result.digests[algorithm] = Digest.of(bytes, algorithm) }
+        return result
+    }
+
+    /// The same with another outcome.
+    fileprivate func failing(_ outcome: ExchangeOutcome) -> ExchangeResult {
+        var result = self
+        result.outcome = outcome
         return result
     }
 

@@ -21,6 +21,10 @@ extension Scheduler {
         let id = transfer.task.id
         transfers[id] = transfer
         tasksOfExchanges[exchange] = id
+        if transfer.source > 0 {
+            let lane = lane(of: transfer, at: transfer.url.origin)
+            agenda.withLock { $0.count(connection: exchange, lane) }
+        }
         live.began(
             id, session: transfer.task.session,
             origin: agenda.withLock { $0.lanes[transfer.task.lane]?.host } ?? transfer.url.origin,
