@@ -1,4 +1,5 @@
 package import Base
+import CLinux
 import Glibc
 
 /// An open file. Closed with its last reference.

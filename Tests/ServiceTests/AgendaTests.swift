@@ -153,6 +153,41 @@ final class AgendaTests {
         #expect(agenda.look == .all && agenda.takesDeletion(.anything))
     }
 
+    private func begin(connection number: UInt64, limit: Int) -> Bool {
+        let place = FairShare.Lane(
+            app: 1, session: 1, host: "https://a.example:443", priority: 0, ready: 0, running: 1, limit: limit)
+        return agenda.begin(connection: ExchangeID(rawValue: number), place, .anything, at: now)
+    }
+
+    private func pass(connection number: UInt64, to next: UInt64) -> Bool {
+        agenda.pass(connection: ExchangeID(rawValue: number), to: ExchangeID(rawValue: next), at: now)
+    }
+
+    @Test
+    func `Connections of a download count for their host and session, and begin when no task could`() throws {
+        #expect(!begin(connection: 1, limit: 2), "the queue was not looked at")
+        try round(over: [lane(1)])
+        #expect(begin(connection: 1, limit: 2))
+        #expect(!begin(connection: 2, limit: 2), "the session may have two at the host")
+        #expect(agenda.freeSlots(.anything) == 6)
+        agenda.lookAgain()
+        #expect(try round(over: [lane(1), lane(2, app: 2, queued: 9)]) == [2, 2])
+        #expect(!pass(connection: 1, to: 3), "the host is full")
+        agenda.ended(connection: ExchangeID(rawValue: 1))
+        #expect(agenda.look == .all)
+        #expect(try round(over: [lane(1, queued: 9)]) == [1])
+    }
+
+    @Test
+    func `A connection's place goes on to the next while nobody may be waiting there`() throws {
+        try round()
+        #expect(begin(connection: 1, limit: 3))
+        #expect(pass(connection: 1, to: 2))
+        #expect(agenda.connections.keys.map(\.rawValue) == [2])
+        agenda.pause("https://a.example:443", for: .seconds(5), app: AppID(1), at: now)
+        #expect(!pass(connection: 2, to: 3) && !begin(connection: 4, limit: 3))
+    }
+
     @Test
     func `While it drains nothing begins`() {
         agenda.drain()
