@@ -1,5 +1,11 @@
-// What the C importer leaves out of <sqlite3.h>: the variadic sqlite3_db_config, and SQLITE_TRANSIENT, a cast.
+// What the C importer leaves out of <sqlite3.h>: the variadic sqlite3_config and sqlite3_db_config, and SQLITE_TRANSIENT,
+// a cast.
 #include <sqlite3.h>
+
+/// sqlite3_config with SQLITE_CONFIG_MEMSTATUS, which has to come before anything else of SQLite.
+static inline int sqlite3_config_memory_statistics(int on) {
+    return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, on);
+}
 
 /// sqlite3_db_config for the options that take an on/off switch and tell its new state.
 static inline int sqlite3_db_config_switch(sqlite3 *connection, int option, int on) {

@@ -30,7 +30,11 @@ package final class Connection {
     var deadline: Int64?
     private var statements: [UnsafePointer<UInt8>: Statement] = [:]
 
+    /// Nobody asks how much memory SQLite has; counting it takes a lock that all threads share, with each allocation.
+    private static let countsNoMemory: Void = { _ = sqlite3_config_memory_statistics(0) }()
+
     init(path: String, role: Role) throws(SQLiteError) {
+        Self.countsNoMemory
         // Each connection stays on one thread, so it needs no mutex of its own.
         let access = role == .writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
         var handle: OpaquePointer?
