@@ -10,7 +10,8 @@ package enum ExchangeReport: Sendable {
     ///
     /// The digest is that of the bytes up to there, where one was asked for.
     case durable(ExchangeID, offset: Int64, sha256: [UInt8]?)
-    case ended(ExchangeID, ExchangeResult)
+    /// Indirect, since reports are handed on in arrays, and no other is nearly as large.
+    indirect case ended(ExchangeID, ExchangeResult)
 }
 
 package enum ExchangeOutcome: Hashable, Sendable {

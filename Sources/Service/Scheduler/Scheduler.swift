@@ -50,11 +50,17 @@ package actor Scheduler {
     /// Rung after each turn of the loop, for those who wait for what it does.
     private var turnBells: [ObjectIdentifier: Doorbell] = [:]
 
-    /// What the scheduler remembers of a session that has transfers.
-    struct KnownSession {
-        var configuration: SessionConfiguration
+    /// What the scheduler remembers of a session that has transfers, and what they all look at.
+    final class KnownSession: Sendable {
+        let configuration: SessionConfiguration
         let app: String
         let identifier: String
+
+        init(configuration: SessionConfiguration, app: String, identifier: String) {
+            self.configuration = configuration
+            self.app = app
+            self.identifier = identifier
+        }
     }
 
     /// What others tell the scheduler.

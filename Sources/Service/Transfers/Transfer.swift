@@ -15,9 +15,9 @@ struct Transfer {
         case interrupted
     }
 
-    var task: ClaimedTask
+    let task: ClaimedTask
+    let session: Scheduler.KnownSession
     let name: TaskName
-    let configuration: SessionConfiguration
     var exchange = ExchangeID(rawValue: 0)
     var progress: TaskProgress
     /// The task's own URL.
@@ -69,6 +69,7 @@ struct Transfer {
     var wrongPiece: Range<Int64>?
 
     var specification: TaskSpecification { task.specification }
+    var configuration: SessionConfiguration { session.configuration }
 
     /// What this attempt could choose from.
     var credentialsKnown: Set<String> {
@@ -144,7 +145,7 @@ extension Transfer {
         name = TaskName(
             app: session.app, session: session.identifier, number: task.number,
             clientTaskId: specification.clientTaskId)
-        configuration = session.configuration
+        self.session = session
         progress = task.progress
         taskURL = try ParsedURL(specification.request.url)
         url = taskURL
@@ -156,7 +157,7 @@ extension Transfer {
         hasPartialFile = progress.resume != nil
         resuming = specification.kind == .download ? progress.resume.flatMap { $0.offset > 0 ? $0 : nil } : nil
         restartCause = resuming == nil ? progress.restartCause : nil
-        ownHeaders = Self.headers(specification, configuration, body: task.body, version: version)
+        ownHeaders = Self.headers(specification, session.configuration, body: task.body, version: version)
         headers = ownHeaders
         if progress.source > 0 { turn(to: progress.source) }
     }

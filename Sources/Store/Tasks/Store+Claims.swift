@@ -1,17 +1,18 @@
 package import Core
 import SQLite
 
-/// A task taken from the queue, with all that its transfer needs.
-package struct ClaimedTask: Sendable {
-    package var id: TaskID
-    package var session: SessionID
-    package var app: AppID
-    package var number: Int64
-    package var lane: Int64
-    package var specification: TaskSpecification
-    package var progress: TaskProgress
-    package var body: BodyLocation?
-    package var resourceDeadline: Timestamp?
+/// A task taken from the queue, with all that its transfer needs. It is large, never changes and is handed on often, so
+/// that it is worth a class.
+package final class ClaimedTask: Sendable {
+    package let id: TaskID
+    package let session: SessionID
+    package let app: AppID
+    package let number: Int64
+    package let lane: Int64
+    package let specification: TaskSpecification
+    package let progress: TaskProgress
+    package let body: BodyLocation?
+    package let resourceDeadline: Timestamp?
 
     package init(
         id: TaskID, session: SessionID, app: AppID, number: Int64, lane: Int64, specification: TaskSpecification,

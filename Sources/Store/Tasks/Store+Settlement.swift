@@ -26,7 +26,7 @@ package struct NewContent: Sendable {
 
 /// What the end of an attempt means for its task.
 package struct Settlement: Sendable {
-    package enum Verdict: Sendable {
+    package indirect enum Verdict: Sendable {
         case completed(Outcome, TaskResult, NewContent?)
         case retry(at: Timestamp, waitsForConnectivity: Bool, TaskProgress)
         case asked(Question, questionId: String, deadline: Timestamp, TaskProgress)
