@@ -40,6 +40,7 @@ extension Store {
             throw DomainError.cursorInvalid(incarnation: session.incarnation, lastSeq: session.lastSeq)
         }
         var room = maximumBytes
+        var results = TaskResults(documents: documents)
         let events = try db.all(
             """
             SELECT e.seq, e.kind, e.occurred_at, e.data, t.number, t.client_task_id, t.group_name, t.outcome, \
@@ -59,7 +60,7 @@ extension Store {
                 return EventRecord(
                     seq: row.integer("seq"), kind: kind, occurredAt: row.time("occurred_at"),
                     taskIdentifier: row.integerOrNil("number"), clientTaskId: row.textOrNil("client_task_id"),
-                    group: row.textOrNil("group_name"), payload: try self.payload(kind, row, db))
+                    group: row.textOrNil("group_name"), payload: try self.payload(kind, row, &results, db))
             })
         let end = events.last?.seq ?? start
         return EventPage(
@@ -76,7 +77,9 @@ extension Store {
     }
 
     /// What an event tells. The three last events of a task are told from its row, which never changes after.
-    private func payload(_ kind: EventKind, _ row: Row, _ db: Connection) throws -> EventRecord.Payload {
+    private func payload(
+        _ kind: EventKind, _ row: Row, _ results: inout TaskResults, _ db: Connection
+    ) throws -> EventRecord.Payload {
         switch kind {
         case .willBeginDelayedRequest, .didReceiveChallenge:
             let questionId = String(decoding: row.blob("data"), as: UTF8.self)
@@ -89,12 +92,9 @@ extension Store {
             return .finishedDownloading(try ContentRecord(row, expiresAt: expiresAt))
         case .didFinishCollectingMetrics:
             return .metrics(
-                try documents.decode(TaskResult.self, row.blob("result_document")),
-                createdAt: row.time("created_at"), completedAt: row.time("completed_at"))
+                try results.result(in: row), createdAt: row.time("created_at"), completedAt: row.time("completed_at"))
         case .didComplete:
-            return .completed(
-                try row.value("outcome"),
-                try documents.decode(TaskResult.self, row.blob("result_document")))
+            return .completed(try row.value("outcome"), try results.result(in: row))
         case .didFinishEvents:
             return .finishedEvents(launchId: String(decoding: row.blob("data"), as: UTF8.self))
         case .didBecomeInvalid:
@@ -128,5 +128,21 @@ extension Store {
             session.id.rawValue, seq, transaction.now.milliseconds)
         session.revision += 1
         session.isChanged = true
+    }
+}
+
+/// Reads the results of tasks for their events, of which two in a row tell the same.
+private struct TaskResults {
+    let documents: Documents
+    private var last: (task: Int64, result: TaskResult)?
+
+    init(documents: Documents) { self.documents = documents }
+
+    mutating func result(in row: Row) throws -> TaskResult {
+        let task = row.integer("number")
+        if let last, last.task == task { return last.result }
+        let result = try documents.decode(TaskResult.self, row.blob("result_document"))
+        last = (task, result)
+        return result
     }
 }
