@@ -14,16 +14,20 @@ package final class BufferPool: Sendable {
     private static let keptAtRest = 2
 
     private let limit: Int
+    fileprivate let room: DiskRoom
     private let whenFree: @Sendable () -> Void
     private let state = Locked(State())
 
-    /// - Parameter whenFree: Called when a buffer came back after one was asked for in vain, wherever that happens.
-    package init(limit: Int, whenFree: @escaping @Sendable () -> Void) {
+    /// - Parameters:
+    ///   - room: Where the buffers' bytes count as written already.
+    ///   - whenFree: Called when a buffer came back after one was asked for in vain, wherever that happens.
+    package init(limit: Int, room: DiskRoom, whenFree: @escaping @Sendable () -> Void) {
         self.limit = limit
+        self.room = room
         self.whenFree = whenFree
     }
 
-    /// An empty buffer; nil where all are taken. Then ``init(limit:whenFree:)``'s closure is called when one is free.
+    /// An empty buffer; nil where all are taken. Then ``init(limit:room:whenFree:)``'s closure is called when one is free.
     package func take() -> DiskBuffer? {
         let memory = state.withLock { state -> AlignedMemory? in
             guard state.taken < limit else {
@@ -87,7 +91,10 @@ package final class DiskBuffer: @unchecked Sendable {
         self.pool = pool
     }
 
-    deinit { pool.giveBack(memory) }
+    deinit {
+        pool.room.letGo(count)
+        pool.giveBack(memory)
+    }
 
     /// Begins a piece at this offset of a file, which ends at the next multiple of `length`: ``size`` or a part of it.
     package func begin(at offset: Int64, length: Int) {
@@ -105,6 +112,7 @@ package final class DiskBuffer: @unchecked Sendable {
         guard !isFull, start + count + bytes.count <= end + Self.slack else { return false }
         UnsafeMutableRawBufferPointer(rebasing: memory.bytes[(start + count)...]).copyMemory(from: bytes)
         count += bytes.count
+        pool.room.gather(bytes.count)
         return true
     }
 
@@ -116,6 +124,7 @@ package final class DiskBuffer: @unchecked Sendable {
         let surplus = surplus
         guard surplus > 0, other.append(UnsafeRawBufferPointer(rebasing: bytes[(count - surplus)...])) else { return }
         count -= surplus
+        pool.room.letGo(surplus)
     }
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory.bytes[start..<(start + count)]) }

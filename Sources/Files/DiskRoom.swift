@@ -14,6 +14,8 @@ package final class DiskRoom: Sendable {
     package let bell: Doorbell
     private let floor: Int64
     private let written = Atomic<Int64>(0)
+    /// Of the bytes counted as written those that still lie in buffers: no measurement of the disk has them.
+    private let gathered = Atomic<Int64>(0)
     /// The count of written bytes with which the floor is reached.
     private let end = Atomic<Int64>(.max)
     /// The count of written bytes with which the disk is measured anew.
@@ -80,7 +82,14 @@ package final class DiskRoom: Sendable {
         alarm.store(before + max(1 << 20, room / 4), ordering: .relaxed)
     }
 
-    var writtenBytes: Int64 { written.load(ordering: .relaxed) }
+    /// Bytes of which a measurement that begins now knows.
+    var writtenBytes: Int64 { written.load(ordering: .relaxed) - gathered.load(ordering: .relaxed) }
+
+    /// Bytes went into a buffer on their way to the disk.
+    func gather(_ count: Int) { gathered.add(Int64(count), ordering: .relaxed) }
+
+    /// They are written, or nobody wants them any more.
+    func letGo(_ count: Int) { gathered.subtract(Int64(count), ordering: .relaxed) }
 }
 
 extension DiskQueue {

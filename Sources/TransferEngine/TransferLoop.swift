@@ -48,7 +48,7 @@ final class TransferLoop {
         self.mailbox = mailbox
         epoll = try Epoll()
         watch = SocketWatch(epoll)
-        buffers = BufferPool(limit: surroundings.buffers) { mailbox.post(.shareBuffers) }
+        buffers = BufferPool(limit: surroundings.buffers, room: surroundings.room) { mailbox.post(.shareBuffers) }
         epoll.watch(mailbox.wakeup, .read)
     }
 

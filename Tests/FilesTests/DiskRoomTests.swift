@@ -22,6 +22,27 @@ import Testing
         #expect(!room.isAboveFloor && room.left < 0 && !room.take(1))
     }
 
+    @Test func `What lies in buffers counts beside a measurement, which cannot know it`() throws {
+        let room = DiskRoom(floor: 0)
+        let pool = BufferPool(limit: 2, room: room) {}
+        var first = pool.take(), second = pool.take()
+        let bytes = [UInt8](repeating: 7, count: 60_000)
+        first?.begin(at: 50_000, length: 65_536)
+        second?.begin(at: 65_536, length: 65_536)
+        #expect(room.take(60_000))
+        try #require(bytes.withUnsafeBytes { first?.append($0) } == true)
+        try first?.moveSurplus(to: #require(second))
+        func measure() { room.note(free: 100_000, size: 1 << 30, writtenBefore: room.writtenBytes) }
+        measure()
+        #expect(room.left == 40_000)
+        first = nil
+        measure()
+        #expect(room.left == 40_000 + 15_536)
+        second = nil
+        measure()
+        #expect(room.left == 100_000)
+    }
+
     @Test func `Who finds no room, and who takes much of it, rings`() async {
         let room = DiskRoom(floor: 0)
         func rang() async -> Bool { await room.bell.wait(until: 0) }

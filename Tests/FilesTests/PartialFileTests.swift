@@ -9,7 +9,7 @@ import Testing
 @Suite struct PartialFileTests {
     private let disk: DiskQueue
     private let news = Locked<[PartialFile.News]>([])
-    private let buffers = BufferPool(limit: 4) {}
+    private let buffers = BufferPool(limit: 4, room: DiskRoom(floor: 0)) {}
 
     init() throws { disk = try DiskQueue(threads: 4) }
 
@@ -124,7 +124,7 @@ import Testing
 
     @Test func `A pool gives so many buffers, and says when one came back`() {
         let rings = Locked(0)
-        let pool = BufferPool(limit: 2) { rings.withLock { $0 += 1 } }
+        let pool = BufferPool(limit: 2, room: DiskRoom(floor: 0)) { rings.withLock { $0 += 1 } }
         var first = pool.take()
         let second = pool.take()
         #expect(first != nil && second != nil && pool.take() == nil && !pool.hasFree)
