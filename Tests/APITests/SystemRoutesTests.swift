@@ -27,6 +27,13 @@ import Wire
         }
     }
 
+    @Test func `Requests of apps run where they read, what watches the service does not`() async throws {
+        try await RouteFixture.run { fixture in
+            let elsewhere = fixture.server.routes.filter { $0.executor == nil }.map(\.pattern)
+            #expect(Set(elsewhere) == ["/healthz", "/readyz", "/openapi.yaml", "/openapi.json"])
+        }
+    }
+
     @Test func `Health and description need no key, metrics need the operator's`() async throws {
         try await RouteFixture.run { fixture in
             #expect(try await fixture.call("GET", "/healthz", key: nil).status == 200)
