@@ -173,7 +173,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `A dead mirror holds nothing up`() async throws {
+    func `A dead mirror holds nothing up, nor one that the egress policy forbids`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             let bytes = Content.bytes(seed: 1, length: Self.size)
@@ -182,7 +182,7 @@ struct SegmentTests {
             gone.stop()
             let done = try await stage.run(url: "/a", in: session) {
                 $0.segments = .count(4)
-                $0.mirrors = [gone.url("/b"), stage.origin.url("/missing")]
+                $0.mirrors = [gone.url("/b"), stage.origin.url("/missing"), "http://10.255.255.1/b"]
                 $0.expectedDigest = digest(bytes)
             }
             #expect(done.outcome == .succeeded)
