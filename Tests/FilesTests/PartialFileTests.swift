@@ -19,9 +19,9 @@ import Testing
         let opening = PartialFileOpening(path, start, algorithms, disk: disk, while: { true }) { [news] told in
             news.withLock { $0.append(told) }
         }
-        return try await withCheckedContinuation { continuation in
-            opening.begin { continuation.resume(returning: $0) }
-        }.get()
+        let outcome = Locked<PartialFileOpening.Outcome?>(nil)
+        opening.begin { opened in outcome.withLock { $0 = opened } }
+        return try await eventually("the file is open") { outcome.withLock { $0 } }.get()
     }
 
     /// Writes bytes as the loop does, a few at a time, and closes the file.

@@ -19,12 +19,14 @@ import Testing
         let number = try await scene.download("/a", ["segments": 16])
         let kills = 3
         for kill in 1...kills {
-            try await eventually("bytes enough for kill \(kill)") {
-                let task = try await scene.task(number)
-                return task["countOfBytesReceived"].int ?? 0 > Self.size / 5 * kill
+            let received = try await eventually("bytes enough for kill \(kill)") { () -> Int? in
+                let received = try await scene.task(number)["countOfBytesReceived"].int ?? 0
+                return received > Self.size / 5 * kill ? received : nil
             }
             try await scene.service.kill()
             try await scene.service.start()
+            let kept = try await scene.task(number)["countOfBytesReceived"].int ?? 0
+            #expect(received - kept <= 8 << 20)
         }
         let task = try await scene.completed(number)
         #expect(task["outcome"] == "succeeded")
