@@ -198,7 +198,7 @@ struct Judge {
         }
     }
 
-    private mutating func restart(cause: String, fault: AttemptFault, error: TaskError) -> Judgement {
+    mutating func restart(cause: String, fault: AttemptFault, error: TaskError) -> Judgement {
         progress.forgetBytes()
         if transfer.comesInParts { progress.avoidsSegments = true }
         progress.attempts.record(fault, keptOffset: 0)
@@ -223,16 +223,6 @@ struct Judge {
                 method: specification.request.method, isUpload: specification.kind == .upload,
                 hasIdempotencyKey: isRepeatable || transfer.headers.contains("Idempotency-Key")),
             jitter: jitter, now: now, deadline: transfer.task.resourceDeadline)
-    }
-
-    /// Judges that what came in segments is of no use, because the resource is another by now.
-    mutating func judgeChange(cause: String) -> Judgement {
-        restart(cause: cause, fault: .restart, error: TaskError(.badServerResponse))
-    }
-
-    /// Judges that no source is left that sends what the app expects.
-    mutating func judgeLies() -> Judgement {
-        restart(after: DigestMismatch(message: "no source has all pieces with the digests that are expected"))
     }
 
     // MARK: Answers
@@ -284,7 +274,7 @@ struct Judge {
         return finish(.succeeded, content: contentSource())
     }
 
-    private mutating func restart(after mismatch: DigestMismatch) -> Judgement {
+    mutating func restart(after mismatch: DigestMismatch) -> Judgement {
         restart(cause: "digestMismatch", fault: .digestMismatch, error: mismatch.error(at: transfer.url.text))
     }
 
