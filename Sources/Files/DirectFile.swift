@@ -2,10 +2,10 @@ import Base
 import CLinux
 import Glibc
 
-/// An open file whose whole blocks are written past the page cache where the filesystem takes that, so that many bytes
-/// neither fill it nor make a sync wait.
+/// An open file whose whole blocks are read or written past the page cache where the filesystem takes that, so that many
+/// bytes neither fill it nor make a sync wait.
 ///
-/// What is less than a block at either end goes through it: no block is written both ways.
+/// What is written and less than a block at either end goes through it: no block is written both ways.
 final class DirectFile: Sendable {
     let file: OpenFile
     /// The same file past the page cache.
@@ -16,12 +16,13 @@ final class DirectFile: Sendable {
         self.direct = Locked(direct)
     }
 
-    convenience init(_ file: OpenFile) {
-        let descriptor = open("/proc/self/fd/\(file.descriptor)", O_WRONLY | O_CLOEXEC | clinux_O_DIRECT)
+    /// - Parameter access: `O_RDONLY` or `O_WRONLY`.
+    convenience init(_ file: OpenFile, for access: Int32) {
+        let descriptor = open("/proc/self/fd/\(file.descriptor)", access | O_CLOEXEC | clinux_O_DIRECT)
         self.init(file, descriptor < 0 ? nil : OpenFile(descriptor: descriptor))
     }
 
-    /// Whether whole blocks are written past the page cache.
+    /// Whether whole blocks go past the page cache.
     var isDirect: Bool { direct.withLock { $0 != nil } }
 
     /// Writes all bytes or throws; some may be written then. They have to lie as far behind a block's start in memory as in
@@ -39,13 +40,36 @@ final class DirectFile: Sendable {
         do throws(SystemError) {
             try write(head..<tail, to: direct)
         } catch {
-            // Some filesystems refuse such writes only when they come.
-            guard error.errno == EINVAL else { throw error }
-            self.direct.withLock { $0 = nil }
+            try giveUp(after: error)
             try write(head..<tail, to: file)
         }
         try write(0..<head, to: file)
         try write(tail..<bytes.count, to: file)
+    }
+
+    /// Fills `buffer`, or as much of it as there is before the end of the file. It has to begin and end at a block's start,
+    /// in memory and in the file.
+    func fill(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError) -> Int {
+        var done = 0
+        while done < buffer.count, let direct = direct.withLock({ $0 }) {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+            do throws(SystemError) {
+                let count = try direct.read(into: rest, at: offset + Int64(done))
+                done += count
+                // Only the end of the file is inside of a block.
+                if count == 0 || done % DiskBuffer.blockSize != 0 { return done }
+            } catch {
+                try giveUp(after: error)
+            }
+        }
+        let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+        return try done + file.fill(rest, at: offset + Int64(done))
+    }
+
+    /// Some filesystems refuse to leave out the page cache only when it comes to it. Other errors are thrown.
+    private func giveUp(after error: SystemError) throws(SystemError) {
+        guard error.errno == EINVAL else { throw error }
+        direct.withLock { $0 = nil }
     }
 
     /// Fewer bytes are not worth a wait for the disk.

@@ -74,7 +74,9 @@ extension DiskQueue {
             return (try await run { () throws(SystemError) in try target.size() }, [:])
         }
         if isShared { return try await digest(target, algorithms) }
-        let copying = FileCopy(source, to: target, algorithms, within: room)
+        let copying = try await run { () throws(SystemError) in
+            try FileCopy(source, to: target, algorithms, within: room)
+        }
         while try await run(.long, copying.step) {}
         return copying.finish()
     }

@@ -2,8 +2,8 @@ import Base
 import Glibc
 import Notation
 
-/// A copy of a file that is made and digested step by step, each on whatever disk thread has the turn. It goes through the
-/// page cache: copies are read soon, bodies of uploads above all.
+/// A copy of a file that is made and digested step by step, each on whatever disk thread has the turn. Long files are read
+/// and written past the page cache.
 final class FileCopy: Sendable {
     private struct State {
         var offset: Int64 = 0
@@ -11,16 +11,19 @@ final class FileCopy: Sendable {
         let memory = AlignedMemory(byteCount: DiskBuffer.size)
     }
 
-    private let source: OpenFile
-    private let target: OpenFile
+    private let source: DirectFile
+    private let target: DirectFile
     private let room: DiskRoom?
     /// Held for the whole of a step: one follows the other, so nobody waits for it.
     private let state: Locked<State>
 
     /// - Parameter room: What may be written. Where it is too little the copy fails as on a full disk.
-    init(_ source: OpenFile, to target: OpenFile, _ algorithms: [DigestAlgorithm], within room: DiskRoom?) {
-        self.source = source
-        self.target = target
+    init(
+        _ source: OpenFile, to target: OpenFile, _ algorithms: [DigestAlgorithm], within room: DiskRoom?
+    ) throws(SystemError) {
+        let isLong = try source.size() > DiskBuffer.size
+        self.source = isLong ? DirectFile(source, for: O_RDONLY) : DirectFile(source, nil)
+        self.target = isLong ? DirectFile(target, for: O_WRONLY) : DirectFile(target, nil)
         self.room = room
         state = Locked(State(digests: algorithms.map { Digest($0) }))
     }
@@ -38,12 +41,12 @@ final class FileCopy: Sendable {
                 try target.write(bytes, at: state.offset)
                 state.offset += Int64(count)
                 if count < state.memory.bytes.count {
-                    try target.sync()
+                    try target.file.sync()
                     return false
                 }
             }
             // What is left unwritten would be for others' syncs to write.
-            try target.sync()
+            if !target.isDirect { try target.file.sync() }
             return true
         }
     }

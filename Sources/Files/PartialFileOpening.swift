@@ -97,6 +97,7 @@ package final class PartialFileOpening: Sendable {
 
     private func opened(_ file: OpenFile, _ sha256: [UInt8]?, _ digests: consuming sending [Digest]) -> PartialFile {
         PartialFile(
-            DirectFile(file), PartialFile.Mark(offset: start.offset, sha256: sha256), digests, disk: disk, tell: tell)
+            DirectFile(file, for: O_WRONLY), PartialFile.Mark(offset: start.offset, sha256: sha256), digests,
+            disk: disk, tell: tell)
     }
 }

@@ -87,12 +87,38 @@ import Testing
         let path = folder.file("partial")
         let file = try await open(path, .behind(0))
         // A filesystem in memory takes such writes, and has nowhere else to keep them.
-        guard DirectFile(try OpenFile.open(path, O_RDONLY)).isDirect,
+        guard DirectFile(try OpenFile.open(path, O_RDONLY), for: O_WRONLY).isDirect,
             try cachedBytes(of: folder.write([1], to: "synced"), afterDropping: true) == 0
         else { return }
         _ = try await write(
             Content.bytes(seed: 3, length: (4 << 20) + 100), to: file, at: 0, flushingEvery: .max)
         #expect(try cachedBytes(of: path) <= 64 * 1024)
+    }
+
+    @Test func `A long copy is not kept in memory, nor what it is made of`() async throws {
+        let folder = TemporaryFolder()
+        let (source, copy) = (
+            folder.write(Content.bytes(seed: 6, length: (4 << 20) + 100), to: "source"), folder.file("copy")
+        )
+        guard DirectFile(try OpenFile.open(source, O_RDONLY), for: O_RDONLY).isDirect,
+            try cachedBytes(of: source, afterDropping: true) == 0
+        else { return }
+        try await disk.copy(disk.open(source), to: copy)
+        #expect(try cachedBytes(of: source) == 0)
+        #expect(try cachedBytes(of: copy) <= 64 * 1024)
+    }
+
+    @Test func `A filesystem that gives nothing but by the page cache is read by that`() throws {
+        let folder = TemporaryFolder()
+        let whole = Content.bytes(seed: 7, length: (1 << 20) - 100)
+        let file = try OpenFile.open(folder.write(whole, to: "source"), O_RDONLY)
+        // A file that answers EINVAL to an odd number of bytes.
+        let direct = DirectFile(file, try OpenFile.open("/proc/self/pagemap", O_RDONLY))
+        let memory = AlignedMemory(byteCount: 1 << 20)
+        let odd = UnsafeMutableRawBufferPointer(rebasing: memory.bytes.dropLast())
+        #expect(try direct.fill(odd, at: 0) == whole.count)
+        #expect(Array(odd[..<whole.count]) == whole)
+        #expect(!direct.isDirect)
     }
 
     @Test func `A filesystem that takes nothing but by the page cache is written by that`() async throws {
