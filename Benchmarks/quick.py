@@ -35,22 +35,12 @@ def medians(ours, theirs):
     return [sorted(column)[len(column) // 2] for column in zip(*shares)]
 
 
-def played(contestants, scratch):
-    """The rounds of each contestant: pairs of wall and processor time."""
-    figures = {name: [] for name in contestants}
-    for _ in range(ROUNDS):
-        for name, play in contestants.items():
-            with tempfile.TemporaryDirectory(dir=scratch) as here:
-                figures[name].append(play(pathlib.Path(here)))
-    return figures
-
-
 def small(scratch):
     tree, count = scratch / "small", small_files.COUNT
     small_files.make_tree(tree, count)
     with Origin(scratch / "origin", tree) as origin:
-        figures = played({name: lambda here, play=play: play(here, origin, count)
-                          for name, play in small_files.CONTESTANTS.items()}, scratch)
+        figures = large_files.rounds(ROUNDS, {name: lambda here, play=play: play(here, origin, count)
+                                              for name, play in small_files.CONTESTANTS.items()}, scratch)
     ours, aria2, curl = figures.values()
     wall, processor = medians(ours, aria2)
     yield "10,000 downloads of 10 KiB: time of aria2", wall
@@ -85,7 +75,7 @@ def rows_in_sqlite(directory):
 
 def batch(scratch):
     ours = [(took, 0) for took in one_batch.measure(scratch)[:ROUNDS]]
-    rows = played({"rows": rows_in_sqlite}, scratch)["rows"]
+    rows = large_files.rounds(ROUNDS, {"rows": rows_in_sqlite}, scratch)["rows"]
     yield "a batch of 10,000 tasks: time of 10,000 bare rows", medians(ours, rows)[0]
 
 

@@ -36,8 +36,11 @@ package enum Metalink {
         guard let first = urls.first else { throw Refused.invalid("The file has no URL of http or https.") }
         var creation = TaskCreation.download(TransferRequest(url: first.url))
         var mirrors: [String] = []
-        for url in urls.dropFirst().map(\.url) where url != first.url && !mirrors.contains(url) { mirrors.append(url) }
-        creation.mirrors = Array(mirrors.prefix(TaskTerms.mostMirrors))
+        for url in urls.map(\.url) where url != first.url && !mirrors.contains(url) {
+            mirrors.append(url)
+            if mirrors.count == TaskTerms.mostMirrors { break }
+        }
+        creation.mirrors = mirrors
         creation.segments = .auto
         creation.expectedDigest = digest(of: file)
         creation.pieces = try pieces(of: file)

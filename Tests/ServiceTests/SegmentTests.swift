@@ -65,6 +65,11 @@ struct SegmentTests {
             let task = try await stage.create(stage.order("/a") { $0.segments = .count(16) }, in: session)[0]
             try await eventually("three connections") { gate.waiting == 3 }
             try await stays(for: .milliseconds(300)) { stage.origin.inFlight.now == 3 }
+            let other = try await stage.create(stage.order("/a"), in: session)[0]
+            #expect(
+                stage.service.waitingReasons(of: other, in: session).map(\.detail) == [
+                    "Other transfers come first: as many to this host are under way as the session allows."
+                ])
             gate.open()
             #expect(try await stage.completed(task).outcome == .succeeded)
         }

@@ -117,7 +117,7 @@ struct Agenda: Sendable {
     }
 
     /// Transfers and connections that an origin has, of all or of one session.
-    private func running(at host: String, of session: Int64? = nil) -> Int {
+    func running(at host: String, of session: Int64? = nil) -> Int {
         (Array(lanes.values) + deletions.values + connections.values).reduce(0) { count, lane in
             lane.host == host && (session ?? lane.session) == lane.session ? count + lane.running : count
         }

@@ -61,8 +61,7 @@ extension Scheduler {
         transfer.segmented?.routes = [:]
         transfers[id] = transfer
         live.began(
-            id, session: transfer.task.session, origin: laneHost(of: transfer), exchange: transfer.exchange,
-            offset: transfer.progress.keptOffset)
+            id, session: transfer.task.session, exchange: transfer.exchange, offset: transfer.progress.keptOffset)
         outlet.transferBegan(in: transfer.task.session)
         show(transfer)
         widening.insert(id)

@@ -27,7 +27,6 @@ extension Scheduler {
         }
         live.began(
             id, session: transfer.task.session,
-            origin: agenda.withLock { $0.lanes[transfer.task.lane]?.host } ?? transfer.url.origin,
             exchange: exchange, offset: transfer.resuming?.offset ?? 0,
             sentBefore: transfer.uploadOffset)
         outlet.transferBegan(in: transfer.task.session)

@@ -60,19 +60,21 @@ extension Service {
             return WaitingReason(
                 kind: .originPause, detail: "The host answered 429 or 503 and is left alone for a while.", until: until)
         }
-        let running = live.count(at: origin, of: session.id)
-        let others: String? =
-            if live.count >= settings.maximumTransfers {
+        let others: String? = scheduler.agenda.withLock { agenda in
+            if agenda.freeSlots(.anything) <= 0 {
                 "as many are under way as the service allows"
-            } else if !scheduler.agenda.withLock({ $0.leavesSlots(to: task.app) }) {
+            } else if !agenda.leavesSlots(to: task.app) {
                 "the few slots that are free are for apps with fewer transfers"
-            } else if running.all >= settings.maximumTransfersPerHost {
+            } else if agenda.running(at: origin) >= settings.maximumTransfersPerHost {
                 "as many to this host are under way as the service allows"
-            } else if running.session >= session.configuration.httpMaximumConnectionsPerHost {
+            } else if agenda.running(at: origin, of: session.id.rawValue)
+                >= session.configuration.httpMaximumConnectionsPerHost
+            {
                 "as many to this host are under way as the session allows"
             } else {
                 nil
             }
+        }
         return others.map { WaitingReason(kind: .capacity, detail: "Other transfers come first: \($0).") }
     }
 

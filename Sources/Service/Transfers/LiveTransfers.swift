@@ -6,8 +6,6 @@ import TransferEngine
 package struct LiveTransfers: Sendable {
     private struct Entry {
         var session: SessionID
-        /// `scheme://host:port` of the task's request.
-        var origin: String
         var exchange: ExchangeID
         var isFinalizing = false
         var offset: Int64
@@ -37,12 +35,12 @@ package struct LiveTransfers: Sendable {
     let clock: Clock
 
     func began(
-        _ task: TaskID, session: SessionID, origin: String, exchange: ExchangeID, offset: Int64, sentBefore: Int64 = 0
+        _ task: TaskID, session: SessionID, exchange: ExchangeID, offset: Int64, sentBefore: Int64 = 0
     ) {
         let now = clock.monotonic()
         entries.withLock {
             $0[task] = Entry(
-                session: session, origin: origin, exchange: exchange, offset: offset, sentBefore: sentBefore,
+                session: session, exchange: exchange, offset: offset, sentBefore: sentBefore,
                 measured: (now, offset))
         }
     }
@@ -116,17 +114,6 @@ package struct LiveTransfers: Sendable {
     }
 
     package var count: Int { entries.withLock { $0.count } }
-
-    /// How many transfers an origin has, all together and of one session.
-    func count(at origin: String, of session: SessionID) -> (all: Int, session: Int) {
-        entries.withLock { entries in
-            entries.values.reduce(into: (0, 0)) { count, entry in
-                guard entry.origin == origin else { return }
-                count.0 += 1
-                if entry.session == session { count.1 += 1 }
-            }
-        }
-    }
 
     private func sample(_ entry: Entry) -> LiveState.Sample {
         if let total = entry.total {
