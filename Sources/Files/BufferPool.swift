@@ -1,6 +1,6 @@
 import Base
 
-/// Memory for bytes on their way to the disk: so many buffers at most.
+/// Memory for bytes on their way to the disk or from it: so many buffers at most.
 ///
 /// A buffer comes back with its last reference. While one is out, those that came back stay for the next; else most of
 /// them go back to the system.
@@ -14,14 +14,14 @@ package final class BufferPool: Sendable {
     private static let keptAtRest = 2
 
     private let limit: Int
-    fileprivate let room: DiskRoom
+    fileprivate let room: DiskRoom?
     private let whenFree: @Sendable () -> Void
     private let state = Locked(State())
 
     /// - Parameters:
-    ///   - room: Where the buffers' bytes count as written already.
+    ///   - room: Where the buffers' bytes count as written already; nil where they were read.
     ///   - whenFree: Called when a buffer came back after one was asked for in vain, wherever that happens.
-    package init(limit: Int, room: DiskRoom, whenFree: @escaping @Sendable () -> Void) {
+    package init(limit: Int, room: DiskRoom?, whenFree: @escaping @Sendable () -> Void) {
         self.limit = limit
         self.room = room
         self.whenFree = whenFree
@@ -71,7 +71,7 @@ final class AlignedMemory: @unchecked Sendable {
 /// Bytes of one piece of a file, in memory that the disk can read by itself: a byte is as far behind a block's start
 /// here as in the file.
 ///
-/// Unchecked: its loop fills it, then hands it over and does not touch it again.
+/// Unchecked: one thread fills it, then hands it over and does not touch it again.
 package final class DiskBuffer: @unchecked Sendable {
     package static let size = 1 << 20
     /// What it takes beyond its end, so that nobody needs two buffers at once.
@@ -80,7 +80,7 @@ package final class DiskBuffer: @unchecked Sendable {
     package static let blockSize = 4096
 
     private let memory: AlignedMemory
-    private let pool: BufferPool
+    private let pool: BufferPool?
     private var start = 0
     private var end = 0
     private(set) var offset: Int64 = 0
@@ -91,9 +91,15 @@ package final class DiskBuffer: @unchecked Sendable {
         self.pool = pool
     }
 
+    /// For pieces of this length at most, in memory of its own.
+    init(length: Int) {
+        memory = AlignedMemory(byteCount: length)
+        pool = nil
+    }
+
     deinit {
-        pool.room.letGo(count)
-        pool.giveBack(memory)
+        pool?.room?.letGo(count)
+        pool?.giveBack(memory)
     }
 
     /// Begins a piece at this offset of a file, which ends at the next multiple of `length`: ``size`` or a part of it.
@@ -112,7 +118,7 @@ package final class DiskBuffer: @unchecked Sendable {
         guard !isFull, start + count + bytes.count <= end + Self.slack else { return false }
         UnsafeMutableRawBufferPointer(rebasing: memory.bytes[(start + count)...]).copyMemory(from: bytes)
         count += bytes.count
-        pool.room.gather(bytes.count)
+        pool?.room?.gather(bytes.count)
         return true
     }
 
@@ -124,7 +130,25 @@ package final class DiskBuffer: @unchecked Sendable {
         let surplus = surplus
         guard surplus > 0, other.append(UnsafeRawBufferPointer(rebasing: bytes[(count - surplus)...])) else { return }
         count -= surplus
-        pool.room.letGo(surplus)
+        pool?.room?.letGo(surplus)
+    }
+
+    /// Where the piece ends in the file.
+    var pieceEnd: Int64 { offset + Int64(end - start) }
+
+    /// Reads the piece, or as much of it as there is before the end of the file: with what is before it in its first block.
+    func fill(from file: DirectFile) throws(SystemError) {
+        let blocks = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<end])
+        count = max(0, try file.fill(blocks, at: offset - Int64(start)) - start)
+    }
+
+    /// Copies what there is from this offset of the file on, as far as it fits.
+    func copy(from offset: Int64, into target: UnsafeMutableRawBufferPointer) -> Int {
+        let begin = Int(offset - self.offset)
+        let length = min(target.count, count - begin)
+        guard length > 0 else { return 0 }
+        target.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[begin..<(begin + length)]))
+        return length
     }
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory.bytes[start..<(start + count)]) }

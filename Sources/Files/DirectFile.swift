@@ -1,4 +1,4 @@
-import Base
+package import Base
 import CLinux
 import Glibc
 
@@ -6,7 +6,7 @@ import Glibc
 /// bytes neither fill it nor make a sync wait.
 ///
 /// What is written and less than a block at either end goes through it: no block is written both ways.
-final class DirectFile: Sendable {
+package final class DirectFile: Sendable {
     let file: OpenFile
     /// The same file past the page cache.
     private let direct: Locked<OpenFile?>
@@ -20,6 +20,12 @@ final class DirectFile: Sendable {
     convenience init(_ file: OpenFile, for access: Int32) {
         let descriptor = open("/proc/self/fd/\(file.descriptor)", access | O_CLOEXEC | clinux_O_DIRECT)
         self.init(file, descriptor < 0 ? nil : OpenFile(descriptor: descriptor))
+    }
+
+    /// Opens a file to read it, past the page cache where this pays for so many bytes.
+    package static func toRead(_ path: String, _ length: Int64) throws(SystemError) -> DirectFile {
+        let file = try OpenFile.open(path, O_RDONLY)
+        return length > DiskBuffer.size ? DirectFile(file, for: O_RDONLY) : DirectFile(file, nil)
     }
 
     /// Whether whole blocks go past the page cache.
@@ -50,6 +56,7 @@ final class DirectFile: Sendable {
     /// Fills `buffer`, or as much of it as there is before the end of the file. It has to begin and end at a block's start,
     /// in memory and in the file.
     func fill(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError) -> Int {
+        guard buffer.count > Self.leastDirect else { return try file.fill(buffer, at: offset) }
         var done = 0
         while done < buffer.count, let direct = direct.withLock({ $0 }) {
             let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])

@@ -6,7 +6,7 @@ import Glibc
 final class BodySource {
     private enum Bytes {
         case memory([UInt8])
-        case file(OpenFile, offset: Int64)
+        case file(ReadAhead, offset: Int64)
     }
 
     let length: Int64
@@ -18,20 +18,28 @@ final class BodySource {
         length = Int64(bytes.count)
     }
 
-    init(_ file: OpenFile, offset: Int64, length: Int64) {
-        bytes = .file(file, offset: offset)
+    init(_ ahead: ReadAhead, offset: Int64, length: Int64) {
+        bytes = .file(ahead, offset: offset)
         self.length = length
     }
 
-    /// Fills `buffer` as far as it can; 0 at the end. A file that ends too early is `ENODATA`.
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
+    /// What reads the file.
+    var ahead: ReadAhead? {
+        if case .file(let ahead, _) = bytes { ahead } else { nil }
+    }
+
+    /// Fills `buffer` as far as it can; 0 at the end, nil where the bytes are on their way. A file that ends too early is
+    /// `ENODATA`.
+    func read(into buffer: UnsafeMutableRawBufferPointer, now: Int64) throws(SystemError) -> Int? {
         let wanted = Int(min(Int64(buffer.count), length - position))
         guard wanted > 0 else { return 0 }
         let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
         var count = wanted
         switch bytes {
         case .memory(let bytes): target.copyBytes(from: bytes[Int(position)..<(Int(position) + wanted)])
-        case .file(let file, let offset): count = try file.read(into: target, at: offset + position)
+        case .file(let ahead, let offset):
+            guard let taken = try ahead.take(at: offset + position, into: target, now: now) else { return nil }
+            count = taken
         }
         guard count > 0 else { throw SystemError("pread", errno: ENODATA) }
         position += Int64(count)

@@ -235,13 +235,9 @@ extension Exchange.Running {
     func give(_ buffer: UnsafeMutableRawBufferPointer) -> Given {
         lastActivity = state.now
         guard let body = sending.body else { return .bytes(0) }
-        if let again = sending.throttle.wait(at: state.now) {
-            sending.pausedUntil = again
-            callForAttention()
-            return .pause
-        }
+        if let again = sending.throttle.wait(at: state.now) { return pauseSending(.until(again)) }
         do throws(SystemError) {
-            let count = try body.read(into: buffer)
+            guard let count = try body.read(into: buffer, now: state.now) else { return pauseSending(.body) }
             sending.throttle.took(count)
             if body.position == body.length { sending.endedAt = state.now }
             meter.sent.store(body.position, ordering: .relaxed)
@@ -250,6 +246,12 @@ extension Exchange.Running {
             cut = .fault(.bodySource(errno: error.errno))
             return .failed
         }
+    }
+
+    private func pauseSending(_ pause: Exchange.Sending.Pause) -> Given {
+        sending.pause = pause
+        callForAttention()
+        return .pause
     }
 }
 

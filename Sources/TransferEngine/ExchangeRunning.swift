@@ -1,5 +1,6 @@
 import CCurl
 import Core
+import Files
 
 extension Exchange {
     /// An exchange in libcurl's hands.
@@ -92,10 +93,17 @@ extension Exchange {
 
     /// What goes to the server.
     struct Sending {
+        /// What libcurl waits for before it asks for more.
+        enum Pause: Equatable {
+            /// The next bytes of the body.
+            case body
+            /// This moment (monotonic ms).
+            case until(Int64)
+        }
+
         var throttle: Throttle
         let body: BodySource?
-        /// libcurl waits for this moment before it asks for more (monotonic ms).
-        var pausedUntil: Int64?
+        var pause: Pause?
         /// When the last byte of our body was given to libcurl.
         var endedAt: Int64?
     }
@@ -138,7 +146,7 @@ extension Exchange.Running {
     private var isSyncDue: Bool { state.now >= lastSync + Self.syncInterval }
 
     /// We make libcurl wait: silence is not the peer's.
-    private var isPaused: Bool { receiving.pause != nil || sending.pausedUntil != nil }
+    private var isPaused: Bool { receiving.pause != nil || sending.pause != nil }
 
     /// When the peer has been silent for too long.
     var silenceEnd: Int64 {
@@ -148,9 +156,10 @@ extension Exchange.Running {
 
     /// When a limit of bytes a second lets libcurl go on.
     private var pauseEnd: Int64 {
-        let end = sending.pausedUntil ?? .max
-        guard case .until(let time)? = receiving.pause else { return end }
-        return min(time, end)
+        var end = Int64.max
+        if case .until(let time)? = receiving.pause { end = time }
+        if case .until(let time)? = sending.pause { end = min(end, time) }
+        return end
     }
 
     /// Whether a limit of bytes a second lets libcurl go on now.
@@ -158,7 +167,8 @@ extension Exchange.Running {
 
     var deadline: Int64 {
         let syncs = exchange.fileWork == .none && sink.isBehind
-        return min(pauseEnd, silenceEnd, syncs ? lastSync + Self.syncInterval : .max)
+        let ahead = sending.body?.ahead?.deadline ?? .max
+        return min(pauseEnd, silenceEnd, ahead, syncs ? lastSync + Self.syncInterval : .max)
     }
 
     // MARK: Pauses
@@ -169,7 +179,7 @@ extension Exchange.Running {
         sending.throttle.set(limit, at: now)
         // Both directions ask the throttle again.
         if case .until? = receiving.pause { receiving.pause = .until(now) }
-        if sending.pausedUntil != nil { sending.pausedUntil = now }
+        if case .until? = sending.pause { sending.pause = .until(now) }
     }
 
     /// The partial file is there.
@@ -185,6 +195,12 @@ extension Exchange.Running {
         return true
     }
 
+    /// A piece of the body was read.
+    func take(_ arrival: ReadAhead.Arrival) {
+        sending.body?.ahead?.take(arrival, now: state.now)
+        if sending.pause == .body { sending.pause = .until(state.now) }
+    }
+
     /// Takes how far the content is recorded. True where libcurl waited for that.
     func note(recorded offset: Int64) -> Bool {
         receiving.recorded = max(receiving.recorded, min(offset, sink.length))
@@ -197,11 +213,11 @@ extension Exchange.Running {
     func resumeIfDue() -> CURLcode {
         guard mayGoOn else { return CURLE_OK }
         if case .until(let time)? = receiving.pause, time <= state.now { receiving.pause = nil }
-        if let time = sending.pausedUntil, time <= state.now { sending.pausedUntil = nil }
+        if case .until(let time)? = sending.pause, time <= state.now { sending.pause = nil }
         lastActivity = state.now
         return curl_easy_pause(
             easy.raw,
-            (receiving.pause == nil ? 0 : CURLPAUSE_RECV) | (sending.pausedUntil == nil ? 0 : CURLPAUSE_SEND))
+            (receiving.pause == nil ? 0 : CURLPAUSE_RECV) | (sending.pause == nil ? 0 : CURLPAUSE_SEND))
     }
 
     /// Lets libcurl go on with the next address of the host.

@@ -2,7 +2,6 @@ import Base
 import CCurl
 import Core
 import Files
-import Glibc
 
 /// What an exchange waits for before libcurl gets it: judged addresses, and the files it reads and goes on with.
 extension TransferLoop {
@@ -11,9 +10,9 @@ extension TransferLoop {
         switch request.body {
         case .none: break
         case .bytes(let bytes): preparation.body = BodySource(bytes)
-        case .file(let path, _, _):
+        case .file(let path, _, let length):
             preparation.needs.insert(.body)
-            openBody(exchange, path)
+            openBody(exchange, path, length)
         }
         if exchange.resumeOffset > 0 {
             preparation.needs.insert(.prefix)
@@ -105,26 +104,36 @@ extension TransferLoop {
         return true
     }
 
-    private func openBody(_ exchange: Exchange, _ path: String) {
+    private func openBody(_ exchange: Exchange, _ path: String, _ length: Int64) {
         let (id, mailbox) = (exchange.id, mailbox)
         disk(of: exchange).run { () throws(SystemError) in
-            try OpenFile.open(path, O_RDONLY)
+            try DirectFile.toRead(path, length)
         } then: {
             mailbox.post(.bodyOpened($0), to: id)
         }
     }
 
-    func bodyOpened(_ exchange: Exchange, _ result: Result<OpenFile, SystemError>) {
+    func bodyOpened(_ exchange: Exchange, _ result: Result<DirectFile, SystemError>) {
         guard case .preparing(let preparation) = exchange.stage,
             case .file(_, let offset, let length) = exchange.request.body
         else { return }
         preparation.needs.remove(.body)
         switch result {
         case .success(let file):
-            preparation.body = BodySource(file, offset: offset, length: length)
+            let (id, mailbox) = (exchange.id, mailbox)
+            let ahead = ReadAhead(file, to: offset + length, disk(of: exchange), bodyBuffers) {
+                mailbox.post(.bodyRead($0), to: id)
+            }
+            preparation.body = BodySource(ahead, offset: offset, length: length)
             launchIfReady(exchange, preparation)
         case .failure(let error): fail(exchange, .bodySource(errno: error.errno))
         }
+    }
+
+    func bodyRead(_ exchange: Exchange, _ arrival: ReadAhead.Arrival) {
+        guard case .running(let running) = exchange.stage else { return }
+        running.take(arrival)
+        goOn(exchange)
     }
 
     func launchIfReady(_ exchange: Exchange, _ preparation: Exchange.Preparation) {

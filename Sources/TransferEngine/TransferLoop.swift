@@ -26,6 +26,8 @@ final class TransferLoop {
     let watch: SocketWatch
     let state = LoopState()
     let buffers: BufferPool
+    /// For bodies that are read ahead.
+    let bodyBuffers: BufferPool
     var exchanges: [ExchangeID: Exchange] = [:]
     var pools: [Int64: ConnectionPool] = [:]
     /// Pools whose connections shall not be used again, until their last exchange ended.
@@ -49,6 +51,7 @@ final class TransferLoop {
         epoll = try Epoll()
         watch = SocketWatch(epoll)
         buffers = BufferPool(limit: surroundings.buffers, room: surroundings.room) { mailbox.post(.shareBuffers) }
+        bodyBuffers = BufferPool(limit: max(ReadAhead.depth, surroundings.buffers / 4), room: nil) {}
         epoll.watch(mailbox.wakeup, .read)
     }
 
@@ -153,6 +156,7 @@ final class TransferLoop {
         case .named(let name, .asked): turnCame(exchange, name)
         case .named(let name, .answered(let resolution)): resolved(exchange, name, resolution)
         case .bodyOpened(let result): bodyOpened(exchange, result)
+        case .bodyRead(let arrival): bodyRead(exchange, arrival)
         case .fileOpened(let result): fileOpened(exchange, result)
         case .file(let news): take(news, of: exchange)
         }
@@ -203,7 +207,10 @@ final class TransferLoop {
                 end(exchange, isAnswered ? .complete : .failed(fault))
                 continue
             }
-            if let running { attendFile(of: running) }
+            if let running {
+                attendFile(of: running)
+                running.sending.body?.ahead?.giveBack(at: state.now)
+            }
             goOn(exchange)
         }
         for (number, pool) in pools where pool.active == 0 {

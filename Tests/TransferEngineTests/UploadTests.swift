@@ -1,10 +1,18 @@
 import Base
 import Core
+import Files
+import Glibc
 import TestSupport
 import Testing
 import TransferEngine
 
 @Suite struct UploadTests {
+    /// More than a piece that is read ahead; quicker to make than as many different bytes.
+    private var longContent: [UInt8] {
+        let part = Content.bytes(seed: 3, length: 70_001)
+        return (0..<40).reduce(into: []) { content, _ in content += part }
+    }
+
     @Test func `Bytes and files arrive as they are`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .upload())
@@ -94,6 +102,130 @@ import TransferEngine
             Issue.record("\(cut.outcome)")
             return
         }
+    }
+
+    @Test func `Long files arrive as they are, more of them at once than there are buffers`() async throws {
+        let harness = try EngineHarness(buffers: 4)
+        harness.origin.serve("/", .upload())
+        let content = longContent
+        let length = Int64(content.count)
+        let path = harness.folder.write([9, 9, 9] + content + [9, 9], to: "body")
+        let requests = (0..<5).map { _ in
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .file(path: path, offset: 3, length: length)
+            }
+        }
+        for request in requests { harness.engine.start(request) }
+        for request in requests {
+            let result = try await harness.result(of: request)
+            #expect(result.outcome == .complete)
+            #expect(result.bytesSent == length)
+        }
+        let digest = Content.sha256(of: content)
+        #expect(harness.origin.requests.map(\.bodySHA256) == Array(repeating: digest, count: 5))
+    }
+
+    @Test func `A long file that a digest challenge wants once more is sent from its start`() async throws {
+        let harness = try EngineHarness()
+        let challenge = Misbehaviour.status(
+            401, [("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5")], body: "no")
+        harness.origin.serve("/", .upload(), turns: [[challenge]])
+        let content = longContent
+        let path = harness.folder.write(content, to: "body")
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .file(path: path, offset: 0, length: Int64(content.count))
+                $0.httpAuthentication = HTTPAuthentication(user: "u", password: "p", isDigest: true)
+            })
+        #expect(result.outcome == .complete)
+        #expect(harness.origin.requests.last?.bodySHA256 == Content.sha256(of: content))
+    }
+
+    @Test func `A long file that became shorter is the sender's fault`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .upload())
+        let path = harness.folder.write(longContent, to: "body")
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .file(path: path, offset: 0, length: 5_000_000)
+            })
+        #expect(result.outcome == .failed(.bodySource(errno: ENODATA)))
+    }
+
+    @Test func `A file that cannot be read is the sender's fault`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .upload())
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .file(path: harness.folder.path, offset: 0, length: 10)
+            })
+        #expect(result.outcome == .failed(.bodySource(errno: EISDIR)))
+    }
+
+    @Test func `A long upload that waits for the disk ends at once when it is stopped`() async throws {
+        let harness = try EngineHarness()
+        let gate = Gate()
+        harness.origin.serve("/", .upload())
+        let content = longContent
+        let path = harness.folder.write(content, to: "body")
+        let request = harness.request("/") {
+            $0.method = "PUT"
+            $0.body = .file(path: path, offset: 0, length: Int64(content.count))
+            $0.bandwidthLimit = 200_000
+        }
+        harness.engine.start(request)
+        try await eventually("it is sent") { (harness.engine.progress(request.id)?.bytesSent ?? 0) > 0 }
+        try await hold(harness.engine.disk, gate)
+        harness.engine.stop(request.id)
+        let result = try await harness.result(of: request)
+        #expect(result.outcome == .stopped)
+        #expect(result.bytesSent < content.count)
+        gate.open()
+    }
+
+    /// Keeps both disk threads until the gate opens.
+    private func hold(_ disk: DiskQueue, _ gate: Gate) async throws {
+        for _ in 0..<2 {
+            disk.run {
+                gate.pass()
+            } then: { _ in
+            }
+        }
+        try await eventually("the disk does nothing") { gate.waiting == 2 }
+    }
+
+    @Test func `A slow disk holds one upload back and nobody else, and that is nobody's silence`() async throws {
+        let harness = try EngineHarness()
+        let gate = Gate()
+        harness.origin.serve("/", .upload())
+        harness.origin.serve("/other", .text("other"))
+        let length = 24 << 20
+        let path = harness.folder.write([], to: "body")
+        truncate(path, off_t(length))
+        let request = harness.request("/") {
+            $0.method = "PUT"
+            $0.body = .file(path: path, offset: 0, length: Int64(length))
+            $0.bandwidthLimit = 1_000_000
+            $0.idleTimeout = .seconds(2)
+        }
+        harness.engine.start(request)
+        try await eventually("it is sent") { (harness.engine.progress(request.id)?.bytesSent ?? 0) > 0 }
+        try await hold(harness.engine.disk, gate)
+        harness.engine.setBandwidthLimit(request.id, nil)
+        try await eventually("it waits") { (harness.engine.progress(request.id)?.bytesSent ?? 0) >= 1 << 20 }
+        try await stays("it waits", for: .milliseconds(2500)) {
+            (harness.engine.progress(request.id)?.bytesSent ?? .max) < length
+        }
+        let other = try await harness.run(harness.request("/other") { $0.sink = .memory(limit: 100) })
+        #expect(other.outcome == .complete)
+        gate.open()
+        let result = try await harness.result(of: request)
+        #expect(result.outcome == .complete)
+        #expect(result.bytesSent == Int64(length))
     }
 
     @Test func `An early refusal is the answer`() async throws {
