@@ -77,8 +77,13 @@ extension DiskQueue {
         let copying = try await run { () throws(SystemError) in
             try FileCopy(source, to: target, algorithms, within: room)
         }
-        while try await run(.long, copying.step) {}
-        return copying.finish()
+        var next = try await run(.long, copying.read)
+        while let piece = next {
+            async let written = result(.long) { () throws(SystemError) in try copying.write(piece) }
+            next = try await run(.long, copying.read)
+            try await written.get()
+        }
+        return try await run(.short, copying.finish)
     }
 
     /// Length in bytes, nil where there is no such file.

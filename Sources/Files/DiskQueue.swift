@@ -61,9 +61,15 @@ package struct DiskQueue: Sendable {
     package func run<Value: Sendable>(
         _ length: DiskWorkLength = .short, _ body: @escaping @Sendable () throws(SystemError) -> Value
     ) async throws(SystemError) -> Value {
-        let result = await withCheckedContinuation { continuation in
+        try await result(length, body).get()
+    }
+
+    /// The same, for a caller that does something else meanwhile (`async let`).
+    func result<Value: Sendable>(
+        _ length: DiskWorkLength, _ body: @escaping @Sendable () throws(SystemError) -> Value
+    ) async -> Result<Value, SystemError> {
+        await withCheckedContinuation { continuation in
             run(length, body) { continuation.resume(returning: $0) }
         }
-        return try result.get()
     }
 }
