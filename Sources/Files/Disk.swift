@@ -37,6 +37,13 @@ enum Disk {
         return OpenFile(descriptor: descriptor)
     }
 
+    /// For reading. Anything but a regular file is `EINVAL`.
+    static func openRegularBeneath(root: String, path: String) throws(SystemError) -> OpenFile {
+        let file = try openBeneath(root: root, path: path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+        guard try file.status().st_mode & S_IFMT == S_IFREG else { throw SystemError("openat2", errno: EINVAL) }
+        return file
+    }
+
     /// A path's folder and the name in it.
     static func split(_ path: String) throws(SystemError) -> (folder: String, name: String) {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))

@@ -7,23 +7,25 @@ extension DiskQueue {
     /// Opens a regular file below `root` for reading. `..`, absolute paths and symbolic links are refused by the
     /// kernel (`EXDEV`, `ELOOP`), anything but a regular file by us (`EINVAL`).
     package func openBeneath(root: String, path: String) async throws(SystemError) -> OpenFile {
-        try await run { () throws(SystemError) in
-            let file = try Disk.openBeneath(root: root, path: path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
-            guard try file.status().st_mode & S_IFMT == S_IFREG else { throw SystemError("openat2", errno: EINVAL) }
-            return file
-        }
+        try await run { () throws(SystemError) in try Disk.openRegularBeneath(root: root, path: path) }
     }
 
-    /// The bytes of a regular file below `root`, where they are at most `limit`; else the file, open. Refuses what
+    /// The bytes of regular files below roots, nil for those that have more than `limit`. Refuses what
     /// ``openBeneath(root:path:)`` does.
-    package func readBeneath(root: String, path: String, upTo limit: Int) async throws(SystemError) -> StoredBytes {
-        let file = try await openBeneath(root: root, path: path)
-        return try await run { () throws(SystemError) in
-            guard try file.size() <= Int64(limit) else { return .file(file) }
-            // It may have grown by now.
+    package func readBeneath(
+        _ places: [(root: String, path: String)], upTo limit: Int
+    ) async throws(SystemError) -> [Result<[UInt8]?, SystemError>] {
+        try await run { () throws(SystemError) in
+            // A file may have grown by the time it is read.
             let memory = AlignedMemory(byteCount: limit + 1)
-            let count = try file.fill(memory.bytes, at: 0)
-            return count > limit ? .file(file) : .bytes([UInt8](memory.bytes[..<count]))
+            return places.map { place in
+                Result { () throws(SystemError) in
+                    let file = try Disk.openRegularBeneath(root: place.root, path: place.path)
+                    guard try file.size() <= Int64(limit) else { return nil }
+                    let count = try file.fill(memory.bytes, at: 0)
+                    return count > limit ? nil : [UInt8](memory.bytes[..<count])
+                }
+            }
         }
     }
 

@@ -49,16 +49,17 @@ import Testing
         #expect(readFile(folder.file("copy")) == content)
     }
 
-    @Test func `A file below its root is read where it is short, and opened where it is not`() async throws {
+    @Test func `Files below their root are read where they are short, each for itself`() async throws {
         folder.write([1, 2, 3], to: "short")
         folder.write([1, 2, 3, 4], to: "long")
-        guard case .bytes([1, 2, 3]) = try await disk.readBeneath(root: folder.path, path: "short", upTo: 3),
-            case .file(let file) = try await disk.readBeneath(root: folder.path, path: "long", upTo: 3)
-        else {
-            Issue.record("the other way round")
-            return
-        }
-        #expect(try file.size() == 4)
+        folder.write([], to: "empty")
+        let read = try await disk.readBeneath(
+            ["short", "long", "missing", "empty", "short"].map { (folder.path, $0) }, upTo: 3)
+        #expect(
+            read == [
+                .success([1, 2, 3]), .success(nil), .failure(SystemError("openat2", errno: ENOENT)), .success([]),
+                .success([1, 2, 3]),
+            ])
     }
 
     @Test func `A move replaces only when it may`() async throws {

@@ -51,8 +51,12 @@ extension Service {
         try requireRoom()
         var tasks: [PreparedTask] = []
         tasks.reserveCapacity(orders.count)
-        for (index, order) in orders.enumerated() {
-            tasks.append(try await prepare(order, index: index, in: session))
+        for begin in stride(from: 0, to: orders.count, by: Self.filesAtOnce) {
+            let group = orders[begin..<min(orders.count, begin + Self.filesAtOnce)]
+            let files = try await readFiles(of: group, app: session.app)
+            for index in group.indices {
+                tasks.append(try await prepare(group[index], index: index, file: files[index], in: session))
+            }
         }
         return try await createTasks(tasks, in: session, recording: recording)
     }
@@ -97,13 +101,20 @@ extension Service {
     /// Makes a task of an order: redeems its resume data and fetches what its body names, so that the task keeps its
     /// bytes whatever happens to their source.
     package func prepare(_ order: TaskOrder, index: Int, in session: SessionRecord) async throws -> PreparedTask {
+        let files = try await readFiles(of: [order], app: session.app)
+        return try await prepare(order, index: index, file: files[0], in: session)
+    }
+
+    private func prepare(
+        _ order: TaskOrder, index: Int, file: ReadFile?, in session: SessionRecord
+    ) async throws -> PreparedTask {
         guard let resumeData = order.resumeData else {
-            return try await fetchBody(of: order, index: index, in: session)
+            return try await fetchBody(of: order, index: index, file: file, in: session)
         }
         let redeemed = try await redeem(resumeData, app: session.app, index: index)
         var order = order
         order.specification.request = redeemed.request
-        return try await fetchBody(of: order, index: index, in: session) { task in
+        return try await fetchBody(of: order, index: index, file: file, in: session) { task in
             task.progress = redeemed.progress
             task.resumeNonce = redeemed.nonce
             task.fingerprint += redeemed.nonce
@@ -111,7 +122,8 @@ extension Service {
     }
 
     private func fetchBody(
-        of order: TaskOrder, index: Int, in session: SessionRecord, change: (inout NewTask) -> Void = { _ in }
+        of order: TaskOrder, index: Int, file read: ReadFile?, in session: SessionRecord,
+        change: (inout NewTask) -> Void = { _ in }
     ) async throws -> PreparedTask {
         let url: ParsedURL
         do {
@@ -135,7 +147,7 @@ extension Service {
             task.body = .bytes(bytes, mediaType: mediaType, publicId: Identifier.make(prefix: "body_"))
             task.fingerprint = Digest.of(bytes)
         case .file(let root, let path):
-            held = try await read(root: root, path: path, index: index, app: session.app, for: &task)
+            held = try hold(read, root: root, path: path, index: index, for: &task)
             if held == nil {
                 file = try await copy(root: root, path: path, index: index, app: session.app, for: &task)
             }
@@ -146,17 +158,33 @@ extension Service {
         return PreparedTask(task, file, held)
     }
 
-    /// Reads a file that the database can keep. Nil for one that it cannot, or that is one too many.
-    private func read(
-        root name: String, path: String, index: Int, app: AppID, for task: inout NewTask
-    ) async throws -> HeldBytes? {
-        let root = try root(name, index)
-        let source: StoredBytes
-        do {
-            source = try await folder.of(app.rawValue).disk.readBeneath(
-                root: root, path: path, upTo: Self.inlineLimit)
-        } catch { throw unreadable(error, index) }
-        guard case .bytes(let bytes) = source, let held = HeldBytes(bytes.count, of: heldBytes) else { return nil }
+    /// What came of reading a file that the database may keep; nil for one that it cannot.
+    private typealias ReadFile = Result<[UInt8]?, SystemError>
+
+    /// So many are read in one go.
+    private static let filesAtOnce = 64
+
+    /// Reads the files that orders name, where the database can keep them, by the orders' indices.
+    private func readFiles(of orders: ArraySlice<TaskOrder>, app: AppID) async throws -> [Int: ReadFile] {
+        let places = orders.indices.compactMap { index -> (index: Int, root: String, path: String)? in
+            guard case .file(let name, let path) = orders[index].body, let root = settings.filesRoots[name] else {
+                return nil
+            }
+            return (index, root, path)
+        }
+        guard !places.isEmpty else { return [:] }
+        let read = try await folder.of(app.rawValue).disk.readBeneath(
+            places.map { ($0.root, $0.path) }, upTo: Self.inlineLimit)
+        return Dictionary(zip(places.map(\.index), read)) { first, _ in first }
+    }
+
+    /// Makes what was read of a file the task's body. Nil where the database cannot keep it, or it is one too many.
+    private func hold(
+        _ file: ReadFile?, root name: String, path: String, index: Int, for task: inout NewTask
+    ) throws -> HeldBytes? {
+        let read: [UInt8]?
+        do throws(SystemError) { read = try file?.get() ?? nil } catch { throw unreadable(error, index) }
+        guard let bytes = read, let held = HeldBytes(bytes.count, of: heldBytes) else { return nil }
         task.body = .bytes(bytes, mediaType: nil, publicId: Identifier.make(prefix: "body_"))
         task.fingerprint = Array("\(name)/\(path)/".utf8) + Digest.of(bytes)
         return held
