@@ -79,9 +79,12 @@ extension DiskQueue {
         }
         var next = try await run(.long, copying.read)
         while let piece = next {
-            async let written = result(.long) { () throws(SystemError) in try copying.write(piece) }
+            async let written = result(.short) { () throws(SystemError) in try copying.write(piece) }
+            async let digested = result(.long) { copying.digest(piece) }
             next = try await run(.long, copying.read)
             try await written.get()
+            try await digested.get()
+            copying.letGo(piece)
         }
         return try await run(.short, copying.finish)
     }

@@ -2,10 +2,10 @@ import Base
 import Glibc
 import Notation
 
-/// A copy of a file, made piece by piece on the disk threads: while one is written, the next is read and digested. Long
+/// A copy of a file, made piece by piece on the disk threads: while one is written and digested, the next is read. Long
 /// files are read and written past the page cache.
 final class FileCopy: Sendable {
-    /// Bytes that were read and are not written yet.
+    /// Bytes that were read, to be written and digested.
     struct Piece: Sendable {
         fileprivate let offset: Int64
         fileprivate let count: Int
@@ -14,17 +14,12 @@ final class FileCopy: Sendable {
         fileprivate var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory.bytes[..<count]) }
     }
 
-    private struct State {
-        var offset: Int64 = 0
-        var isAtEnd = false
-        var digests: [Digest]
-    }
-
     private let source: DirectFile
     private let target: DirectFile
     private let room: DiskRoom?
-    /// Held while a piece is read: one follows the other, so nobody waits for it.
-    private let state: Locked<State>
+    /// Each is held while a piece is read or digested: one follows the other, so nobody waits for it.
+    private let reached = Locked<(offset: Int64, isAtEnd: Bool)>((0, false))
+    private let digests: Locked<[Digest]>
     private let spare = Locked<[AlignedMemory]>([])
 
     /// - Parameter room: What may be written. Where it is too little the copy fails as on a full disk.
@@ -35,22 +30,25 @@ final class FileCopy: Sendable {
         self.source = isLong ? DirectFile(source, for: O_RDONLY) : DirectFile(source, nil)
         self.target = isLong ? DirectFile(target, for: O_WRONLY) : DirectFile(target, nil)
         self.room = room
-        state = Locked(State(digests: algorithms.map { Digest($0) }))
+        digests = Locked(algorithms.map { Digest($0) })
     }
 
-    /// Reads and digests the next bytes; nil when there are no more.
+    /// Reads the next bytes; nil when there are no more.
     @Sendable func read() throws(SystemError) -> Piece? {
         let memory = spare.withLock { $0.popLast() } ?? AlignedMemory(byteCount: DiskBuffer.size)
         let (source, room) = (source, room)
-        return try state.withLock { state throws(SystemError) in
-            guard !state.isAtEnd else { return nil }
-            let count = try source.fill(memory.bytes, at: state.offset)
-            state.isAtEnd = count < memory.bytes.count
+        return try reached.withLock { reached throws(SystemError) in
+            guard !reached.isAtEnd else { return nil }
+            let count = try source.fill(memory.bytes, at: reached.offset)
             if let room, !room.take(count) { throw SystemError("copy", errno: ENOSPC) }
-            let piece = Piece(offset: state.offset, count: count, memory: memory)
-            for digest in state.digests { digest.update(piece.bytes) }
-            state.offset += Int64(count)
-            return piece
+            defer { reached = (reached.offset + Int64(count), count < memory.bytes.count) }
+            return Piece(offset: reached.offset, count: count, memory: memory)
+        }
+    }
+
+    func digest(_ piece: Piece) {
+        digests.withLock { digests in
+            for digest in digests { digest.update(piece.bytes) }
         }
     }
 
@@ -59,15 +57,15 @@ final class FileCopy: Sendable {
         // What is left unwritten would be for others' syncs to write.
         let isSyncDue = (piece.offset + Int64(piece.count)) % Int64(DiskQueue.stepLength) == 0
         if isSyncDue, !target.isDirect { try target.file.sync() }
-        spare.withLock { $0.append(piece.memory) }
     }
+
+    /// Nobody reads these bytes any more.
+    func letGo(_ piece: Piece) { spare.withLock { $0.append(piece.memory) } }
 
     /// Makes all that was written durable. Once.
     @Sendable func finish() throws(SystemError) -> (length: Int64, digests: [DigestAlgorithm: [UInt8]]) {
         try target.file.sync()
-        return state.withLock { state in
-            let digests = state.digests.takeAll().map { ($0.algorithm, $0.finish()) }
-            return (state.offset, Dictionary(digests) { first, _ in first })
-        }
+        let finished = digests.withLock { digests in digests.takeAll().map { ($0.algorithm, $0.finish()) } }
+        return (reached.withLock(\.offset), Dictionary(finished) { first, _ in first })
     }
 }
