@@ -127,18 +127,26 @@ def curl_upload(directory, files, origin):
                       str(PARALLEL), "-K", str(listing)]])
 
 
-def rounds(number, contestants, disk, clear=None):
+def warm(directory, size):
+    """Takes so much memory and lets it go: a virtual machine may get it slowly, at the cost of whoever comes first."""
+    path = directory / "warm"
+    make(path, size)
+    path.unlink()
+
+
+def rounds(number, contestants, disk, clear=None, memory=0):
     """The figures of each contestant, who take turns in each round."""
     figures = {name: [] for name in contestants}
     for _ in range(number):
         for name, play in contestants.items():
             here = pathlib.Path(tempfile.mkdtemp(dir=disk))
             os.sync()
-            figures[name].append(play(here))
-            shutil.rmtree(here)
             if clear:
                 shutil.rmtree(clear, ignore_errors=True)
                 clear.mkdir()
+                warm(clear, memory)
+            figures[name].append(play(here))
+            shutil.rmtree(here)
     return figures
 
 
@@ -186,7 +194,7 @@ def uploads(origin, tree, disk, number):
         files = sorted(folder.iterdir())
         peers = {"urlsessiond": lambda here: upload(here, files, origin),
                  "curl -T": lambda here: curl_upload(here, files, origin)}
-        yield from rows(what, size, rounds(number, peers, disk, clear=tree / "uploads"))
+        yield from rows(what, size, rounds(number, peers, disk, clear=tree / "uploads", memory=size + GIB))
 
 
 def run(scratch, number=5):
