@@ -10,7 +10,7 @@ public import Wire
 ///     for try await event in client.events(of: "com.example.bg") { … }
 ///
 /// Every call throws ``Wire/Problem`` when the service refuses, ``ClientError`` when its answer cannot be read, and
-/// `URLError` when there is none.
+/// `URLError` when there is none. Calls of operators (``apps(cursor:limit:)`` and those beside it) take the admin key.
 public struct Client: Sendable {
     private let base: URL
     private let key: String
@@ -25,14 +25,26 @@ public struct Client: Sendable {
         self.key = key
     }
 
+    /// No cache and no cookies: what is asked of a service is asked anew.
+    private static let session: URLSession = {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.httpShouldSetCookies = false
+        configuration.httpMaximumConnectionsPerHost = 64
+        return URLSession(configuration: configuration)
+    }()
+
     // MARK: Sessions
 
     /// Creates the session, or reconnects to it: the same call at every start of the app.
     public func openSession(
-        _ identifier: String, configuration: SessionConfiguration? = nil
+        _ identifier: String, configuration: SessionConfiguration? = nil, description: String? = nil
     ) async throws -> Session {
-        try await send(
-            "PUT", ["v1", "sessions", identifier], body: SessionPut { $0.configuration = configuration }.jsonBytes)
+        let put = SessionPut {
+            $0.configuration = configuration
+            if let description { $0.sessionDescription = .set(description) }
+        }
+        return try await send("PUT", ["v1", "sessions", identifier], body: put.jsonBytes)
     }
 
     /// One session.
@@ -55,113 +67,9 @@ public struct Client: Sendable {
         try await send("POST", ["v1", "sessions", identifier, "invalidate-and-cancel"])
     }
 
-    // MARK: Tasks
-
-    /// Creates a task. With a `clientTaskId` it is safe to repeat.
-    public func createTask(_ task: TaskCreation, in session: String) async throws -> SessionTask {
-        try await send("POST", ["v1", "sessions", session, "tasks"], body: task.jsonBytes)
-    }
-
-    /// Creates all tasks or none.
-    public func createTasks(_ tasks: [TaskCreation], in session: String) async throws -> Batch {
-        try await send(
-            "POST", ["v1", "sessions", session, "tasks", "batch"], body: BatchCreation(tasks: tasks).jsonBytes)
-    }
-
-    /// One task: as it is now or, with `waiting` seconds (0 to 60), once it completes.
-    public func task(_ number: Int64, in session: String, waiting: Int = 0) async throws -> SessionTask {
-        try await send(
-            "GET", ["v1", "sessions", session, "tasks", String(number)],
-            query: waiting > 0 ? ["wait": String(waiting)] : [:])
-    }
-
-    /// A page of the session's tasks.
-    public func tasks(in session: String, cursor: String? = nil, limit: Int = 100) async throws -> Page<SessionTask> {
-        try await page(["v1", "sessions", session, "tasks"], cursor, limit)
-    }
-
-    /// What a task that is not completed can be told to do.
-    public enum Command: String, Sendable, CaseIterable {
-        /// Stops it, bytes kept.
-        case suspend
-        /// Starts it, or tries again at once.
-        case resume
-        /// Ends it.
-        case cancel
-    }
-
-    /// Suspends, resumes or cancels a task.
-    public func command(_ command: Command, task number: Int64, in session: String) async throws -> SessionTask {
-        try await send("POST", ["v1", "sessions", session, "tasks", String(number), command.rawValue])
-    }
-
-    // MARK: Events
-
-    /// The events after a number, by default after the last acknowledged one; with `waiting` seconds, once there is one.
-    ///
-    /// While it waits, the app counts as attached and is not launched.
-    public func eventPage(
-        of session: String, after seq: Int64? = nil, waiting: Int = 0, limit: Int = 100
-    ) async throws -> EventPage<Event> {
-        var query = ["limit": String(limit)]
-        query["after"] = seq.map { String($0) }
-        if waiting > 0 { query["wait"] = String(waiting) }
-        return try await send("GET", ["v1", "sessions", session, "events"], query: query)
-    }
-
-    /// The session's events in order, from the first that is not acknowledged. The sequence has no end.
-    ///
-    /// Acknowledge each event when it is handled: what is not acknowledged comes again after a restart.
-    public func events(of session: String) -> Events { Events(client: self, session: session) }
-
-    /// The session's events as they happen, live ones included, after a number or the last acknowledged one. The sequence
-    /// has no end.
-    public func stream(of session: String, after seq: Int64? = nil) -> EventStream {
-        EventStream(client: self, session: session, after: seq)
-    }
-
-    /// Acknowledges all events up to a number, with the `epoch` of the attachment where the app holds one.
-    public func acknowledge(through seq: Int64, in session: String, epoch: Int64? = nil) async throws {
-        _ = try await exchange(
-            "POST", ["v1", "sessions", session, "events", "ack"], body: EventAck(through: seq, epoch: epoch).jsonBytes)
-    }
-
-    /// Completes a launch, as calling the completion handler does.
-    public func completeLaunch(
-        _ launchId: String, through seq: Int64? = nil, epoch: Int64? = nil
-    ) async throws -> Launch {
-        let completion = LaunchCompletion { ($0.through, $0.epoch) = (seq, epoch) }
-        return try await send("POST", ["v1", "launches", launchId, "complete"], body: completion.jsonBytes)
-    }
-
-    /// A page of the app's launches.
-    public func launches(cursor: String? = nil, limit: Int = 100) async throws -> Page<Launch> {
-        try await page(["v1", "launches"], cursor, limit)
-    }
-
-    /// Changes where and how the app is launched.
-    public func changeWebhook(_ change: WebhookChange) async throws -> App {
-        try await send("PATCH", ["v1", "app"], body: OwnAppChange { $0.webhook = change }.jsonBytes)
-    }
-
-    // MARK: Bytes
-
-    /// Stores a body for tasks to send.
-    public func storeBody(_ bytes: [UInt8], mediaType: String = "application/octet-stream") async throws -> StoredBody {
-        try await send("POST", ["v1", "bodies"], body: bytes, mediaType: mediaType)
-    }
-
-    /// A page of the stored bodies: all, or only those that are complete or not, in use by a task or not.
-    public func bodies(
-        complete: Bool? = nil, inUse: Bool? = nil, cursor: String? = nil, limit: Int = 100
-    ) async throws -> Page<ListedBody> {
-        let state = complete.map { $0 ? "complete" : "partial" }
-        return try await page(["v1", "bodies"], cursor, limit, ["state": state, "inUse": inUse.map { String($0) }])
-    }
-
-    /// The bytes of a finished download.
-    public func content(ofTask number: Int64, in session: String) async throws -> [UInt8] {
-        try await exchange("GET", ["v1", "sessions", session, "tasks", String(number), "content"])
+    /// Cancels the session's tasks, ends it, and forgets it with all its contents.
+    public func deleteSession(_ identifier: String) async throws {
+        _ = try await exchange("DELETE", ["v1", "sessions", identifier])
     }
 
     // MARK: Exchanges
@@ -181,11 +89,7 @@ public struct Client: Sendable {
         mediaType: String = "application/json"
     ) async throws -> Answer {
         let bytes = try await exchange(method, path, query: query, body: body, mediaType: mediaType)
-        do {
-            return try Answer(parsing: bytes, .tolerant)
-        } catch {
-            throw ClientError.unreadableAnswer("\(error)")
-        }
+        return try Self.read(bytes)
     }
 
     /// One request; the body of its answer, or the problem it tells.
@@ -198,10 +102,25 @@ public struct Client: Sendable {
             request.setValue(mediaType, forHTTPHeaderField: "Content-Type")
             request.httpBody = Data(body)
         }
-        let (data, response) = try await URLSession.shared.data(for: request)
-        let status = (response as? HTTPURLResponse)?.statusCode ?? 0
+        return Array(try await answer(to: request).body)
+    }
+
+    /// The answer to a request, or the problem it tells.
+    func answer(to request: URLRequest) async throws -> Reply {
+        let (data, response) = try await Self.session.data(for: request)
+        let head = response as? HTTPURLResponse
+        let status = head?.statusCode ?? 0
         guard (200..<300).contains(status) else { throw Self.refusal(status, Array(data)) }
-        return Array(data)
+        return Reply(status: status, head: head, body: data)
+    }
+
+    /// A successful answer.
+    struct Reply {
+        let status: Int
+        let head: HTTPURLResponse?
+        let body: Data
+
+        func field(_ name: String) -> String? { head?.value(forHTTPHeaderField: name) }
     }
 
     func request(
@@ -220,9 +139,9 @@ public struct Client: Sendable {
         (try? Problem(parsing: body, .tolerant)) ?? ClientError.status(status)
     }
 
-    static func event(_ data: [UInt8]) throws -> Event {
+    static func read<Answer: JSONReadable>(_ bytes: [UInt8]) throws -> Answer {
         do {
-            return try Event(parsing: data, .tolerant)
+            return try Answer(parsing: bytes, .tolerant)
         } catch {
             throw ClientError.unreadableAnswer("\(error)")
         }
@@ -254,4 +173,12 @@ public enum ClientError: Error, Sendable, Hashable {
     case unreadableAnswer(String)
     /// A stream of events that ended. ``EventStream`` connects again by itself.
     case streamEnded
+    /// The task has no content to be read.
+    case noContent
+    /// The content is not the one that was begun.
+    case contentChanged
+    /// A file that could not be read or written; `code` is the system's `errno`.
+    case file(String, code: Int32)
+    /// A file that became shorter while it was sent.
+    case fileShrank(String)
 }

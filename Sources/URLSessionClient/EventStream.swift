@@ -55,7 +55,7 @@ public struct EventStream: AsyncSequence, Sendable {
                 guard answer != nil else { return try await connect() }
                 // The service ends its streams when it stops.
                 guard case .bytes(let bytes)? = try await answer?.next() else { throw ClientError.streamEnded }
-                for data in parser.add(bytes) { read.insert(try Client.event(data), at: 0) }
+                for data in parser.add(bytes) { read.insert(try Client.read(data), at: 0) }
                 if !read.isEmpty { patience.succeeded() }
             } catch {
                 answer = nil

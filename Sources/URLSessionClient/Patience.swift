@@ -3,23 +3,27 @@ import Wire
 /// Waits while the service cannot be reached or has no room for the request, longer with each time in a row.
 package struct Patience {
     private var failures = 0
+    private let limit: Int
 
-    package init() {}
+    /// - Parameter limit: How many times in a row it waits; ten are a minute and a half.
+    package init(limit: Int = .max) { self.limit = limit }
 
     /// It answered: the next wait is short again.
     package mutating func succeeded() { failures = 0 }
 
     /// Waits before the next try.
     ///
-    /// - Throws: `error` when another try would end the same way; `CancellationError`.
+    /// - Throws: `error` when another try would end the same way, or there were enough; `CancellationError`.
     package mutating func wait(after error: any Error) async throws {
         switch error {
         case let problem as Problem where problem.status != 429 && problem.status != 503: throw problem
         case let error as ClientError where error != .streamEnded: throw error
+        case is CancellationError: throw error
         default: break
         }
         try Task.checkCancellation()
         failures += 1
+        guard failures <= limit else { throw error }
         try await Task.sleep(for: .milliseconds(min(250 << min(failures, 6), 15_000)))
     }
 }

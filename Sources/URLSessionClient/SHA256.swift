@@ -1,20 +1,39 @@
 /// SHA-256 (FIPS 180-4) and HMAC over it (RFC 2104), so that a receiver of webhooks needs no cryptography library.
-enum SHA256 {
+struct SHA256 {
     static let blockSize = 64
+
+    private var state: [UInt32] = [
+        0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB, 0x5BE0_CD19,
+    ]
+    private var schedule = [UInt32](repeating: 0, count: 64)
+    /// Bytes that do not fill a block yet.
+    private var rest: [UInt8] = []
+    private var length: UInt64 = 0
+
+    /// Takes more of the message.
+    mutating func update(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes {
+            rest.append(byte)
+            length += 1
+            guard rest.count == Self.blockSize else { continue }
+            mix(rest)
+            rest.removeAll(keepingCapacity: true)
+        }
+    }
+
+    /// The digest, 32 bytes.
+    consuming func finish() -> [UInt8] {
+        let bits = length * 8
+        let zeros = (Self.blockSize + 55 - rest.count) % Self.blockSize
+        update([0x80] + [UInt8](repeating: 0, count: zeros) + Self.bytes(of: bits))
+        return state.flatMap { Self.bytes(of: $0) }
+    }
 
     /// The digest of a message, 32 bytes.
     static func digest(_ message: [UInt8]) -> [UInt8] {
-        var state: [UInt32] = [
-            0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB, 0x5BE0_CD19,
-        ]
-        var padded = message + [0x80]
-        padded += [UInt8](repeating: 0, count: (blockSize + 56 - padded.count % blockSize) % blockSize)
-        padded += bytes(of: UInt64(message.count) * 8)
-        var schedule = [UInt32](repeating: 0, count: 64)
-        for start in stride(from: 0, to: padded.count, by: blockSize) {
-            mix(padded[start..<start + blockSize], into: &state, &schedule)
-        }
-        return state.flatMap(bytes(of:))
+        var digest = SHA256()
+        digest.update(message)
+        return digest.finish()
     }
 
     /// The authentication code of a message, 32 bytes.
@@ -24,22 +43,23 @@ enum SHA256 {
         return digest(key.map { $0 ^ 0x5C } + digest(key.map { $0 ^ 0x36 } + message))
     }
 
-    private static func mix(_ block: ArraySlice<UInt8>, into state: inout [UInt32], _ schedule: inout [UInt32]) {
+    private mutating func mix(_ block: [UInt8]) {
         for place in 0..<16 {
-            schedule[place] = block.dropFirst(place * 4).prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+            schedule[place] = (0..<4).reduce(0) { $0 << 8 | UInt32(block[place * 4 + $1]) }
         }
         for place in 16..<64 {
             let (near, far) = (schedule[place - 2], schedule[place - 15])
-            let sum0 = rotate(far, 7) ^ rotate(far, 18) ^ far >> 3
-            let sum1 = rotate(near, 17) ^ rotate(near, 19) ^ near >> 10
+            let sum0 = Self.rotate(far, 7) ^ Self.rotate(far, 18) ^ far >> 3
+            let sum1 = Self.rotate(near, 17) ^ Self.rotate(near, 19) ^ near >> 10
             schedule[place] = schedule[place - 16] &+ sum0 &+ schedule[place - 7] &+ sum1
         }
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
         var (e, f, g, h) = (state[4], state[5], state[6], state[7])
-        for (word, constant) in zip(schedule, constants) {
+        for (word, constant) in zip(schedule, Self.constants) {
             let choice = (e & f) ^ (~e & g)
-            let first = h &+ (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) &+ choice &+ constant &+ word
-            let second = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) &+ ((a & b) ^ (a & c) ^ (b & c))
+            let first = h &+ (Self.rotate(e, 6) ^ Self.rotate(e, 11) ^ Self.rotate(e, 25)) &+ choice &+ constant &+ word
+            let second =
+                (Self.rotate(a, 2) ^ Self.rotate(a, 13) ^ Self.rotate(a, 22)) &+ ((a & b) ^ (a & c) ^ (b & c))
             (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ second)
         }
         for (place, word) in [a, b, c, d, e, f, g, h].enumerated() { state[place] &+= word }

@@ -103,7 +103,7 @@ enum CommandLineTool {
         }
         show(task)
         guard task.outcome == .succeeded, task.content != nil else { throw NotDownloaded(task: task) }
-        try Data(try await client.content(ofTask: task.taskIdentifier, in: session)).write(to: URL(filePath: file))
+        try await client.content(ofTask: task.taskIdentifier, in: session, to: file, replacing: true)
     }
 
     /// There is no file to save.
@@ -118,7 +118,7 @@ enum CommandLineTool {
     }
 
     private static func upload(_ session: String, file: String, to url: String, _ client: Client) async throws {
-        let body = try await client.storeBody(Array(try Data(contentsOf: URL(filePath: file))))
+        let body = try await client.storeBody(fileAt: file)
         show(try await client.createTask(.upload(TransferRequest(url: url), body: .id(body.id)), in: session))
     }
 

@@ -1,0 +1,53 @@
+public import Wire
+
+/// The app itself and, for an operator's key, all apps.
+extension Client {
+    /// The app behind the key.
+    public func app() async throws -> App { try await send("GET", ["v1", "app"]) }
+
+    /// Cancels every task of the app, and launches it no more until ``activate()``.
+    public func forceQuit() async throws -> App { try await send("POST", ["v1", "app", "force-quit"]) }
+
+    /// Ends a force quit.
+    public func activate() async throws -> App { try await send("POST", ["v1", "app", "activate"]) }
+
+    // MARK: Operators
+
+    /// A page of all apps.
+    public func apps(cursor: String? = nil, limit: Int = 100) async throws -> Page<App> {
+        try await page(["v1", "apps"], cursor, limit)
+    }
+
+    /// One app.
+    public func app(_ identifier: String) async throws -> App { try await send("GET", ["v1", "apps", identifier]) }
+
+    /// Creates an app. Its key and its webhook's secret are in this answer only.
+    public func createApp(_ app: AppCreation) async throws -> App {
+        try await send("POST", ["v1", "apps"], body: app.jsonBytes)
+    }
+
+    /// Changes an app.
+    public func change(_ change: AppChange, ofApp identifier: String) async throws -> App {
+        try await send("PATCH", ["v1", "apps", identifier], body: change.jsonBytes)
+    }
+
+    /// Cancels and forgets everything of an app.
+    public func deleteApp(_ identifier: String) async throws {
+        _ = try await exchange("DELETE", ["v1", "apps", identifier])
+    }
+
+    /// A page of an app's keys, without the keys themselves.
+    public func keys(ofApp identifier: String, cursor: String? = nil, limit: Int = 100) async throws -> Page<AppKey> {
+        try await page(["v1", "apps", identifier, "keys"], cursor, limit)
+    }
+
+    /// Creates a key, which is in this answer only.
+    public func createKey(_ key: AppKeyCreation = AppKeyCreation(), ofApp identifier: String) async throws -> AppKey {
+        try await send("POST", ["v1", "apps", identifier, "keys"], body: key.jsonBytes)
+    }
+
+    /// Revokes a key at once.
+    public func deleteKey(_ keyIdentifier: String, ofApp identifier: String) async throws {
+        _ = try await exchange("DELETE", ["v1", "apps", identifier, "keys", keyIdentifier])
+    }
+}

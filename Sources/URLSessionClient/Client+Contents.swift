@@ -1,0 +1,132 @@
+public import FoundationEssentials
+import FoundationNetworking
+public import Wire
+
+/// What finished tasks leave behind.
+///
+/// Long contents are read in pieces, a request each, because URLSession keeps what it receives in memory until the answer
+/// is whole. So memory stays flat however long a content is, a slow disk slows the reading down, and a connection that
+/// breaks costs a piece.
+extension Client {
+    /// Consecutive bytes of a content.
+    public struct Piece: Sendable {
+        /// Where they stand in the content.
+        public let offset: Int64
+        public let bytes: Data
+        /// The length of the whole content.
+        public let length: Int64
+    }
+
+    /// Bytes of a piece.
+    static let pieceLength = 4 << 20
+
+    /// The bytes of a finished download, all of them in memory.
+    public func content(ofTask number: Int64, in session: String) async throws -> [UInt8] {
+        try await exchange("GET", Self.contentPath(number, session))
+    }
+
+    /// Hands on the bytes of a finished download (or of the answer to an upload) from an offset to the end, piece by piece.
+    ///
+    /// A service that goes away in between is waited for, a minute and a half at most.
+    ///
+    /// - Throws: What `use` throws, which ends the reading; ``Wire/Problem``, for instance because the content expired;
+    ///   ``ClientError/contentChanged`` when another content took its place.
+    public func content(
+        ofTask number: Int64, in session: String, from offset: Int64 = 0, each use: (Piece) throws -> Void
+    ) async throws {
+        var (place, tag, patience) = (offset, String?.none, Patience(limit: 10))
+        while true {
+            try Task.checkCancellation()
+            let piece: (Piece, tag: String?)?
+            do {
+                piece = try await self.piece(ofTask: number, in: session, at: place, tag: tag)
+                patience.succeeded()
+            } catch {
+                try await patience.wait(after: error)
+                continue
+            }
+            guard let (piece, newTag) = piece else { return }
+            try use(piece)
+            place += Int64(piece.bytes.count)
+            tag = newTag
+            guard place < piece.length else { return }
+        }
+    }
+
+    /// Saves the content of a finished task in a file, which appears whole or not at all.
+    ///
+    /// Until then the bytes lie beside it in `.NAME.part-DIGEST`. When this is cancelled or the process ends they stay
+    /// there, and the next call for the same content and file goes on behind them, and compares the digest.
+    ///
+    /// - Parameters:
+    ///   - path: Of the file. Its folder must exist.
+    ///   - replacing: Whether a file of that name may be replaced; else it stays, and this throws.
+    ///   - progress: Hears after each piece how many bytes are there, and of how many.
+    /// - Returns: How long the content is, and its digest.
+    /// - Throws: ``ClientError/file(_:code:)`` with `EEXIST` where there is a file of that name.
+    @discardableResult
+    public func content(
+        ofTask number: Int64, in session: String, to path: String, replacing: Bool = false,
+        progress: @Sendable (_ received: Int64, _ length: Int64) -> Void = { _, _ in }
+    ) async throws -> Content {
+        guard let content = try await task(number, in: session).content else { throw ClientError.noContent }
+        if !replacing, LocalFile.exists(path) { throw ClientError.file(path, code: LocalFile.alreadyExists) }
+        let part = LocalFile.neighbour(of: path, ending: ".part-\(content.digest.value.prefix(16))")
+        let file = try LocalFile(writing: part)
+        var start = try file.length()
+        if start > content.length {
+            try file.truncate()
+            start = 0
+        }
+        let isResumed = start > 0
+        progress(start, content.length)
+        if start < content.length {
+            try await self.content(ofTask: number, in: session, from: start) { piece in
+                try file.write(piece.bytes, at: piece.offset)
+                progress(piece.offset + Int64(piece.bytes.count), piece.length)
+            }
+        }
+        if isResumed, content.digest.algorithm == .sha256, try file.sha256() != content.digest.value {
+            // What lay there was no beginning of it: a crash of the machine can leave such.
+            LocalFile.remove(part)
+            return try await self.content(
+                ofTask: number, in: session, to: path, replacing: replacing, progress: progress)
+        }
+        try file.rename(to: path, replacing: replacing)
+        return content
+    }
+
+    /// Frees the content at once, because the app has it.
+    public func claimContent(ofTask number: Int64, in session: String) async throws -> SessionTask {
+        try await send("POST", Self.contentPath(number, session) + ["claim"])
+    }
+
+    /// - Returns: nil when there is nothing behind the offset.
+    private func piece(
+        ofTask number: Int64, in session: String, at offset: Int64, tag: String?
+    ) async throws -> (Piece, tag: String?)? {
+        var headers = ["Range": "bytes=\(offset)-\(offset + Int64(Self.pieceLength) - 1)"]
+        headers["If-Range"] = tag
+        let request = try request("GET", Self.contentPath(number, session), headers: headers)
+        let reply: Reply
+        do {
+            reply = try await answer(to: request)
+        } catch let problem as Problem where problem.code == .rangeNotSatisfiable && (offset == 0 || tag != nil) {
+            return nil
+        }
+        guard reply.status == 206, let length = Self.length(inRange: reply.field("Content-Range"), from: offset) else {
+            throw ClientError.contentChanged
+        }
+        return (Piece(offset: offset, bytes: reply.body, length: length), reply.field("ETag"))
+    }
+
+    /// The length of the whole in `bytes 0-99/1000`; nil where another range is told.
+    private static func length(inRange field: String?, from offset: Int64) -> Int64? {
+        guard let field, field.hasPrefix("bytes \(offset)-") else { return nil }
+        return field.split(separator: "/").last.flatMap { Int64($0) }
+    }
+
+    private static func contentPath(_ number: Int64, _ session: String) -> [String] {
+        ["v1", "sessions", session, "tasks", String(number), "content"]
+    }
+}

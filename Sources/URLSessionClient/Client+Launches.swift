@@ -1,0 +1,47 @@
+public import Wire
+
+/// Webhooks: where they go, and the launches that went there.
+extension Client {
+    /// A page of the app's launches: all, or those that match what is given.
+    public func launches(
+        of session: String? = nil, state: Launch.State? = nil, kind: String? = nil, cursor: String? = nil,
+        limit: Int = 100
+    ) async throws -> Page<Launch> {
+        try await page(
+            ["v1", "launches"], cursor, limit, ["session": session, "state": state?.rawValue, "kind": kind])
+    }
+
+    /// One launch, with its attempts.
+    public func launch(_ launchId: String) async throws -> Launch {
+        try await send("GET", ["v1", "launches", launchId])
+    }
+
+    /// Completes a launch, as calling the completion handler does.
+    public func completeLaunch(
+        _ launchId: String, through seq: Int64? = nil, epoch: Int64? = nil
+    ) async throws -> Launch {
+        let completion = LaunchCompletion { ($0.through, $0.epoch) = (seq, epoch) }
+        return try await send("POST", ["v1", "launches", launchId, "complete"], body: completion.jsonBytes)
+    }
+
+    /// Sends a launch that is not over once more, now.
+    public func redeliverLaunch(_ launchId: String) async throws -> Launch {
+        try await send("POST", ["v1", "launches", launchId, "redeliver"])
+    }
+
+    /// Changes where and how the app is launched.
+    public func changeWebhook(_ change: WebhookChange) async throws -> App {
+        try await send("PATCH", ["v1", "app"], body: OwnAppChange { $0.webhook = change }.jsonBytes)
+    }
+
+    /// Sends a `webhook.ping` now, and tells how it went.
+    public func pingWebhook() async throws -> LaunchAttempt {
+        try await send("POST", ["v1", "app", "webhook", "ping"])
+    }
+
+    /// Replaces the webhook's secret; the old one goes on signing for `gracePeriod` seconds.
+    public func rotateWebhookSecret(gracePeriod: Double = 86_400) async throws -> RotatedSecret {
+        let rotation = SecretRotation { $0.gracePeriod = gracePeriod }
+        return try await send("POST", ["v1", "app", "webhook", "secret", "rotate"], body: rotation.jsonBytes)
+    }
+}

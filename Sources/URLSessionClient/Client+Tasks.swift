@@ -1,0 +1,70 @@
+public import Wire
+
+/// Downloads and uploads.
+extension Client {
+    /// Creates a task. With a `clientTaskId` it is safe to repeat.
+    public func createTask(_ task: TaskCreation, in session: String) async throws -> SessionTask {
+        try await send("POST", ["v1", "sessions", session, "tasks"], body: task.jsonBytes)
+    }
+
+    /// Creates all tasks or none. Those with a `clientTaskId` that is there already come as they are.
+    public func createTasks(_ tasks: [TaskCreation], in session: String) async throws -> Batch {
+        try await send(
+            "POST", ["v1", "sessions", session, "tasks", "batch"], body: BatchCreation(tasks: tasks).jsonBytes)
+    }
+
+    /// One task: as it is now or, with `waiting` seconds (0 to 60), once it completes.
+    public func task(_ number: Int64, in session: String, waiting: Int = 0) async throws -> SessionTask {
+        try await send(
+            "GET", ["v1", "sessions", session, "tasks", String(number)],
+            query: waiting > 0 ? ["wait": String(waiting)] : [:])
+    }
+
+    /// A page of the session's tasks: all, or those that match what is given.
+    public func tasks(
+        in session: String, state: TaskState? = nil, outcome: TaskOutcome? = nil, group: String? = nil,
+        clientTaskId: String? = nil, cursor: String? = nil, limit: Int = 100
+    ) async throws -> Page<SessionTask> {
+        try await page(
+            ["v1", "sessions", session, "tasks"], cursor, limit,
+            [
+                "state": state?.rawValue, "outcome": outcome?.rawValue, "group": group, "clientTaskId": clientTaskId,
+            ])
+    }
+
+    /// What a task can be told to do.
+    public enum Command: String, Sendable, CaseIterable {
+        /// Stops it, bytes kept.
+        case suspend
+        /// Starts it, or tries again at once.
+        case resume
+        /// Ends it.
+        case cancel
+        /// Makes a new task of one that is completed.
+        case retry
+    }
+
+    /// Suspends, resumes or cancels a task; `retry` answers with the new one.
+    public func command(_ command: Command, task number: Int64, in session: String) async throws -> SessionTask {
+        try await send("POST", ["v1", "sessions", session, "tasks", String(number), command.rawValue])
+    }
+
+    /// Tells all tasks of a session that match.
+    public func command(
+        _ command: Command, tasks selection: TaskSelection = TaskSelection(), in session: String
+    ) async throws -> SelectionAnswer {
+        try await send("POST", ["v1", "sessions", session, "tasks", command.rawValue], body: selection.jsonBytes)
+    }
+
+    /// Changes what may be changed of a task that is not completed.
+    public func change(_ change: TaskChange, ofTask number: Int64, in session: String) async throws -> SessionTask {
+        try await send("PATCH", ["v1", "sessions", session, "tasks", String(number)], body: change.jsonBytes)
+    }
+
+    /// Cancels a download so that ``Wire/TaskCreation/download(resumeData:)`` goes on from there.
+    public func cancelByProducingResumeData(_ number: Int64, in session: String) async throws -> ResumeDataAnswer {
+        let cancellation = TaskCancellation { $0.byProducingResumeData = true }
+        return try await send(
+            "POST", ["v1", "sessions", session, "tasks", String(number), "cancel"], body: cancellation.jsonBytes)
+    }
+}

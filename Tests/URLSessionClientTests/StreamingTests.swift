@@ -1,0 +1,143 @@
+import Base
+import Foundation
+import TestSupport
+import Testing
+import URLSessionClient
+import Wire
+
+/// Contents into files and files into bodies, piece by piece.
+struct StreamingTests {
+    typealias House = ClientTests.House
+    /// Two whole pieces and a bit.
+    private static let length = 9_000_000
+
+    let folder = TemporaryFolder()
+
+    private func digest(of name: String) -> String? {
+        readFile(folder.file(name)).map { TestSupport.Content.sha256(of: $0) }
+    }
+
+    /// A finished download of `length` bytes.
+    private func downloaded(_ house: House, length: Int = Self.length) async throws -> Int64 {
+        house.origin.serve("/a", .generated(seed: 7, length: length))
+        let number = try await house.download("/a")
+        #expect(try await house.client.task(number, in: "s", waiting: 60).outcome == .succeeded)
+        return number
+    }
+
+    /// What progress was told.
+    private final class Steps: Sendable {
+        private let steps = Locked<[Int64]>([])
+        func add(_ step: Int64) { steps.withLock { $0.append(step) } }
+        var all: [Int64] { steps.withLock { $0 } }
+    }
+
+    @Test func `A long content comes into a file in pieces`() async throws {
+        let house = try await House()
+        let number = try await downloaded(house)
+        let steps = Steps()
+        let content = try await house.client.content(ofTask: number, in: "s", to: folder.file("a")) {
+            received, length in
+            #expect(length == Self.length)
+            steps.add(received)
+        }
+        #expect(content.length == Self.length && digest(of: "a") == content.digest.value)
+        #expect(steps.all == [0, 4 << 20, 8 << 20, Int64(Self.length)])
+        #expect(filesBelow(folder.path) == ["a"])
+    }
+
+    @Test func `An empty content is an empty file`() async throws {
+        let house = try await House()
+        let number = try await downloaded(house, length: 0)
+        try await house.client.content(ofTask: number, in: "s", to: folder.file("a"))
+        #expect(readFile(folder.file("a")) == [])
+        try await house.client.content(ofTask: number, in: "s") { piece in #expect(piece.bytes.isEmpty) }
+    }
+
+    @Test func `A file that is there stays, unless it may be replaced`() async throws {
+        let house = try await House()
+        let number = try await downloaded(house, length: 100_000)
+        try Data("mine".utf8).write(to: URL(filePath: folder.file("a")))
+        let error = await #expect(throws: ClientError.self) {
+            try await house.client.content(ofTask: number, in: "s", to: folder.file("a"))
+        }
+        #expect(error == .file(folder.file("a"), code: EEXIST))
+        #expect(readFile(folder.file("a")) == Array("mine".utf8) && filesBelow(folder.path) == ["a"])
+        try await house.client.content(ofTask: number, in: "s", to: folder.file("a"), replacing: true)
+        #expect(readFile(folder.file("a"))?.count == 100_000 && filesBelow(folder.path) == ["a"])
+    }
+
+    @Test(arguments: [true, false])
+    func `What was saved before goes on, and is begun anew where it is something else`(_ isSound: Bool) async throws {
+        let house = try await House()
+        let number = try await downloaded(house, length: 100_000)
+        let content = try #require(try await house.client.task(number, in: "s").content)
+        var bytes = try await house.client.content(ofTask: number, in: "s").prefix(60_000)
+        if !isSound { bytes[1000] ^= 1 }
+        try Data(bytes).write(to: URL(filePath: folder.file(".a.part-\(content.digest.value.prefix(16))")))
+        let steps = Steps()
+        try await house.client.content(ofTask: number, in: "s", to: folder.file("a")) { received, _ in
+            steps.add(received)
+        }
+        #expect(digest(of: "a") == content.digest.value && filesBelow(folder.path) == ["a"])
+        #expect(steps.all == (isSound ? [60_000, 100_000] : [60_000, 100_000, 0, 100_000]))
+    }
+
+    @Test func `A kill of the service costs a content nothing but time`() async throws {
+        let house = try await House()
+        let number = try await downloaded(house)
+        let (folder, steps) = (folder, Steps())
+        let saving = Task {
+            try await house.client.content(ofTask: number, in: "s", to: folder.file("a")) { received, _ in
+                steps.add(received)
+                // Not while a piece is on its way only, but for all that follow.
+                if received == 4 << 20 { house.service.signal(SIGKILL) }
+            }
+        }
+        try await house.service.waitForExit()
+        try await house.service.start()
+        let content = try await saving.value
+        #expect(digest(of: "a") == content.digest.value)
+        #expect(steps.all == [0, 4 << 20, 8 << 20, Int64(Self.length)])
+    }
+
+    @Test func `A long file becomes a body in pieces, over a kill of the service`() async throws {
+        let house = try await House()
+        let bytes = (0..<Self.length).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }
+        try Data(bytes).write(to: URL(filePath: folder.file("a")))
+        let (folder, steps) = (folder, Steps())
+        let storing = Task {
+            try await house.client.storeBody(fileAt: folder.file("a")) { stored, _ in
+                steps.add(stored)
+                if stored == 4 << 20, steps.all.count == 2 { house.service.signal(SIGKILL) }
+            }
+        }
+        try await house.service.waitForExit()
+        try await house.service.start()
+        let body = try await storing.value
+        #expect(body.length == Int64(Self.length) && body.digest?.value == TestSupport.Content.sha256(of: bytes))
+        #expect(steps.all.last == Int64(Self.length))
+        #expect(try await house.client.body(body.id) == body)
+        #expect(try await house.client.bodies(complete: false).items.isEmpty)
+    }
+
+    @Test func `Giving up leaves no body behind`() async throws {
+        let house = try await House()
+        try Data(count: Self.length).write(to: URL(filePath: folder.file("a")))
+        let folder = folder
+        let storing = Task {
+            try await house.client.storeBody(fileAt: folder.file("a")) { stored, _ in
+                if stored == 4 << 20 { withUnsafeCurrentTask { $0?.cancel() } }
+            }
+        }
+        await #expect(throws: (any Error).self) { try await storing.value }
+        #expect(try await house.client.bodies().items.isEmpty)
+    }
+
+    @Test func `A file that cannot be read is named`() async throws {
+        let client = Client(url: try #require(URL(string: "http://127.0.0.1:1")), key: "dev")
+        let absent = folder.file("absent")
+        let error = await #expect(throws: ClientError.self) { try await client.storeBody(fileAt: absent) }
+        #expect(error == .file(absent, code: ENOENT))
+    }
+}
