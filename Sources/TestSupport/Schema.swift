@@ -1,13 +1,13 @@
-import TestSupport
-
 /// JSON Schema 2020-12, as far as `openapi.yaml` uses it, against the document that it stands in.
 ///
 /// `pattern` and `uniqueItems` are left out: they say what requests may hold, and answers are made, not taken.
-struct Schema: Sendable {
-    let document: JSON
+package struct Schema: Sendable {
+    package let document: JSON
+
+    package init(document: JSON) { self.document = document }
 
     /// What is wrong with a value, each with its place; empty where nothing is.
-    func faults(of value: JSON, _ schema: JSON, at place: String = "") -> [String] {
+    package func faults(of value: JSON, _ schema: JSON, at place: String = "") -> [String] {
         if let bool = schema.bool { return bool ? [] : ["\(place): nothing is allowed here"] }
         var faults: [String] = []
         if let reference = schema["$ref"].string { faults += self.faults(of: value, resolve(reference), at: place) }
@@ -18,19 +18,20 @@ struct Schema: Sendable {
         for other in schema["allOf"].array ?? [] { faults += self.faults(of: value, other, at: place) }
         if schema.has("oneOf") || schema.has("anyOf") { faults += faultsOfChoice(value, schema, place) }
         if schema.has("not"), self.faults(of: value, schema["not"]).isEmpty { faults.append("\(place): is what not") }
-        if schema.has("if"), self.faults(of: value, schema["if"]).isEmpty {
-            faults += self.faults(of: value, schema["then"].isNull ? true : schema["then"], at: place)
+        if schema.has("if") {
+            let branch = schema[self.faults(of: value, schema["if"]).isEmpty ? "then" : "else"]
+            if !branch.isNull { faults += self.faults(of: value, branch, at: place) }
         }
         return faults
     }
 
     /// The schema, or any other part, that a `$ref` names.
-    func resolve(_ reference: String) -> JSON {
+    package func resolve(_ reference: String) -> JSON {
         reference.split(separator: "/").dropFirst().reduce(document) { $0[String($1)] }
     }
 
     /// A part that may be given by a `$ref`.
-    func resolved(_ part: JSON) -> JSON { part["$ref"].string.map { resolve($0) } ?? part }
+    package func resolved(_ part: JSON) -> JSON { part["$ref"].string.map { resolve($0) } ?? part }
 
     private func faultsOfKind(_ value: JSON, _ schema: JSON, _ place: String) -> [String] {
         var faults: [String] = []
@@ -67,7 +68,15 @@ struct Schema: Sendable {
         for name in (schema["required"].array ?? []).compactMap(\.string) where members[name] == nil {
             faults.append("\(place): \(name) is missing")
         }
+        if let least = schema["minProperties"].int, members.count < least { faults.append("\(place): too few members") }
+        if let most = schema["maxProperties"].int, members.count > most { faults.append("\(place): too many members") }
+        for (name, dependent) in schema["dependentSchemas"].object ?? [:] where members[name] != nil {
+            faults += self.faults(of: .object(members), dependent, at: place)
+        }
         for (name, value) in members {
+            if schema.has("propertyNames") {
+                faults += self.faults(of: .string(name), schema["propertyNames"], at: "\(place)/\(name)")
+            }
             if let known = schema["properties"].object?[name] {
                 faults += self.faults(of: value, known, at: "\(place)/\(name)")
             } else if schema.has("additionalProperties") {

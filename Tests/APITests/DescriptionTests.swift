@@ -1,0 +1,229 @@
+import TestSupport
+import Testing
+
+@testable import API
+
+/// `openapi.yaml` is made so that programs which write clients lose nothing of it.
+@Suite struct DescriptionTests {
+    private let document: JSON
+    private let schema: Schema
+
+    init() throws {
+        document = try JSON(parsing: OpenAPI.json.bytes)
+        schema = Schema(document: document)
+    }
+
+    @Test func `Every list of words and every object with members has a name`() {
+        for part in parts where part.isSchema && (part.value.has("enum") || part.value.has("properties")) {
+            let isNamed = part.place.dropLast() == ["components", "schemas"]
+            #expect(isNamed, "\(part.path) needs a name of its own")
+        }
+    }
+
+    @Test func `No name is one that a language has taken`() {
+        let taken: Set = [
+            "Any", "Array", "Blob", "Body", "Boolean", "Configuration", "Data", "Date", "Error", "File", "Headers",
+            "Int",
+            "Map", "Object", "Optional", "Protocol", "Range", "Request", "Response", "Result", "Set", "String", "Task",
+            "Type", "URL",
+        ]
+        #expect(taken.intersection(schemas.keys) == [])
+        // Python names a variable after either.
+        for (name, schema) in schemas {
+            let members = (schema["properties"].object ?? [:]).keys.map { $0.lowercased() }
+            #expect(!members.contains(name.lowercased()), "\(name) has a member of its own name")
+        }
+    }
+
+    @Test func `Words that have names of their own have no default`() {
+        for part in parts where part.isSchema && part.value.has("x-enum-varnames") {
+            #expect(part.value["x-enum-varnames"].array?.count == part.value["enum"].array?.count, "\(part.path)")
+            #expect(!part.value.has("default"), "\(part.path): some generators spell it in another way")
+        }
+    }
+
+    @Test func `Null is a choice of its own, never a word`() {
+        for part in parts where part.isSchema && part.value.has("enum") {
+            #expect(part.value["enum"].array?.contains(.null) == false, "\(part.path)")
+            #expect(part.value["type"].string != nil, "\(part.path) does not say of which type its words are")
+        }
+        for part in parts where part.isSchema && part.value.has("const") {
+            #expect(part.value["const"].string != nil, "\(part.path)")
+        }
+    }
+
+    @Test func `The choices of a oneOf are told apart by a discriminator or by their type in JSON`() {
+        for part in parts where part.isSchema {
+            #expect(!part.value.has("anyOf"), "\(part.path): few generators know anyOf")
+            #expect(
+                part.value["allOf"].array?.count != 1, "\(part.path): an allOf of one is that one for some generators")
+            guard let choices = part.value["oneOf"].array else { continue }
+            if part.value.has("discriminator") {
+                let name = part.value["discriminator"]["propertyName"].string ?? ""
+                let mapping = part.value["discriminator"]["mapping"].object ?? [:]
+                #expect(Set(mapping.values) == Set(choices.map { $0["$ref"] }), "\(part.path)")
+                for (word, reference) in mapping {
+                    let choice = schema.resolve(reference.string ?? "")
+                    #expect(choice["properties"][name]["const"] == .string(word), "\(part.path): \(word)")
+                    #expect(choice["required"].array?.contains(.string(name)) == true, "\(part.path): \(word)")
+                }
+            } else {
+                let kinds = choices.flatMap { types(of: $0) }
+                #expect(!kinds.isEmpty && Set(kinds).count == kinds.count, "\(part.path): \(kinds)")
+            }
+        }
+    }
+
+    @Test func `What may be null has no conditions, which would cost it its type`() {
+        for part in parts where part.isSchema && part.value["oneOf"].array?.contains(["type": "null"]) == true {
+            for choice in part.value["oneOf"].array ?? [] {
+                let conditions = ["if", "not", "anyOf"].filter { schema.resolved(choice).has($0) }
+                #expect(conditions == [], "\(part.path)")
+            }
+        }
+    }
+
+    @Test func `Every body has an example, and each example is valid`() {
+        var count = 0
+        for part in parts where part.place.dropLast().last == "content" {
+            let named = part.value["examples"].object?.values.map { $0["value"] } ?? []
+            let examples = part.value.has("example") ? [part.value["example"]] : Array(named)
+            #expect(!examples.isEmpty, "\(part.path) has no example")
+            count += examples.count
+            for example in examples where part.place.last?.hasSuffix("json") == true && part.isJSON {
+                #expect(schema.faults(of: example, part.value["schema"]) == [], "\(part.path)")
+            }
+        }
+        #expect(count > 80)
+    }
+
+    @Test func `Links lead to routes that there are, with parameters that they have`() {
+        var targets: Set<String> = []
+        for part in parts where part.place.dropLast().last == "links" {
+            let target = part.value["operationId"].string ?? ""
+            targets.insert(target)
+            guard let operation = operations[target] else {
+                Issue.record("\(part.path) leads nowhere")
+                continue
+            }
+            let given = Set((part.value["parameters"].object ?? [:]).keys)
+            #expect(given.isSubset(of: operation.parameters), "\(part.path)")
+            #expect(given.isSuperset(of: operation.pathParameters), "\(part.path)")
+        }
+        let unreached = operations.filter { !$0.value.pathParameters.isEmpty && !targets.contains($0.key) }
+        #expect(unreached.keys.sorted() == [], "no link leads to these")
+    }
+
+    @Test func `A client finds the service where it found the description`() {
+        #expect(document["servers"].array?.map { $0["url"] } == ["/"])
+    }
+
+    @Test func `What must be together or apart is told in the schema`() {
+        func isValid(_ name: String, _ value: JSON) -> Bool { schema.faults(of: value, schemas[name] ?? false) == [] }
+        let request: JSON = ["url": "https://example.com/"]
+        let tasks: [(JSON, Bool)] = [
+            (["kind": "download", "request": request], true), (["kind": "download"], false),
+            (["kind": "download", "request": request, "body": ["text": ""]], false),
+            (["kind": "upload", "request": request, "body": ["text": ""]], true),
+            (["kind": "upload", "request": request], false), (["kind": "download", "resumeData": "x"], true),
+            (["kind": "upload", "resumeData": "x"], false),
+            (["kind": "download", "resumeData": "x", "request": request], false),
+        ]
+        for (task, expected) in tasks { #expect(isValid("TaskCreation", task) == expected, "\(task)") }
+        let bodies: [(JSON, Bool)] = [
+            ([:], false), (["json": nil], true), (["root": "r", "path": "p"], true), (["root": "r"], false),
+            (["path": "p"], false), (["text": "", "id": "x"], false), (["root": "r", "path": "p", "task": 1], false),
+        ]
+        for (body, expected) in bodies { #expect(isValid("BodySource", body) == expected, "\(body)") }
+        let credentials: [(JSON, Bool)] = [
+            (["user": "u", "password": "p"], true), (["user": "u"], false), (["password": "p"], false),
+            (["token": "t", "persistence": "none"], true), (["persistence": "none"], false), ([:], false),
+            (["token": "t", "user": "u", "password": "p"], false), (["certificate": "c", "key": "k"], true),
+            (["certificate": "c"], false), (["trustPublicKey": "k", "token": "t"], false),
+        ]
+        for (credential, expected) in credentials {
+            #expect(isValid("Credential", credential) == expected, "\(credential)")
+        }
+        let answers: [(JSON, Bool)] = [
+            (["disposition": "useCredential", "credential": ["token": "t"]], true),
+            (["disposition": "useCredential"], false), (["disposition": "useNewRequest", "request": request], true),
+            (["disposition": "useNewRequest"], false), (["disposition": "cancel"], true),
+            (["disposition": "cancel", "request": request], false),
+            (["disposition": "cancel", "credential": ["token": "t"]], false),
+        ]
+        for (answer, expected) in answers { #expect(isValid("Answer", answer) == expected, "\(answer)") }
+        #expect(isValid("LaunchCompletion", ["result": "newData"]) && isValid("LaunchCompletion", ["through": 1]))
+        #expect(!isValid("LaunchCompletion", ["result": "newData", "through": 1]))
+    }
+}
+
+extension DescriptionTests {
+    /// A part of the document and where it stands.
+    private struct Part {
+        let place: [String]
+        let value: JSON
+        let isSchema: Bool
+
+        var path: String { place.joined(separator: "/") }
+        var isJSON: Bool { place.last != "application/x-ndjson" }
+    }
+
+    private struct Operation {
+        let parameters: Set<String>
+        let pathParameters: Set<String>
+    }
+
+    private var schemas: [String: JSON] { document["components"]["schemas"].object ?? [:] }
+
+    /// All objects of the document but the examples, and what conditions ask of a schema.
+    private var parts: [Part] {
+        var found: [Part] = []
+        func walk(_ value: JSON, _ place: [String], isSchema: Bool) {
+            for (index, item) in (value.array ?? []).enumerated() {
+                walk(item, place + ["\(index)"], isSchema: isSchema)
+            }
+            guard let members = value.object else { return }
+            found.append(Part(place: place, value: value, isSchema: isSchema))
+            for (name, member) in members {
+                if name == "example" || name == "examples" { continue }
+                if isSchema, ["if", "then", "else", "not", "dependentSchemas", "propertyNames"].contains(name) {
+                    continue
+                }
+                if isSchema, name == "properties" {
+                    for (name, member) in member.object ?? [:] {
+                        walk(member, place + ["properties", name], isSchema: true)
+                    }
+                } else {
+                    walk(
+                        member, place + [name],
+                        isSchema: isSchema || name == "schema" || place == ["components", "schemas"])
+                }
+            }
+        }
+        walk(document, [], isSchema: false)
+        return found
+    }
+
+    /// The types in JSON that a value of a schema may have.
+    private func types(of choice: JSON) -> [String] {
+        let resolved = schema.resolved(choice)
+        if let choices = resolved["oneOf"].array { return choices.flatMap { types(of: $0) } }
+        let names = resolved["type"].array?.compactMap(\.string) ?? [resolved["type"].string ?? "object"]
+        return names.map { $0 == "integer" ? "number" : $0 }
+    }
+
+    private var operations: [String: Operation] {
+        var found: [String: Operation] = [:]
+        for item in (document["paths"].object ?? [:]).values {
+            for operation in (item.object ?? [:]).values {
+                guard let identifier = operation["operationId"].string else { continue }
+                let all = (item["parameters"].array ?? []) + (operation["parameters"].array ?? [])
+                let resolved = all.map { schema.resolved($0) }
+                found[identifier] = Operation(
+                    parameters: Set(resolved.compactMap { $0["name"].string }),
+                    pathParameters: Set(resolved.filter { $0["in"] == "path" }.compactMap { $0["name"].string }))
+            }
+        }
+        return found
+    }
+}
