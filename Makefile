@@ -44,7 +44,7 @@ bench-quick: build ## Ratios to peers, held against Benchmarks/floor.json; run i
 	@scripts/install-packages bench
 	@exec Benchmarks/quick.py
 
-check-api: build ## openapi.yaml is valid, and the running service keeps its word (schemathesis)
+check-api: build ## openapi.yaml is valid, clients can be generated from it, and the running service keeps to it
 	@scripts/install-packages check-api
 	@exec scripts/check-api
 

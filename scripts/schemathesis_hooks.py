@@ -9,11 +9,15 @@ schemathesis.serializer.alias("application/partial-upload", "application/octet-s
 
 @schemathesis.serializer("application/x-ndjson")
 def one_line_each(context, value):
+    if isinstance(value, str):
+        return value.encode()
     rows = value if isinstance(value, list) else [value]
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
 @schemathesis.hook
 def filter_case(context, case):
-    """Lines of tasks know no Idempotency-Key, so a wrong one is no reason to refuse them."""
-    return not (case.media_type == "application/x-ndjson" and "Idempotency-Key" in (case.headers or {}))
+    """Lines of tasks know no Idempotency-Key, so a wrong one is no reason to refuse them. Bytes are no Metalink document."""
+    if case.media_type == "application/x-ndjson":
+        return "Idempotency-Key" not in (case.headers or {})
+    return case.media_type != "application/metalink4+xml" or not isinstance(getattr(case.body, "data", case.body), bytes)
