@@ -114,6 +114,11 @@ import Testing
         #expect(unreached.keys.sorted() == [], "no link leads to these")
     }
 
+    @Test func `A client has no methods for the calls that the service makes`() {
+        let webhooks = document["webhooks"].object ?? [:]
+        #expect(!webhooks.isEmpty && webhooks.values.allSatisfy { $0["post"]["x-internal"] == true })
+    }
+
     @Test func `A client finds the service where it found the description`() {
         #expect(document["servers"].array?.map { $0["url"] } == ["/"])
     }
