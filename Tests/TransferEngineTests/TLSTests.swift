@@ -37,6 +37,28 @@ import TransferEngine
         #expect(shared > 20)
     }
 
+    @Test func `Long files arrive by HTTP2 as they are, more of them at once than there are buffers`() async throws {
+        let harness = try EngineHarness(buffers: 4)
+        let origin = try await TLSOrigin(settings: "dav_methods PUT; client_max_body_size 0;")
+        let part = Content.bytes(seed: 3, length: 70_001)
+        let content: [UInt8] = (0..<40).reduce(into: []) { content, _ in content += part }
+        let path = harness.folder.write(content, to: "body")
+        let requests = (0..<6).map { number in
+            harness.request(origin.url("/\(number)")) {
+                $0.method = "PUT"
+                $0.body = .file(path: path, offset: 0, length: Int64(content.count))
+                $0.tls.caFile = origin.caFile
+            }
+        }
+        for request in requests { harness.engine.start(request) }
+        for (number, request) in requests.enumerated() {
+            let result = try await harness.result(of: request)
+            #expect(result.outcome == .complete)
+            #expect(result.metrics.networkProtocolName == "h2")
+            #expect(origin.file("www/\(number)") == content)
+        }
+    }
+
     @Test func `A server that is not trusted is told with its key, and the key can be trusted`() async throws {
         let harness = try EngineHarness()
         let origin = try await TLSOrigin(name: "DNS:elsewhere.test")
