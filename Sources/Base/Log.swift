@@ -47,6 +47,13 @@ package struct Log: Sendable {
         return child
     }
 
+    /// A log whose every line carries some more facts.
+    package func with(_ facts: Fact...) -> Log {
+        var child = self
+        child.context += facts.map { ($0.name, $0.value.description) }
+        return child
+    }
+
     /// Whether lines of a level are written at all.
     package func shows(_ level: Level) -> Bool { level >= self.level }
 

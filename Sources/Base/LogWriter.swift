@@ -19,6 +19,11 @@ package final class LogWriter: Sendable {
     private let capacity: Int
     private let told: @Sendable (_ dropped: Int) -> [UInt8]
 
+    /// Bytes that a pipe takes in one piece, whoever else writes to it (`PIPE_BUF`).
+    private static let pieceLength = 4096
+    /// Microseconds in which lines gather after others were written. A lone line goes out at once.
+    private static let pause: UInt32 = 5000
+
     /// Starts the thread, which lives as long as the process.
     ///
     /// - Parameters:
@@ -58,9 +63,19 @@ package final class LogWriter: Sendable {
     private func run() -> Never {
         while true {
             let (lines, dropped) = take()
-            for line in lines { send(line) }
+            var piece: [UInt8] = []
+            for line in lines {
+                if piece.count + line.count > Self.pieceLength {
+                    send(piece)
+                    piece.removeAll(keepingCapacity: true)
+                }
+                piece += line
+            }
+            send(piece)
             // They were dropped because these lines waited, so it belongs behind them.
             if dropped > 0 { send(told(dropped)) }
+            // Each line that wakes this thread costs whoever writes it more than the line.
+            usleep(Self.pause)
         }
     }
 
@@ -74,9 +89,10 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// Writes a line, with one `write(2)` where the other side takes it. Where there is no other side it is lost.
-    private func send(_ line: [UInt8]) {
-        var rest = line[...]
+    /// Writes whole lines, with one `write(2)` where the other side takes them. Where there is no other side they are
+    /// lost.
+    private func send(_ lines: [UInt8]) {
+        var rest = lines[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count > 0 {

@@ -27,6 +27,27 @@ import Testing
         }
     }
 
+    @Test func `Lines that come close together are written together, and none is cut`() throws {
+        var ends: [Int32] = [0, 0]
+        // Each read of such a socket is one write.
+        let code = socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends)
+        try #require(code == 0)
+        let (reading, writing) = (ends[0], ends[1])
+        defer { close(reading) }
+        _ = fcntl(reading, F_SETFL, O_NONBLOCK)
+        let writer = LogWriter(descriptor: writing) { Array("\($0) dropped\n".utf8) }
+        for number in 0..<200 { writer.write(Array("line \(number)\n".utf8)) }
+        writer.flush(within: .seconds(60))
+        var pieces: [String] = []
+        var bytes = [UInt8](repeating: 0, count: 8192)
+        while case let count = Glibc.read(reading, &bytes, bytes.count), count > 0 {
+            pieces.append(String(decoding: bytes.prefix(count), as: UTF8.self))
+        }
+        #expect(pieces.joined() == (0..<200).map { "line \($0)\n" }.joined())
+        #expect(pieces.allSatisfy { $0.hasSuffix("\n") && $0.utf8.count <= 4096 })
+        #expect(pieces.count < 100)
+    }
+
     private func makeWriter(_ pipe: Pipe, capacity: Int = 1 << 20) -> LogWriter {
         LogWriter(descriptor: pipe.ends.write, capacity: capacity) { Array("\($0) dropped\n".utf8) }
     }

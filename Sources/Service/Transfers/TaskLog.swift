@@ -6,7 +6,7 @@ import Store
 extension Log {
     /// A log whose lines are about one task.
     func of(_ task: TaskName) -> Log {
-        let log = with("app", task.app).with("session", task.session).with("task", task.number)
+        let log = with(("app", task.app), ("session", task.session), ("task", task.number))
         guard let clientTaskId = task.clientTaskId else { return log }
         return log.with("clientTaskId", clientTaskId)
     }
