@@ -21,7 +21,7 @@ struct HeadParser {
         var end = line.count
         while end > 0, line[end - 1] == 0x0A || line[end - 1] == 0x0D { end -= 1 }
         let text = UnsafeRawBufferPointer(rebasing: line[..<end])
-        if text.starts(with: Array("HTTP/".utf8)), head == nil || !text.contains(UInt8(ascii: ":")) {
+        if text.starts(with: "HTTP/".utf8), head == nil || !text.contains(UInt8(ascii: ":")) {
             head = try Self.statusLine(text)
             return nil
         }
@@ -68,6 +68,8 @@ struct HeadParser {
 
     /// UTF-8 where it is valid, else each byte the character of that number, so that nothing is lost.
     private static func string(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
+        let bytes = UnsafeRawBufferPointer(rebasing: bytes)
+        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         var text = String.UnicodeScalarView()
         for byte in bytes { text.append(Unicode.Scalar(byte)) }

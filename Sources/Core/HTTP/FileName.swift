@@ -9,6 +9,7 @@ package enum FileName {
     ///
     /// - Returns: Nil when nothing usable is left: empty, `.` or `..`.
     package static func safe(_ name: String) -> String? {
+        if isSafe(name) { return name }
         let base = name.unicodeScalars.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last ?? [][...]
         var scalars = base.filter { !$0.isUnsafeInFileName }
         while let first = scalars.first, first == " " { scalars.removeFirst() }
@@ -17,14 +18,24 @@ package enum FileName {
         return safe.isEmpty || safe == "." || safe == ".." ? nil : safe
     }
 
+    /// Whether a name can stay as it is, for all that its bytes tell at once.
+    private static func isSafe(_ name: String) -> Bool {
+        let bytes = name.utf8
+        guard (1...longest).contains(bytes.count), bytes.first != 0x20, bytes.last != 0x20, bytes.last != 0x2E else {
+            return false
+        }
+        return bytes.allSatisfy { 0x20 <= $0 && $0 < 0x7F && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "\\") }
+    }
+
     /// The name a person would give the content of a response, as Apple's `suggestedFilename`: from
     /// `Content-Disposition`, else the URL's last part, else its host; with an extension for the media type where
     /// the name has none.
     package static func suggested(url: String, fields: HTTPFields) -> String {
         if let given = fields["Content-Disposition"].flatMap(ContentDisposition.init)?.filename { return given }
         let (host, lastPart) = parts(of: url)
-        let name = lastPart.flatMap(safe) ?? safe(host) ?? "Unknown"
-        guard lastPart.flatMap(safe) == nil || !name.utf8.dropFirst().contains(0x2E) else { return name }
+        let own = lastPart.flatMap(safe)
+        if let own, own.utf8.dropFirst().contains(0x2E) { return own }
+        let name = own ?? safe(host) ?? "Unknown"
         guard let type = fields["Content-Type"].flatMap({ MediaType($0) }), let ending = endings[type.essence]
         else { return name }
         return shortened("\(name).\(ending)")
