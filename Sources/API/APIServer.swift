@@ -17,6 +17,7 @@ package final class APIServer: Sendable {
     let cursors: CursorSeal
     let held: HeldRequests
     let limiter: RateLimiter?
+    let shownTasks = ShownTasks()
     private let requests: RequestMeters
 
     package init(settings: APISettings, service: Service, launches: Launches, metrics: Metrics, log: Log) {

@@ -97,7 +97,7 @@ extension Call {
             }
         } while hasMore && !isFull && items.count < limit
         let next = hasMore || isFull ? server.cursors.cursor(at: last, of: listName) : nil
-        var response = HTTPResponse.json(Page(items: items.texts, nextCursor: next))
+        var response = HTTPResponse.json(Page(items: items.texts, nextCursor: next), expecting: items.bytes + 256)
         if let next { response.headers.append(("Link", "<\(target(cursor: next))>; rel=\"next\"")) }
         return response
     }

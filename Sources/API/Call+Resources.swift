@@ -6,11 +6,14 @@ import Wire
 
 extension HTTPResponse {
     /// An answer in JSON.
+    ///
+    /// - Parameter count: About how many bytes it has.
     static func json(
-        _ value: some JSONWritable, status: Int = 200, headers: [(String, String)] = []
+        _ value: some JSONWritable, status: Int = 200, headers: [(String, String)] = [], expecting count: Int = 2048
     ) -> HTTPResponse {
         HTTPResponse(
-            status: status, headers: [("Content-Type", MediaTypes.json)] + headers, body: .bytes(value.jsonBytes))
+            status: status, headers: [("Content-Type", MediaTypes.json)] + headers,
+            body: .bytes(value.jsonBytes(expecting: count)))
     }
 
     /// 204.

@@ -9,23 +9,20 @@ struct PageItems {
     /// Records read at a time, so that what is not written is not held.
     static let readAtOnce = 50
 
-    private(set) var count = 0
-    private var bytes: [UInt8] = []
-    private var room = maximumBytes
+    private(set) var texts: [JSONText] = []
+    /// Bytes of all items with the commas between them.
+    private(set) var bytes = 0
 
-    /// The items with commas between them, as the one text that an array of them has between its brackets.
-    var texts: [JSONText] { count == 0 ? [] : [JSONText(knownValid: bytes)] }
+    var count: Int { texts.count }
 
     /// Adds an item, the first one however long it is.
     ///
     /// - Returns: False when the page is full and the item left out.
     mutating func add(_ item: some JSONWritable) -> Bool {
-        let text = item.jsonBytes
-        room -= text.count + 1
-        guard room >= 0 || count == 0 else { return false }
-        if count > 0 { bytes.append(UInt8(ascii: ",")) }
-        bytes += text
-        count += 1
+        let text = JSONText(item)
+        guard bytes + text.bytes.count < Self.maximumBytes || texts.isEmpty else { return false }
+        bytes += text.bytes.count + 1
+        texts.append(text)
         return true
     }
 }

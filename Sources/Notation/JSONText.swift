@@ -17,6 +17,7 @@ public struct JSONText: Sendable, Hashable, MemberValue {
     }
 
     public func write(to writer: inout JSONWriter) { writer.raw(bytes) }
+    public var jsonBytes: [UInt8] { bytes }
 
     public static var kind: String { JSON.kind }
     public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> JSONText? { JSONText(json) }

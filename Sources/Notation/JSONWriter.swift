@@ -2,12 +2,16 @@
 public protocol JSONWritable {
     /// Writes the value at the place where the writer stands.
     func write(to writer: inout JSONWriter)
+    /// The value as compact JSON text in UTF-8.
+    var jsonBytes: [UInt8] { get }
 }
 
 extension JSONWritable {
-    /// The value as compact JSON text in UTF-8.
-    public var jsonBytes: [UInt8] {
-        var writer = JSONWriter(capacity: 2048)
+    public var jsonBytes: [UInt8] { jsonBytes(expecting: 2048) }
+
+    /// The same, where it has about so many bytes.
+    public func jsonBytes(expecting count: Int) -> [UInt8] {
+        var writer = JSONWriter(capacity: count)
         write(to: &writer)
         return writer.bytes
     }

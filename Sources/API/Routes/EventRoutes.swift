@@ -40,7 +40,7 @@ extension Call {
         } else {
             page = try await service.events(of: session.id, after: after, limit: limit)
         }
-        return .json(envelope(of: session).page(page))
+        return envelope(of: session).page(page)
     }
 
     private func stream(_ session: SessionRecord, after: Int64?) async throws -> HTTPResponse {
@@ -75,14 +75,15 @@ extension Call {
 
 extension EventEnvelope {
     /// A page of the log, cut where the answer would get too long.
-    fileprivate func page(_ page: Core.EventPage) -> Wire.EventPage<JSONText> {
+    fileprivate func page(_ page: Core.EventPage) -> HTTPResponse {
         var items = PageItems()
         let isWhole = page.events.allSatisfy { items.add(event($0)) }
-        return Wire.EventPage {
+        let shown = Wire.EventPage {
             $0.items = items.texts
             $0.lastSeq = page.lastSeq
             $0.acknowledgedSeq = page.acknowledgedSeq
             $0.finished = page.isFinished && isWhole
         }
+        return .json(shown, expecting: items.bytes + 256)
     }
 }

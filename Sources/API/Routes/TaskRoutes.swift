@@ -82,17 +82,29 @@ extension Call {
             group: try queryText("group"), clientTaskId: try queryText("clientTaskId"))
         let session = try await session()
         return try await page(
-            fetch: { try await service.tasks(in: session.id, filter, after: $0, limit: $1) },
-            position: \.number, write: { service.wireTask($0, in: session) })
+            fetch: {
+                try await service.tasks(in: session.id, filter, after: $0, limit: $1, known: server.shownTasks.task)
+            },
+            position: \.number,
+            write: { found in
+                switch found {
+                case .known(let shown): shown.text
+                case .read(let task): text(of: task, in: session)
+                }
+            })
     }
 
     fileprivate func readTask() async throws -> HTTPResponse {
         let number = try number("taskIdentifier")
         let revision = try queryInteger("revision", in: 0 ... .max)
         guard let deadline = try waitDeadline() else {
-            let task = try await service.task(number, in: parameter("identifier"), of: app)
+            switch try await service.task(
+                number, in: parameter("identifier"), of: app, known: server.shownTasks.task)
+            {
+            case .known(let shown): return resource(shown.text, revision: shown.stamp.revision)
             // Only what a running task waits for depends on its session.
-            return showTask(task, in: task.state == .running ? try await session() : nil)
+            case .read(let task): return showTask(task, in: task.state == .running ? try await session() : nil)
+            }
         }
         let session = try await session()
         let gone = request.clientGone
@@ -144,8 +156,15 @@ extension Call {
 
     private func showTask(_ task: TaskRecord, in session: SessionRecord?, status: Int = 200) -> HTTPResponse {
         resource(
-            service.wireTask(task, in: session), revision: task.revision, status: status,
+            text(of: task, in: session), revision: task.revision, status: status,
             isLive: task.state == .running || task.state == .canceling)
+    }
+
+    /// A task as it is shown, kept for who asks next once it is completed.
+    private func text(of task: TaskRecord, in session: SessionRecord?) -> JSONText {
+        let text = JSONText(service.wireTask(task, in: session))
+        if let stamp = task.stamp { server.shownTasks.keep(ShownTask(stamp: stamp, number: task.number, text: text)) }
+        return text
     }
 
     // MARK: Session-wide forms
@@ -191,6 +210,15 @@ extension Call {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         let isHexadecimal = parts.joined().utf8.allSatisfy { Bytes.isDigit($0) || (0x61...0x66).contains($0) }
         return parts.map(\.utf8.count) == [2, 32, 16, 2] && isHexadecimal ? text : nil
+    }
+}
+
+extension FoundTask<ShownTask> {
+    fileprivate var number: Int64 {
+        switch self {
+        case .known(let shown): shown.number
+        case .read(let task): task.number
+        }
     }
 }
 

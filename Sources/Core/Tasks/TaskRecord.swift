@@ -54,4 +54,42 @@ package struct TaskRecord: Sendable {
     package var result: TaskResult? { if case .completed(_, let result, _) = life { result } else { nil } }
 
     package var completedAt: Timestamp? { if case .completed(_, _, let moment) = life { moment } else { nil } }
+
+    /// Nil until it is completed.
+    package var stamp: TaskStamp? {
+        guard state == .completed else { return nil }
+        return TaskStamp(
+            task: id, revision: revision, contentExpiresAt: content?.expiresAt,
+            isContentExpired: content?.isExpired ?? false)
+    }
+}
+
+/// What changes whenever a completed task does: the same stamp means the same task, member by member.
+package struct TaskStamp: Hashable, Sendable {
+    package var task: TaskID
+    package var revision: Int64
+    /// It begins to count when the content is acknowledged, which is no change of the task.
+    package var contentExpiresAt: Timestamp?
+    package var isContentExpired: Bool
+
+    package init(task: TaskID, revision: Int64, contentExpiresAt: Timestamp?, isContentExpired: Bool) {
+        self.task = task
+        self.revision = revision
+        self.contentExpiresAt = contentExpiresAt
+        self.isContentExpired = isContentExpired
+    }
+}
+
+/// A task that was looked for by someone who knows what comes of some stamps: its documents are read for the others alone.
+package enum FoundTask<Known: Sendable>: Sendable {
+    case known(Known)
+    case read(TaskRecord)
+}
+
+extension FoundTask<Never> {
+    package var record: TaskRecord {
+        switch self {
+        case .read(let task): task
+        }
+    }
 }

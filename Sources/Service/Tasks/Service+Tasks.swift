@@ -3,12 +3,22 @@ package import Core
 import Store
 
 extension Service {
-    package func task(_ number: Int64, in session: String, of app: AppID) async throws -> TaskRecord {
-        try await store.task(number, in: session, of: app)
+    /// A task as it stands in the store, or what the caller knows of it by its stamp.
+    package func task<Known>(
+        _ number: Int64, in session: String, of app: AppID, known: @escaping @Sendable (TaskStamp) -> Known?
+    ) async throws -> FoundTask<Known> {
+        try await store.task(number, in: session, of: app, known: known)
     }
 
     package func task(_ number: Int64, in session: SessionID) async throws -> TaskRecord {
         try await store.task(number, in: session)
+    }
+
+    package func tasks<Known>(
+        in session: SessionID, _ filter: TaskFilter, after number: Int64, limit: Int,
+        known: @escaping @Sendable (TaskStamp) -> Known?
+    ) async throws -> [FoundTask<Known>] {
+        try await store.tasks(in: session, filter, after: number, limit: limit, known: known)
     }
 
     package func tasks(

@@ -15,7 +15,9 @@ extension Store {
     /// A task of a session that has this identifier.
     ///
     /// - Throws: ``DomainError/notFound``.
-    package func task(_ number: Int64, in session: String, of app: AppID) async throws -> TaskRecord {
+    package func task<Known>(
+        _ number: Int64, in session: String, of app: AppID, known: @escaping @Sendable (TaskStamp) -> Known?
+    ) async throws -> FoundTask<Known> {
         try await database.read { db in
             let id = try db.first(
                 """
@@ -23,7 +25,7 @@ extension Store {
                 WHERE s.app = ?1 AND s.identifier = ?2 AND s.forgotten = 0
                 """, app.rawValue, session, number
             ) { TaskID($0.integer(0)) }
-            guard let id, let task = try self.readTask(id, db) else { throw DomainError.notFound }
+            guard let id, let task = try self.findTask(id, db, known: known) else { throw DomainError.notFound }
             return task
         }
     }
@@ -36,14 +38,21 @@ extension Store {
     }
 
     /// Up to `limit` tasks after a number, in the order of their numbers.
+    package func tasks<Known>(
+        in session: SessionID, _ filter: TaskFilter, after number: Int64, limit: Int,
+        known: @escaping @Sendable (TaskStamp) -> Known?
+    ) async throws -> [FoundTask<Known>] {
+        try await database.read { db in
+            try Self.taskIDs(session, filter, after: number, limit: limit, db).compactMap {
+                try self.findTask($0.0, db, known: known)
+            }
+        }
+    }
+
     package func tasks(
         in session: SessionID, _ filter: TaskFilter, after number: Int64, limit: Int
     ) async throws -> [TaskRecord] {
-        try await database.read { db in
-            try Self.taskIDs(session, filter, after: number, limit: limit, db).compactMap {
-                try self.readTask($0.0, db)
-            }
-        }
+        try await tasks(in: session, filter, after: number, limit: limit, known: { _ in Never?.none }).map(\.record)
     }
 
     /// Those of some tasks that are not completed. One row for each.
@@ -109,6 +118,12 @@ extension Store {
     }
 
     func readTask(_ id: TaskID, _ db: Connection) throws -> TaskRecord? {
+        try findTask(id, db, known: { _ in Never?.none })?.record
+    }
+
+    private func findTask<Known>(
+        _ id: TaskID, _ db: Connection, known: (TaskStamp) -> Known?
+    ) throws -> FoundTask<Known>? {
         try db.first(
             """
             SELECT t.session, t.number, t.state, t.outcome, t.specification_document, t.result_document, \
@@ -121,6 +136,7 @@ extension Store {
             WHERE t.id = ?1 AND s.forgotten = 0
             """, id.rawValue, policies.contentRetention.milliseconds
         ) { row in
+            if row.isNull("stage"), let known = known(TaskStamp(id, row)) { return .known(known) }
             let session = SessionID(row.integer("session"))
             let number = row.integer("number")
             var task = TaskRecord(
@@ -133,7 +149,16 @@ extension Store {
                 createdAt: row.time("created_at"), startedAt: row.timeOrNil("started_at"),
                 revision: row.integer("revision"))
             task.crashes = row.int("crashes")
-            return task
+            return .read(task)
         }
+    }
+}
+
+extension TaskStamp {
+    /// Of a completed task.
+    fileprivate init(_ task: TaskID, _ row: Row) {
+        self.init(
+            task: task, revision: row.integer("revision"), contentExpiresAt: row.timeOrNil("expires_at"),
+            isContentExpired: row.bool("expired"))
     }
 }
