@@ -19,7 +19,7 @@ public struct ProblemCode: WireName {
         self.title = title
     }
 
-    public static let malformedJSON = Self("malformed-json", 400, "The body is not JSON")
+    public static let malformedJSON = Self("malformed-json", 400, "The body is malformed")
     public static let duplicateMember = Self("duplicate-member", 422, "A member stands twice")
     public static let unknownMember = Self("unknown-member", 422, "There is no such member")
     public static let invalidValue = Self("invalid-value", 422, "A value is not valid")
