@@ -36,6 +36,16 @@ static inline int clinux_rename(int from_folder, const char *from, int to_folder
 // Makes `to` share the blocks of `from`: instant where the filesystem can (btrfs, XFS), else -1 with errno.
 static inline int clinux_clone(int to, int from) { return ioctl(to, FICLONE, from); }
 
+// Takes bytes out of a file, which reads as zeros there, and gives their blocks back. FALLOC_FL_PUNCH_HOLE and
+// FALLOC_FL_KEEP_SIZE, with fallocate itself, are only declared under _GNU_SOURCE.
+static inline int clinux_punch(int file, int64_t offset, int64_t length) {
+    return (int)syscall(SYS_fallocate, file, 3, offset, length);
+}
+
+// SEEK_DATA and SEEK_HOLE are only declared under _GNU_SOURCE.
+static inline int64_t clinux_next_data(int file, int64_t offset) { return lseek(file, offset, 3); }
+static inline int64_t clinux_next_hole(int file, int64_t offset) { return lseek(file, offset, 4); }
+
 // O_PATH and O_DIRECT are only declared under _GNU_SOURCE. O_PATH is the same on all architectures that Swift runs on.
 static const int clinux_O_PATH = 010000000;
 #if defined(__aarch64__) || defined(__arm__)

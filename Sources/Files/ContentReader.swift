@@ -53,7 +53,7 @@ package final class ContentReader: Sendable {
 
     package var position: Int64 { state.withLock { $0.position } }
 
-    /// Reads on up to `end`. What is wrong will be read once more.
+    /// Reads on up to `end`. What is wrong is taken out of the file, and will be read once more.
     ///
     /// - Returns: A piece that is not what it must be.
     package func read(to end: Int64) async throws(SystemError) -> Range<Int64>? {
@@ -99,11 +99,12 @@ package final class ContentReader: Sendable {
         if index < pieces.values.count, pieces.values[index] == found { return .more }
         state.position = piece.lowerBound
         state.digests = state.digestsBefore
+        try state.file?.punch(piece)
         return .wrong(piece)
     }
 
     private func read(_ count: Int64, _ state: inout State) throws(SystemError) {
-        let file = if let file = state.file { file } else { try OpenFile.open(path, O_RDONLY) }
+        let file = if let file = state.file { file } else { try OpenFile.open(path, O_RDWR) }
         state.file = file
         var digests = state.digests
         if let pieces {

@@ -135,4 +135,23 @@ extension DataFolder {
         if access(partial, F_OK) != 0 { rename(absolute(content(task)), partial) }
         return try? OpenFile.open(partial, O_RDONLY).size()
     }
+
+    /// How many bytes of a task's partial file are outside of some ranges, which are in ascending order.
+    package func written(outside ranges: [Range<Int64>], of task: Int64) -> Int64 {
+        (try? OpenFile.open(absolute(partial(task)), O_RDONLY).written(outside: ranges)) ?? 0
+    }
+
+    /// Leaves of a file what is in some ranges, which are in ascending order.
+    package func keep(_ ranges: [Range<Int64>], of file: String) async throws(SystemError) {
+        let path = absolute(file)
+        try await disk.run { () throws(SystemError) in
+            let file = try OpenFile.open(path, O_RDWR)
+            var reached: Int64 = 0
+            for range in ranges {
+                try file.punch(reached..<range.lowerBound)
+                reached = range.upperBound
+            }
+            try file.truncate(to: reached)
+        }
+    }
 }

@@ -79,6 +79,35 @@ package final class OpenFile: Sendable {
         return done
     }
 
+    /// Takes bytes out of the file, where the filesystem can do that: it reads as zeros there, and keeps its length.
+    func punch(_ range: Range<Int64>) throws(SystemError) {
+        guard !range.isEmpty else { return }
+        let (start, count) = (range.lowerBound, range.upperBound - range.lowerBound)
+        guard clinux_punch(descriptor, start, count) == 0 || errno == EOPNOTSUPP || errno == ENOSYS else {
+            throw SystemError("fallocate", errno: errno)
+        }
+    }
+
+    /// Bytes that were written outside of some ranges, which are in ascending order: in whole blocks, as the filesystem
+    /// knows them. One that knows no holes has written all.
+    func written(outside ranges: [Range<Int64>]) throws(SystemError) -> Int64 {
+        let block = Int64(DiskBuffer.blockSize)
+        var (count, position, reached): (Int64, Int64, Int64) = (0, 0, 0)
+        let known = ranges.map { range in
+            let start = max(reached, range.lowerBound / block * block)
+            reached = max(start, (range.upperBound + block - 1) / block * block)
+            return start..<reached
+        }
+        while true {
+            let start = clinux_next_data(descriptor, position)
+            if start < 0, errno == ENXIO { return count }
+            let end = clinux_next_hole(descriptor, max(0, start))
+            guard start >= 0, end > start else { throw SystemError("lseek", errno: errno) }
+            count += known.reduce(end - start) { $0 - Int64($1.clamped(to: start..<end).count) }
+            position = end
+        }
+    }
+
     /// Feeds up to `count` bytes from `offset` on to digests. Returns how many there were; fewer at the end of the file.
     func digest(from offset: Int64, count: Int64, into digests: [Digest]) throws(SystemError) -> Int64 {
         let size = 256 * 1024

@@ -4,7 +4,6 @@ package import Notation
 
 /// A stretch of a partial file, which one transfer writes in order: in pieces, each written and digested on disk threads
 /// while the next ones fill. Others may write other stretches of the file.
-///
 package final class PartialFile: Sendable {
     /// How far the file is whole from the stretch's start on.
     package struct Mark: Sendable, Equatable {
@@ -18,7 +17,7 @@ package final class PartialFile: Sendable {
         case reached(Int64)
         /// A write failed; what came behind it is dropped.
         case failed(SystemError)
-        /// So far it is durable.
+        /// So far it is durable, as this file asked or another.
         case synced(Result<Mark, SystemError>)
         /// All that was written is durable, and nothing is under way any more.
         case closed(Result<Mark, SystemError>)
@@ -82,8 +81,9 @@ package final class PartialFile: Sendable {
     }
 
     private let file: DirectFile
-    private let disk: DiskQueue
-    private let tell: @Sendable (News) -> Void
+    let disk: DiskQueue
+    private let sync: SharedSync
+    let tell: @Sendable (News) -> Void
     private let isDigested: Bool
     /// Held for the whole of a step: one follows the other, so nobody waits for it.
     private let digests: Locked<[Digest]>
@@ -91,17 +91,20 @@ package final class PartialFile: Sendable {
 
     /// - Parameters:
     ///   - digests: They know the bytes below `mark`.
+    ///   - sync: Shared with those who write other stretches of the file.
     ///   - tell: Called on disk threads. Must not wait.
     init(
         _ file: DirectFile, _ mark: Mark, _ digests: consuming sending [Digest], disk: DiskQueue,
-        tell: @escaping @Sendable (News) -> Void
+        sync: SharedSync = SharedSync(), tell: @escaping @Sendable (News) -> Void
     ) {
         self.file = file
         self.disk = disk
+        self.sync = sync
         self.tell = tell
         isDigested = !digests.isEmpty
         self.digests = Locked(digests)
         state = Locked(State(written: mark.offset, reached: mark))
+        sync.join(self, at: mark.offset)
     }
 
     /// How far it is written and digested.
@@ -114,13 +117,7 @@ package final class PartialFile: Sendable {
     package func write(_ bytes: [UInt8], at offset: Int64) { add(.bytes(bytes, offset: offset)) }
 
     /// Makes durable what is written by then, on a disk thread.
-    package func sync() {
-        disk.run { [self] () throws(SystemError) in
-            try syncNow()
-        } then: { [tell] in
-            tell(.synced($0))
-        }
-    }
+    package func makeDurable() { sync.ask(self) { .synced($0) } }
 
     /// Makes all of it durable once it is written.
     package func close() {
@@ -137,19 +134,15 @@ package final class PartialFile: Sendable {
         return Dictionary(digests.map { ($0.algorithm, $0.finish()) }) { first, _ in first }
     }
 
-    private func syncNow() throws(SystemError) -> Mark {
-        let mark = reached
-        try file.file.sync()
-        return mark
+    /// Syncs the file, which blocks. Nil where all is well.
+    func syncNow() -> SystemError? {
+        do throws(SystemError) {
+            try file.file.sync()
+            return nil
+        } catch { return error }
     }
 
-    private func syncAtEnd() {
-        disk.run { [self] () throws(SystemError) in
-            try syncNow()
-        } then: { [tell] in
-            tell(.closed($0))
-        }
-    }
+    private func syncAtEnd() { sync.ask(self, isLast: true) { .closed($0) } }
 }
 
 // MARK: - Work

@@ -32,19 +32,24 @@ package final class PartialFileOpening: Sendable {
     private let algorithms: [DigestAlgorithm]
     private let isWanted: @Sendable () -> Bool
     private let disk: DiskQueue
+    private let sync: SharedSync
     private let tell: @Sendable (PartialFile.News) -> Void
     private let reading = Locked<RunningDigest?>(nil)
 
-    /// - Parameter tell: What the file tells once it is open.
+    /// - Parameters:
+    ///   - sync: Shared with those who write other stretches of the file.
+    ///   - tell: What the file tells once it is open.
     package init(
         _ path: String, _ start: Start, _ algorithms: [DigestAlgorithm], disk: DiskQueue,
-        while isWanted: @escaping @Sendable () -> Bool, tell: @escaping @Sendable (PartialFile.News) -> Void
+        sync: SharedSync = SharedSync(), while isWanted: @escaping @Sendable () -> Bool,
+        tell: @escaping @Sendable (PartialFile.News) -> Void
     ) {
         self.path = path
         self.start = start
         self.algorithms = algorithms
         self.isWanted = isWanted
         self.disk = disk
+        self.sync = sync
         self.tell = tell
     }
 
@@ -98,6 +103,6 @@ package final class PartialFileOpening: Sendable {
     private func opened(_ file: OpenFile, _ sha256: [UInt8]?, _ digests: consuming sending [Digest]) -> PartialFile {
         PartialFile(
             DirectFile(file, for: O_WRONLY), PartialFile.Mark(offset: start.offset, sha256: sha256), digests,
-            disk: disk, tell: tell)
+            disk: disk, sync: sync, tell: tell)
     }
 }

@@ -50,7 +50,7 @@ final class ContentSink {
             limit = threshold
             self.algorithms = algorithms
             length = resumeOffset
-        case .stretch(let path, let offset, let end):
+        case .stretch(let path, let offset, let end, _):
             self.path = path
             limit = 0
             algorithms = []
@@ -61,7 +61,7 @@ final class ContentSink {
         synced = length
         self.buffers = buffers
         var pieceLength = DiskBuffer.size
-        while pieceLength > 1 << 16, Int64(pieceLength) > (maximumUnrecorded ?? .max) / 4 { pieceLength /= 2 }
+        while pieceLength > 1 << 16, Int64(pieceLength) > (maximumUnrecorded ?? .max) / 3 { pieceLength /= 2 }
         self.pieceLength = pieceLength
     }
 

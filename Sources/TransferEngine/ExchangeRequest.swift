@@ -1,4 +1,5 @@
 package import Core
+package import Files
 package import Notation
 
 /// Names one exchange for its whole life. The caller chooses it and never uses it twice.
@@ -85,8 +86,8 @@ package enum SinkPlan: Sendable {
         digests: [DigestAlgorithm] = [.sha256])
     /// Into a stretch of the file at `path`, of which other exchanges write others: from `offset` on, up to `end`, where
     /// reading stops and the exchange is complete. Nothing of the file is cut or digested. Offsets and lengths that the
-    /// engine tells count from the start of the content.
-    case stretch(path: String, from: Int64, to: Int64? = nil)
+    /// engine tells count from the start of the content. Exchanges with the same `sync` hear of each other's.
+    case stretch(path: String, from: Int64, to: Int64? = nil, sync: SharedSync = SharedSync())
 
     var isFile: Bool {
         if case .memory = self { false } else { true }

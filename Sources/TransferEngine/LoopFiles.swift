@@ -11,11 +11,11 @@ extension TransferLoop {
     func disk(of exchange: Exchange) -> DiskQueue { surroundings.disk.of(exchange.request.pool) }
 
     func openFile(_ exchange: Exchange, prefix: Int64) {
-        guard let (path, start, algorithms) = exchange.request.sink.file(behind: prefix) else { return }
+        guard let (path, start, algorithms, sync) = exchange.request.sink.file(behind: prefix) else { return }
         exchange.fileWork = .opening
         let (id, mailbox, meter) = (exchange.id, mailbox, exchange.meter)
         PartialFileOpening(
-            path, start, algorithms, disk: disk(of: exchange),
+            path, start, algorithms, disk: disk(of: exchange), sync: sync,
             while: { !meter.isAbandoned.load(ordering: .relaxed) },
             tell: { mailbox.post(.file($0), to: id) }
         ).begin { mailbox.post(.fileOpened($0), to: id) }
@@ -70,7 +70,7 @@ extension TransferLoop {
         guard running.wantsSync, let file = exchange.sink.file else { return }
         exchange.fileWork = .syncing
         running.lastSync = state.now
-        file.sync()
+        file.makeDurable()
     }
 
     func take(_ news: PartialFile.News, of exchange: Exchange) {
@@ -81,6 +81,7 @@ extension TransferLoop {
             exchange.fileWork = .none
             exchange.sink.note(synced: mark.offset)
             if case .concluding = exchange.stage { return }
+            if case .running(let running) = exchange.stage { running.lastSync = state.now }
             surroundings.report(.durable(exchange.id, offset: mark.offset, sha256: mark.sha256))
         case .synced(.failure(let error)):
             exchange.fileWork = .none
@@ -116,12 +117,12 @@ extension SinkPlan {
     /// How its file is to be opened, with so many bytes at its start.
     fileprivate func file(
         behind prefix: Int64
-    ) -> (path: String, start: PartialFileOpening.Start, digests: [DigestAlgorithm])? {
+    ) -> (path: String, start: PartialFileOpening.Start, digests: [DigestAlgorithm], sync: SharedSync)? {
         switch self {
         case .memory: nil
         case .content(let path, let offset, let digest, _, let digests):
-            (path, .behind(prefix, sha256: prefix == offset ? digest : nil), digests)
-        case .stretch(let path, let offset, _): (path, .among(offset), [])
+            (path, .behind(prefix, sha256: prefix == offset ? digest : nil), digests, SharedSync())
+        case .stretch(let path, let offset, _, let sync): (path, .among(offset), [], sync)
         }
     }
 }

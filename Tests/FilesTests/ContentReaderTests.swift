@@ -48,6 +48,8 @@ import Testing
         #expect(try await reader.read(to: 8_000_000) == nil)
         for _ in 0..<2 { #expect(try await reader.read(to: 10_000_000) == 6_000_000..<9_000_000) }
         #expect(reader.position == 6_000_000)
+        // It is no longer there for whoever counts what has come.
+        #expect(readFile(folder.file("a"))?[6_000_000..<9_000_000].allSatisfy { $0 == 0 } == true)
         try write(Array(bytes[6_000_000..<9_000_000]), at: 6_000_000)
         #expect(try await reader.read(to: 10_000_000) == nil)
         #expect(reader.finish()[.sha256] == Digest.of(bytes))

@@ -14,10 +14,11 @@ import Testing
     init() throws { disk = try DiskQueue(threads: 4) }
 
     private func open(
-        _ path: String, _ start: PartialFileOpening.Start, _ algorithms: [DigestAlgorithm] = [.sha256, .md5]
+        _ path: String, _ start: PartialFileOpening.Start, _ algorithms: [DigestAlgorithm] = [.sha256, .md5],
+        sync: SharedSync = SharedSync()
     ) async throws -> PartialFile {
-        let opening = PartialFileOpening(path, start, algorithms, disk: disk, while: { true }) { [news] told in
-            news.withLock { $0.append(told) }
+        let opening = PartialFileOpening(path, start, algorithms, disk: disk, sync: sync, while: { true }) {
+            [news] told in news.withLock { $0.append(told) }
         }
         let outcome = Locked<PartialFileOpening.Outcome?>(nil)
         opening.begin { opened in outcome.withLock { $0 = opened } }
@@ -80,6 +81,79 @@ import Testing
             #expect(mark == PartialFile.Mark(offset: Int64(end)))
         }
         #expect(readFile(shared) == whole)
+    }
+
+    /// How far syncs so far told each of some files to be, in the order in which they were told.
+    private var synced: [Int64] {
+        news.withLock { news in
+            news.compactMap { if case .synced(.success(let mark)) = $0 { mark.offset } else { nil } }
+        }
+    }
+
+    @Test func `A sync that one stretch asks for tells all of them how far they are`() async throws {
+        let folder = TemporaryFolder()
+        let (path, sync) = (folder.file("partial"), SharedSync())
+        let first = try await open(path, .among(0), sync: sync)
+        let second = try await open(path, .among(1 << 20), sync: sync)
+        let other = try await open(path, .among(2 << 20), sync: sync)
+        first.write([UInt8](repeating: 1, count: 1000), at: 0)
+        second.write([UInt8](repeating: 2, count: 3000), at: 1 << 20)
+        try await eventually("both are written") { first.reached.offset == 1000 && second.reached.offset == 1_051_576 }
+        second.makeDurable()
+        try await eventually("both are told") { synced.count == 2 }
+        // Who asked is told in any case, the others where they have come further.
+        #expect(Set(synced) == [1000, 1_051_576])
+        second.makeDurable()
+        try await eventually("who asked is told once more") { synced.count == 3 }
+        #expect(synced.last == 1_051_576)
+        // Who is closed hears no more of the others.
+        first.close()
+        try await eventually("it is closed") {
+            news.withLock { $0.contains { if case .closed = $0 { true } else { false } } }
+        }
+        #expect(other.reached.offset == 2 << 20 && synced.count == 3)
+    }
+
+    @Test func `A sync that fails fails for all who write to the file, then and later`() async throws {
+        let (folder, sync) = (TemporaryFolder(), SharedSync())
+        func device() throws -> PartialFile {
+            // It takes bytes and cannot be synced.
+            let file = DirectFile(try OpenFile.open("/dev/null", O_RDWR), nil)
+            return PartialFile(file, PartialFile.Mark(offset: 0), [], disk: disk, sync: sync) { [news] told in
+                news.withLock { $0.append(told) }
+            }
+        }
+        var failures: Int { news.withLock { $0.count { if case .synced(.failure) = $0 { true } else { false } } } }
+        let files = [try device(), try device()]
+        files[0].makeDurable()
+        try await eventually("both are told") { failures == 2 }
+        // Another description of the same file would sync well.
+        let later = PartialFile(
+            DirectFile(try OpenFile.open(folder.file("a"), O_RDWR | O_CREAT), nil),
+            PartialFile.Mark(offset: 0), [], disk: disk, sync: sync
+        ) { [news] told in news.withLock { $0.append(told) } }
+        later.makeDurable()
+        try await eventually("so is who comes later") { failures >= 3 }
+        #expect(synced.isEmpty)
+    }
+
+    @Test func `What was written outside of some ranges is counted, and taken away`() async throws {
+        let files = TemporaryFolder()
+        files.makeFolder("partial")
+        let folder = DataFolder(path: files.path, disk: disk)
+        let file = try OpenFile.open(files.file("partial/7"), O_RDWR | O_CREAT)
+        let block = [UInt8](repeating: 1, count: 4096)
+        for offset in [0, 3, 4, 20, 21, 40] as [Int64] { try file.write(block, at: offset * 4096) }
+        let all: [Range<Int64>] = [0..<4096, 12_288..<20_480, 81_920..<90_112, 163_840..<167_936]
+        guard folder.written(outside: [], of: 7) == 6 * 4096 else { return }  // It knows no holes.
+        #expect(folder.written(outside: all, of: 7) == 0)
+        #expect(folder.written(outside: [0..<100, 200..<4000], of: 7) == 5 * 4096)
+        #expect(folder.written(outside: [0..<4096, 16_384..<86_016], of: 7) == 3 * 4096)
+        try await folder.keep([100..<4096, 16_384..<86_016], of: "partial/7")
+        #expect(folder.written(outside: [], of: 7) == 3 * 4096)
+        let bytes = readFile(files.file("partial/7")) ?? []
+        #expect(bytes.count == 86_016)
+        #expect(bytes[99] == 0 && bytes[100] == 1 && bytes[16_383] == 0 && bytes[16_384] == 1)
     }
 
     @Test func `Whole blocks are not kept in memory, where the filesystem can do without`() async throws {

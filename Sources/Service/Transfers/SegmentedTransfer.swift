@@ -61,6 +61,12 @@ struct SegmentedTransfer {
 }
 
 extension Transfer {
+    /// Notes what of its segments is on disk.
+    mutating func noteSegments() {
+        let segmented = segmented
+        segmented?.store(in: &progress)
+    }
+
     /// Whether its content may come in parts, which are read once more in order before it is whole.
     var comesInParts: Bool {
         specification.kind == .download && method == "GET" && !sendsBody
@@ -191,7 +197,8 @@ extension Transfer {
         for field in asked.requestFields(upTo: bytes.upperBound).fields { request.headers.set(field.name, field.value) }
         request.headers.remove("If-None-Match")
         request.sink = .stretch(
-            path: folder.absolute(folder.partial(task.id.rawValue)), from: bytes.lowerBound, to: bytes.upperBound)
+            path: folder.absolute(folder.partial(task.id.rawValue)), from: bytes.lowerBound, to: bytes.upperBound,
+            sync: sync)
         request.judge = { [point] head in
             let verdict = ResumeVerdict.judge(head: head, segment: bytes, of: total, point)
             switch verdict {

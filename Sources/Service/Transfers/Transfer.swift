@@ -61,6 +61,8 @@ struct Transfer {
     var source = 0
     /// Sources that this attempt has asked.
     var triedSources: Set<Int> = []
+    /// Shared by all who write to its partial file.
+    let sync = SharedSync()
     /// Where its content comes in segments.
     var segmented: SegmentedTransfer?
     /// How its last request ended when all of the content was there, which is read once more.
@@ -189,7 +191,7 @@ extension Transfer {
         let path = folder.absolute(folder.partial(task.id.rawValue))
         let sink =
             comesInParts && resuming == nil
-            ? SinkPlan.stretch(path: path, from: 0)
+            ? SinkPlan.stretch(path: path, from: 0, sync: sync)
             : .content(
                 path: path, resumeOffset: resuming?.offset ?? 0,
                 resumeDigest: resuming?.digest.flatMap { [UInt8](hexadecimal: $0) }, digests: digests)
