@@ -108,7 +108,12 @@ package final class Service: Sendable {
         outlet.handle(try await finisher.finishInterruptedMoves(at: clock.now))
         let hasCrashed = try await folder.size(DataFolder.crashMark) != nil
         let (recovered, aftermath) = try await store.recoverInterruptedTasks(at: clock.now, afterCrash: hasCrashed) {
-            [folder] task in folder.recoverPartial(task.rawValue)
+            [folder] task, progress in
+            guard let length = folder.recoverPartial(task.rawValue) else { return nil }
+            guard let segments = progress.segments, segments.isSound else {
+                return length - (progress.resume?.offset ?? 0)
+            }
+            return min(Transfer.maximumUnrecorded, folder.written(outside: segments.ranges, of: task.rawValue))
         }
         if hasCrashed {
             // Counted, and durably: removed before anything can be under way that it does not tell of.

@@ -131,6 +131,37 @@ struct SegmentationTests {
     }
 
     @Test
+    func `A connection that ends leaves its place to a source that has fewer`() {
+        var plan = plan(640 * mebibyte, sources: 3, limit: 5)
+        for connection in 1...4 { _ = plan.assign(UInt64(connection), to: 0) }
+        _ = plan.assign(5, to: 1)
+        plan.trust(0)
+        plan.end(1)
+        #expect(!plan.leavesPlace(0), "nothing is known of the others yet")
+        plan.trust(1)
+        #expect(plan.leavesPlace(0))
+        #expect(!plan.leavesPlace(1))
+        _ = plan.assign(6, to: 1)
+        plan.end(2)
+        #expect(!plan.leavesPlace(0))
+        plan.drop(1)
+        #expect(!plan.leavesPlace(0))
+    }
+
+    @Test
+    func `The end of a connection says what of it is of use`() {
+        var plan = plan(640 * mebibyte, sources: 2, pieces: mebibyte)
+        for connection in 1...3 { _ = plan.assign(UInt64(connection), to: connection / 3) }
+        let third = plan.segments[3]?.offset ?? 0
+        plan.reach(1, 1000)
+        plan.reach(3, third + 1000)
+        #expect(plan.end(1) == 1000)
+        plan.drop(1)
+        #expect(plan.end(3) == third)
+        #expect(plan.end(3) == nil)
+    }
+
+    @Test
     func `What is stored says what is on disk, whoever still fetches`() {
         var plan = plan(64 * mebibyte)
         _ = plan.adopt(1, of: 0, at: 500)

@@ -49,6 +49,9 @@ package struct SegmentRecord: Shape {
         held.reduce(0) { reached, range in range.offset == reached ? range.end : reached }
     }
 
+    /// Where the bytes on disk are.
+    package var ranges: [Range<Int64>] { held.map { $0.offset..<$0.end } }
+
     /// How long the partial file is at least.
     package var end: Int64 { held.last?.end ?? 0 }
 

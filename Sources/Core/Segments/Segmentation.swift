@@ -159,11 +159,14 @@ package struct Segmentation: Hashable, Sendable {
     }
 
     /// Forgets a connection: what it has not brought to disk is for others, and all of it where its source is dropped.
-    package mutating func end(_ connection: UInt64) {
-        guard let segment = segments.removeValue(forKey: connection), standings[segment.source] != .dropped else {
-            return
-        }
+    ///
+    /// - Returns: Up to where what it brought is of use.
+    @discardableResult
+    package mutating func end(_ connection: UInt64) -> Int64? {
+        guard let segment = segments.removeValue(forKey: connection) else { return nil }
+        guard standings[segment.source] != .dropped else { return segment.offset }
         onDisk.insert(held(segment))
+        return segment.reached
     }
 
     /// The pieces up to here are what they should be.
@@ -194,10 +197,19 @@ package struct Segmentation: Hashable, Sendable {
 
     // MARK: Sources
 
+    /// Connections that each source has.
+    private var busy: [Int: Int] { segments.values.reduce(into: [:]) { $0[$1.source, default: 0] += 1 } }
+
+    /// Whether another source could do with the place of a connection of this one that has ended.
+    package func leavesPlace(_ source: Int) -> Bool {
+        let busy = busy
+        return standings.indices.contains { standings[$0] == .sound && busy[$0] ?? 0 < busy[source] ?? 0 }
+    }
+
     /// Sources that may get one more connection now, the least busy first.
     package func sources(at now: Timestamp) -> [Int] {
         guard segments.count < limit else { return [] }
-        let busy = segments.values.reduce(into: [Int: Int]()) { $0[$1.source, default: 0] += 1 }
+        let busy = busy
         return standings.indices.filter { source in
             switch standings[source] {
             case .untried: busy[source] == nil

@@ -12,7 +12,7 @@ extension Scheduler {
         case .head(let exchange, let head, let judgement):
             if !noteSegmentHead(exchange, head, judgement.verdict) { noteHead(exchange, head, judgement.verdict) }
         case .durable(let exchange, let offset, let sha256):
-            if !noteSegment(exchange, offset, &group) { noteDurable(exchange, offset, sha256) }
+            if !noteSegment(exchange, offset) { noteDurable(exchange, offset, sha256) }
         case .ended(let exchange, let result): await end(exchange, result, &group)
         }
     }

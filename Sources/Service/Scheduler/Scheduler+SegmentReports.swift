@@ -7,9 +7,6 @@ import TransferEngine
 
 /// What the engine reports of downloads in segments, and what follows.
 extension Scheduler {
-    /// Bytes that are read at once behind the connections.
-    private static let readingStep: Int64 = 8 << 20
-
     /// False where the exchange fetches no segment.
     func noteSegmentHead(_ exchange: ExchangeID, _ head: ResponseHead, _ verdict: ResumeVerdict?) -> Bool {
         guard let id = tasksOfExchanges[exchange], var transfer = transfers[id], var segmented = transfer.segmented,
@@ -33,22 +30,28 @@ extension Scheduler {
     }
 
     /// Has the offset stored, and the exchange told once that is done. False where the exchange fetches no segment.
-    func noteSegment(
-        _ exchange: ExchangeID, _ offset: Int64, _ group: inout ThrowingDiscardingTaskGroup<any Error>
-    ) -> Bool {
+    func noteSegment(_ exchange: ExchangeID, _ offset: Int64) -> Bool {
         guard let id = tasksOfExchanges[exchange], let connection = transfers[id]?.segmented?.connections[exchange]
         else { return false }
         transfers[id]?.segmented?.plan.reach(exchange.rawValue, offset)
         transfers[id]?.segmented?.plan.praise(connection.source)
         unrecorded[exchange] = offset
-        storeSegments(of: id)
-        readBehind(id, &group)
+        advancing.insert(id)
         return true
     }
 
-    private func storeSegments(of id: TaskID) {
-        guard var transfer = transfers[id], let segmented = transfer.segmented else { return }
-        segmented.store(in: &transfer.progress)
+    /// Has stored how far segments are, once for all that was told of a download, and reads on behind them.
+    func storeAdvances(_ group: inout ThrowingDiscardingTaskGroup<any Error>) {
+        for id in advancing {
+            storeSegments(of: id)
+            readBehind(id, &group)
+        }
+        advancing = []
+    }
+
+    func storeSegments(of id: TaskID) {
+        guard var transfer = transfers[id], transfer.segmented != nil else { return }
+        transfer.noteSegments()
         transfers[id] = transfer
         show(transfer)
         if let index = settlements.lastIndex(where: { $0.task == id }), case .advanced = settlements[index].verdict {
@@ -76,19 +79,25 @@ extension Scheduler {
             isOnDisk = result.length >= segmented.plan.segments[exchange.rawValue]?.end ?? .max
             if !isOnDisk, result.outcome == .complete { result.outcome = .failed(.shortBody) }
         }
-        segmented.plan.end(exchange.rawValue)
+        let kept = segmented.plan.end(exchange.rawValue) ?? connection.bytes.lowerBound
+        if case .append? = verdict { transfer.progress.noteFetchedTwice(result.length - kept) }
         segmented.last = result
         var goesOn = isOnDisk
         if !isOnDisk, transfer.stopReason == nil, segmented.ending == nil {
-            goesOn = noteFailure(result, connection, transfer, &segmented) == .again
+            goesOn = noteFailure(result, connection, &transfer, &segmented) == .again
         }
         transfer.segmented = segmented
         transfers[id] = transfer
         storeSegments(of: id)
         readBehind(id, &group)
-        let isReplaced = goesOn && connect(id, to: connection.source, inPlaceOf: exchange) == .begun
+        let isReplaced =
+            goesOn && !segmented.plan.leavesPlace(connection.source)
+            && connect(id, to: connection.source, inPlaceOf: exchange) == .begun
         agenda.withLock { $0.ended(connection: exchange) }
-        if !isReplaced { widening.insert(id) }
+        if !isReplaced {
+            widening.insert(id)
+            if isLimited(transfer.task.session) { shareBandwidth(of: transfer.task.session) }
+        }
         if segmented.ending != nil { for other in segmented.connections.keys { engine.stop(other) } }
         await proceed(id, &group)
     }
@@ -115,7 +124,7 @@ extension Scheduler {
     }
 
     private func noteFailure(
-        _ result: ExchangeResult, _ connection: SegmentedTransfer.Connection, _ transfer: Transfer,
+        _ result: ExchangeResult, _ connection: SegmentedTransfer.Connection, _ transfer: inout Transfer,
         _ segmented: inout SegmentedTransfer
     ) -> Sequel {
         let source = connection.source
@@ -141,7 +150,7 @@ extension Scheduler {
         case .failed: rest(source, &segmented)
         case .complete:
             guard let head = result.head else { break }
-            if follow(head, connection, transfer, &segmented) { return .again }
+            if follow(head, connection, &transfer, &segmented) { return .again }
             let wait = head.fields["Retry-After"].flatMap { RetryAfter.parse($0, now: clock.now) }
             if OriginPauses.slowsDown(status: head.status), let wait {
                 leaveAlone(connection.url.origin, of: transfer.task.app, for: wait)
@@ -160,12 +169,14 @@ extension Scheduler {
 
     /// Has the source's requests go where an answer leads, if it leads anywhere.
     private func follow(
-        _ head: ResponseHead, _ connection: SegmentedTransfer.Connection, _ transfer: Transfer,
+        _ head: ResponseHead, _ connection: SegmentedTransfer.Connection, _ transfer: inout Transfer,
         _ segmented: inout SegmentedTransfer
     ) -> Bool {
-        guard var route = segmented.routes[connection.source], route.url == connection.url,
-            let first = transfer.sourceURL(connection.source)
-        else { return false }
+        guard var route = segmented.routes[connection.source], let first = transfer.sourceURL(connection.source) else {
+            return false
+        }
+        // Another connection's answer has led elsewhere meanwhile.
+        guard route.url == connection.url else { return Redirect.isRedirect(head.status) }
         let target = head.fields["Location"].flatMap { try? ParsedURL(location: $0, from: route.url) }
         let decision = Redirect.decide(
             head: head, method: transfer.method, hops: route.hops, task: first, current: route.url, target: target)
@@ -179,6 +190,9 @@ extension Scheduler {
         route.url = target
         route.hops += 1
         segmented.routes[connection.source] = route
+        if transfer.progress.redirects.count < Redirect.limit {
+            transfer.progress.redirects.append(RedirectRecord(statusCode: head.status, url: target.text))
+        }
         return true
     }
 
@@ -217,99 +231,6 @@ extension Scheduler {
             (transfer.url, transfer.hops) = (route.url, route.hops)
         }
         await judge(transfer, failure.result, &group)
-    }
-
-    // MARK: Reading in order
-
-    /// Reads on in what has come without a gap.
-    private func readBehind(_ id: TaskID, _ group: inout ThrowingDiscardingTaskGroup<any Error>) {
-        guard let segmented = transfers[id]?.segmented, !segmented.isReading, segmented.ending == nil else { return }
-        let (reader, end, isComplete) = (segmented.reader, segmented.plan.record.contiguous, segmented.plan.isComplete)
-        let unread = end - reader.position
-        guard unread >= Self.readingStep || isComplete && unread > 0 else { return }
-        transfers[id]?.segmented?.isReading = true
-        let inbox = inbox
-        group.addTask {
-            let result: Result<Range<Int64>?, SystemError>
-            do throws(SystemError) {
-                let wrong = try await reader.read(to: end)
-                if isComplete, wrong == nil { try await reader.truncate() }
-                result = .success(wrong)
-            } catch { result = .failure(error) }
-            inbox.tell(.read(id, reader, result))
-        }
-    }
-
-    /// Reads content once that came in one request.
-    func readWhole(
-        of transfer: Transfer, _ result: ExchangeResult, _ group: inout ThrowingDiscardingTaskGroup<any Error>
-    ) {
-        let id = transfer.task.id
-        let isContent = result.head.map { head in
-            transfer.specification.acceptableStatusCodes.contains { $0.contains(head.status) }
-        }
-        let reader = transfer.contentReader(folder, total: result.length, checksPieces: isContent ?? false)
-        transfers[id]?.whole = (result, reader)
-        live.finalizing(id)
-        let inbox = inbox
-        group.addTask {
-            let read: Result<Range<Int64>?, SystemError>
-            do throws(SystemError) {
-                try await reader.truncate()
-                read = .success(try await reader.read(to: result.length))
-            } catch { read = .failure(error) }
-            inbox.tell(.read(id, reader, read))
-        }
-    }
-
-    /// Takes what came of reading.
-    func read(
-        _ id: TaskID, _ reader: ContentReader, _ result: Result<Range<Int64>?, SystemError>,
-        _ group: inout ThrowingDiscardingTaskGroup<any Error>
-    ) async {
-        guard var transfer = transfers[id] else { return }
-        if let whole = transfer.whole, whole.reader === reader {
-            transfer.whole = nil
-            transfers[id] = transfer
-            return await end(transfer, whole.result, read: reader, result, &group)
-        }
-        guard var segmented = transfer.segmented, segmented.reader === reader else { return }
-        segmented.isReading = false
-        var unwanted: [ExchangeID] = []
-        switch result {
-        case .success(nil): segmented.plan.verify(upTo: reader.position)
-        case .success(let piece?):
-            transfer.progress.noteFetchedTwice(Int64(piece.count))
-            unwanted = segmented.plan.reject(piece).map(ExchangeID.init)
-            segmented.failure = nil
-            log.of(transfer.name).warning("a piece is not what it should be", ("offset", piece.lowerBound))
-        case .failure(let error):
-            segmented.ending = .disk(error)
-            unwanted = Array(segmented.connections.keys)
-        }
-        transfer.segmented = segmented
-        transfers[id] = transfer
-        for exchange in unwanted { engine.stop(exchange) }
-        widening.insert(id)
-        readBehind(id, &group)
-        await proceed(id, &group)
-    }
-
-    private func end(
-        _ transfer: Transfer, _ result: ExchangeResult, read reader: ContentReader,
-        _ read: Result<Range<Int64>?, SystemError>, _ group: inout ThrowingDiscardingTaskGroup<any Error>
-    ) async {
-        var (transfer, result) = (transfer, result)
-        switch read {
-        case .success(let piece):
-            transfer.wrongPiece = piece
-            result.digests = reader.finish()
-            if transfer.stopReason != nil { result.outcome = .stopped }
-            await judge(transfer, result, &group)
-        case .failure(let error):
-            result.outcome = .failed(.disk(errno: error.errno))
-            await judge(transfer, result, &group)
-        }
     }
 
     /// Asks the next source of a download, in the same attempt: nothing had come of the last one.

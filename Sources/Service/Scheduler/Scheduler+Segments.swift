@@ -14,8 +14,15 @@ extension Scheduler {
             transfer.progress.segments = nil
             return
         }
-        let size = try await folder.size(folder.partial(transfer.task.id.rawValue))
-        if let size, size >= record.end {
+        let file = folder.partial(transfer.task.id.rawValue)
+        let size = try await folder.size(file)
+        if record.held.isEmpty {
+            try await folder.remove(file)
+            transfer.progress.forgetBytes()
+            transfer.turn(to: 0)
+        } else if let size, size >= record.end {
+            // What a kill left besides is not there for the next one to find.
+            try await folder.keep(record.ranges, of: file)
             transfer.segmented = segmented
         } else {
             transfer.progress.forgetBytes()
@@ -49,7 +56,8 @@ extension Scheduler {
         engine.setMaximumUnrecorded(exchange, transfer.maximumUnrecordedOfEach)
         if bytes.upperBound < total { engine.shorten(exchange, to: bytes.upperBound) }
         widening.insert(transfer.task.id)
-        show(transfer)
+        // Before any other connection writes: what a kill finds in the file has to be counted by segments.
+        storeSegments(of: transfer.task.id)
     }
 
     /// Begins an attempt of a download that came in segments before.

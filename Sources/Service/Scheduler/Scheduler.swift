@@ -45,6 +45,8 @@ package actor Scheduler {
     var untold: ArraySlice<TaskID> = []
     /// Downloads in segments that may get more connections.
     var widening: Set<TaskID> = []
+    /// Downloads in segments of which more is on disk than was stored.
+    var advancing: Set<TaskID> = []
     /// Tasks may wait for room on the disk.
     var mayWaitForDisk = true
     /// Rung after each turn of the loop, for those who wait for what it does.
@@ -107,6 +109,7 @@ package actor Scheduler {
         try await withThrowingDiscardingTaskGroup { group in
             while !Task.isCancelled {
                 for message in inbox.take() { await take(message, &group) }
+                storeAdvances(&group)
                 await expire()
                 lookAround()
                 await startDeletions()

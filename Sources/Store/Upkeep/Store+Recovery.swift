@@ -21,10 +21,11 @@ extension Store {
     ///
     /// - Parameters:
     ///   - afterCrash: Whether the service left the mark of a fault.
-    ///   - length: The length of a task's partial file; what came beyond its recorded offset comes once more.
+    ///   - unrecorded: How many bytes are in a task's partial file beyond what its progress tells of, which come once
+    ///     more; nil where there is no file.
     package func recoverInterruptedTasks(
         at now: Timestamp, afterCrash: Bool = false,
-        partialFile length: @escaping @Sendable (TaskID) -> Int64? = { _ in nil }
+        unrecorded: @escaping @Sendable (TaskID, TaskProgress) -> Int64? = { _, _ in nil }
     ) async throws -> (recovered: Recovered, aftermath: Aftermath) {
         try await transact(at: now) { transaction in
             let active = try transaction.db.all("SELECT task FROM live WHERE stage = 'active'") {
@@ -34,11 +35,8 @@ extension Store {
             for id in active {
                 guard let live = try transaction.live(id) else { continue }
                 var progress = try self.progress(of: live)
-                if let length = length(id) {
-                    // Of segments nobody knows how much of each had come.
-                    if live.kind == .download, progress.segments == nil {
-                        progress.noteFetchedTwice(length - (progress.resume?.offset ?? 0))
-                    }
+                if let count = unrecorded(id, progress) {
+                    if live.kind == .download { progress.noteFetchedTwice(count) }
                     if progress.resume == nil { recovered.useless.append(Self.partialFile(id)) }
                 }
                 let crashes = live.crashes + (afterCrash ? 1 : 0)

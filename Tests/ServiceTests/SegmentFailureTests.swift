@@ -1,0 +1,243 @@
+import Base
+import Core
+import Notation
+import TestSupport
+import Testing
+
+@testable import Service
+
+/// What servers do to single segments.
+@Suite(.serialized)
+struct SegmentFailureTests {
+    private static let size = 24 << 20
+    /// Slow enough that connections meet: some 25 MB/s each.
+    private static let slowly = [Misbehaviour.trickle(size: 128 * 1024, pause: .milliseconds(5))]
+
+    private func run(
+        _ stage: ServiceStage, _ session: SessionRecord, _ change: (inout TaskSpecification) -> Void
+    ) async throws -> TaskRecord {
+        try await stage.completed(stage.create(stage.order("/a", change), in: session)[0])
+    }
+
+    @Test
+    func `Segments that are redirected go where they are led, without secrets, and nobody asks the old place again`()
+        async throws
+    {
+        try await ServiceStage.run { stage in
+            let other = try OriginServer()
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
+            let led = [Misbehaviour.redirect(other.url("/b"))]
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: Self.size), turns: [Self.slowly, Self.slowly, led, led, led])
+            other.serve("/b", .generated(seed: 1, length: Self.size), always: Self.slowly)
+            let done = try await run(stage, session) {
+                $0.segments = .count(5)
+                $0.request.headers.append("Authorization", "Bearer secret")
+            }
+            #expect(done.outcome == .succeeded)
+            #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
+            #expect(stage.origin.requests("/a").count == 5)
+            #expect(stage.origin.requests("/a").allSatisfy { $0.fields["Authorization"] != nil })
+            #expect(!other.requests("/b").isEmpty)
+            #expect(other.requests("/b").allSatisfy { $0.fields["Authorization"] == nil && $0.fields["Range"] != nil })
+            #expect(done.result?.progress.redirects == [RedirectRecord(statusCode: 302, url: other.url("/b"))])
+        }
+    }
+
+    @Test(arguments: [Misbehaviour.PartialLie.shifted(1), .total("99999999999"), .missing])
+    func `A segment with another range than was asked for has all begin anew in one request`(
+        lie: Misbehaviour.PartialLie
+    ) async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: Self.size),
+                turns: [Self.slowly, Self.slowly, Self.slowly + [.partial(lie)]])
+            let done = try await run(stage, session) { $0.segments = .count(4) }
+            #expect(done.outcome == .succeeded)
+            #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
+            #expect(try await stage.resumptions(session).map(\.cause) == ["resourceChanged"])
+            #expect(stage.origin.requests("/a").last?.fields["Range"] == nil)
+            #expect(done.result?.progress.bytesFetchedTwice ?? 0 > 0)
+        }
+    }
+
+    @Test
+    func `A server that ends early on every range is asked for the rest, and no byte twice`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: Self.size), always: Self.slowly + [.cut(after: 2_000_000)])
+            let done = try await run(stage, session) { $0.segments = .count(4) }
+            #expect(done.outcome == .succeeded)
+            #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
+            // What a shortened connection has on its way when it is cut comes twice.
+            #expect(stage.origin.bytesSent("/a") < Self.size + (6 << 20))
+            #expect(done.result?.progress.bytesFetchedTwice ?? 0 < 1 << 20)
+        }
+    }
+
+    @Test
+    func `A slow connection leaves to another what it has not fetched, and ends where that one began`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
+            let gate = Gate()
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: Self.size), turns: [[.holdBody(after: 300_000, gate)]])
+            let task = try await stage.create(stage.order("/a") { $0.segments = .count(2) }, in: session)[0]
+            // The slow one was given six.
+            try await stage.received(Int64(Self.size - (2 << 20)), of: task)
+            gate.open()
+            let done = try await stage.completed(task)
+            #expect(done.outcome == .succeeded)
+            #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
+            #expect(done.result?.progress.bytesFetchedTwice ?? 0 < 1 << 20)
+        }
+    }
+
+    @Test
+    func `A limit of bandwidth holds for the sum of all segments`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session {
+                $0.httpMaximumConnectionsPerHost = 16
+                $0.bandwidthLimit = 4 << 20
+            }
+            stage.origin.serve("/a", .generated(seed: 1, length: 12 << 20))
+            let began = ContinuousClock.now
+            let done = try await run(stage, session) { $0.segments = .count(8) }
+            #expect(done.outcome == .succeeded)
+            #expect(stage.origin.inFlight.peak > 2)
+            // No machine is too fast: 12 MiB take three seconds, of which a tenth may come ahead.
+            #expect(ContinuousClock.now - began > .seconds(2))
+        }
+    }
+
+    @Test
+    func `What one connection leaves of a limit of bandwidth is for the others`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session {
+                $0.httpMaximumConnectionsPerHost = 16
+                $0.bandwidthLimit = 4 << 20
+            }
+            let gate = Gate()
+            let turns = [[Misbehaviour]](repeating: [], count: 15) + [[.holdBody(after: 0, gate)]]
+            stage.origin.serve("/a", .generated(seed: 1, length: 16 << 20), turns: turns)
+            let task = try await stage.create(stage.order("/a") { $0.segments = .count(16) }, in: session)[0]
+            try await eventually("one connection is left") { gate.waiting == 1 && stage.origin.inFlight.now == 1 }
+            try await stage.received(15 << 20, of: task)
+            gate.open()
+            // A sixteenth of the limit would take four seconds for the last mebibyte, all of it a quarter of one.
+            #expect(try await stage.completed(task, within: .milliseconds(2500)).outcome == .succeeded)
+        }
+    }
+
+    @Test
+    func `The egress policy judges each source, and secrets go to the first alone`() async throws {
+        let policy = EgressPolicy(allowed: [CIDR(.v4(0x7F00_0001), 32)])
+        try await ServiceStage.run(configured: { $0.egress = policy }) { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
+            let (mirror, forbidden) = (try OriginServer(), try OriginServer(address: 0x7F00_0002))
+            for origin in [stage.origin, mirror, forbidden] {
+                origin.serve("/a", .generated(seed: 1, length: Self.size), always: Self.slowly)
+            }
+            let done = try await run(stage, session) {
+                $0.segments = .count(6)
+                $0.mirrors = [mirror.url("/a"), "http://127.0.0.2:\(forbidden.port)/a"]
+                $0.expectedDigest = ContentDigest(
+                    algorithm: .sha256, value: Content.sha256(seed: 1, length: Self.size))
+                $0.request.headers.append("Authorization", "Bearer secret")
+            }
+            #expect(done.outcome == .succeeded)
+            #expect(forbidden.requests.isEmpty)
+            #expect(stage.origin.requests.allSatisfy { $0.fields["Authorization"] != nil })
+            #expect(!mirror.requests.isEmpty && mirror.requests.allSatisfy { $0.fields["Authorization"] == nil })
+        }
+    }
+
+    @Test
+    func `Two sources at one host have no more connections than it may have`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 3 }
+            let gate = Gate()
+            for path in ["/a", "/b"] {
+                stage.origin.serve(
+                    path, .generated(seed: 1, length: Self.size), always: [.holdBody(after: 300_000, gate)])
+            }
+            let task = try await stage.create(
+                stage.order("/a") {
+                    $0.segments = .count(16)
+                    $0.mirrors = [stage.origin.url("/b")]
+                    $0.expectedDigest = ContentDigest(
+                        algorithm: .sha256, value: Content.sha256(seed: 1, length: Self.size))
+                }, in: session)[0]
+            try await eventually("three connections") { gate.waiting == 3 }
+            try await stays("no fourth", for: .milliseconds(300)) { stage.origin.inFlight.now == 3 }
+            gate.open()
+            #expect(try await stage.completed(task).outcome == .succeeded)
+            #expect(stage.origin.inFlight.peak == 3)
+        }
+    }
+
+    @Test
+    func `Where a redirect led to a failure the source's own URL is asked again`() async throws {
+        try await ServiceStage.run { stage in
+            let other = try OriginServer()
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
+            let led = [Misbehaviour.redirect(other.url("/gone"))]
+            stage.origin.serve("/a", .generated(seed: 1, length: Self.size), turns: [Self.slowly, led])
+            let done = try await run(stage, session) { $0.segments = .count(2) }
+            #expect(done.outcome == .succeeded)
+            #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
+            #expect(other.requests("/gone").count == 1)
+        }
+    }
+
+    @Test
+    func `What its segments are is stored before a second connection begins`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
+            let gate = Gate()
+            stage.origin.serve("/a", .generated(seed: 1, length: Self.size), always: [.holdBody(after: 1000, gate)])
+            let task = try await stage.create(stage.order("/a") { $0.segments = .count(4) }, in: session)[0]
+            try await eventually("four connections") { gate.waiting == 4 }
+            let now = try await stage.service.task(task.number, in: task.session)
+            #expect(now.progress?.segments?.total == Int64(Self.size))
+            // Nothing has come that would be worth a place among the segments.
+            _ = try await stage.service.command(.suspend, task: task.id)
+            try await eventually("it is let go") { stage.origin.inFlight.now == 0 }
+            gate.open()
+            _ = try await stage.service.command(.resume, task: task.id)
+            let done = try await stage.completed(task)
+            #expect(done.outcome == .succeeded)
+            #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
+        }
+    }
+
+    @Test
+    func `A source that lies costs what its connections brought, and what it cost is told`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
+            let bytes = Content.bytes(seed: 1, length: Self.size)
+            var lie = bytes
+            for index in stride(from: 100, to: lie.count, by: 1 << 20) { lie[index] ^= 1 }
+            stage.origin.serve("/a", Resource(.bytes(bytes), etag: "\"a\""), always: Self.slowly)
+            stage.origin.serve("/b", Resource(.bytes(lie), etag: "\"b\""), always: Self.slowly)
+            let done = try await run(stage, session) {
+                $0.segments = .count(4)
+                $0.mirrors = [stage.origin.url("/b")]
+                $0.pieces = PieceDigests(
+                    length: 1 << 20, algorithm: .sha256,
+                    values: stride(from: 0, to: bytes.count, by: 1 << 20).map {
+                        Content.sha256(of: Array(bytes[$0..<min(bytes.count, $0 + (1 << 20))]))
+                    })
+            }
+            #expect(done.outcome == .succeeded)
+            #expect(done.content?.digest.value == Content.sha256(of: bytes))
+            // All that the liar sent came twice. What it sent and nobody took any more is not known here.
+            let twice = done.result?.progress.bytesFetchedTwice ?? 0
+            let received = done.result?.progress.countOfBytesReceived ?? 0
+            #expect(twice > 0)
+            #expect(received - twice >= Int64(Self.size) && received - twice < Int64(Self.size) + (1 << 20))
+        }
+    }
+}
