@@ -1,5 +1,5 @@
 /// SHA-256 (FIPS 180-4) and HMAC over it (RFC 2104), so that a receiver of webhooks needs no cryptography library.
-struct SHA256 {
+package struct SHA256 {
     static let blockSize = 64
 
     private var state: [UInt32] = [
@@ -30,7 +30,7 @@ struct SHA256 {
     }
 
     /// The digest of a message, 32 bytes.
-    static func digest(_ message: [UInt8]) -> [UInt8] {
+    package static func digest(_ message: [UInt8]) -> [UInt8] {
         var digest = SHA256()
         digest.update(message)
         return digest.finish()

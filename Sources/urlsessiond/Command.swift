@@ -30,6 +30,9 @@ enum Command {
         case "--help", "-h", "help":
             say(help)
             return Exit.done
+        case "man":
+            write(ManualPage.text, to: STDOUT_FILENO)
+            return Exit.done
         case nil:
             complain(help)
             return Exit.usage
@@ -100,9 +103,25 @@ enum Command {
     static func complain(_ line: String) { write(line, to: STDERR_FILENO) }
 
     private static func write(_ line: String, to descriptor: Int32) {
-        let bytes = Array((line + "\n").utf8)
+        let bytes = Array((line.hasSuffix("\n") ? line : line + "\n").utf8)
         _ = Glibc.write(descriptor, bytes, bytes.count)
     }
+
+    /// The calls there are, for help and manual.
+    static let usages = [
+        ("urlsessiond serve [FLAGS]", "serve until SIGTERM"),
+        ("urlsessiond check-config [FLAGS]", "print the effective settings"),
+        ("urlsessiond backup FILE [FLAGS]", "copy the database, also while the service runs"),
+        ("urlsessiond healthcheck [URL] [FLAGS]", "exit 0 when the service answers /healthz"),
+        ("urlsessiond man", "write the manual page"),
+        ("urlsessiond --version", "tell the version"),
+    ]
+
+    /// Where flags may stand.
+    static let aboutFlags = """
+        Each flag is also an environment variable (--data-dir: URLSESSIOND_DATA_DIR) and a member of the --config file; \
+        flags win over variables, variables over the file.
+        """
 
     private static var help: String {
         let flags = Setting.all.map { setting in
@@ -110,17 +129,15 @@ enum Command {
             let gap = String(repeating: " ", count: max(2, 34 - flag.utf8.count))
             return flag + gap + setting.help
         }
+        let calls = usages.map { usage, meaning in
+            usage + String(repeating: " ", count: max(1, 38 - usage.utf8.count)) + meaning
+        }
         return """
             urlsessiond \(version): background URLSession as an HTTP service
 
-            urlsessiond serve [FLAGS]             serve until SIGTERM
-            urlsessiond check-config [FLAGS]      print the effective settings
-            urlsessiond backup FILE [FLAGS]       copy the database, also while the service runs
-            urlsessiond healthcheck [URL] [FLAGS] exit 0 when the service answers /healthz
-            urlsessiond --version
+            \(calls.joined(separator: "\n"))
 
-            Each flag is also an environment variable (--data-dir: URLSESSIOND_DATA_DIR) and a member of the
-            --config file; flags win over variables, variables over the file.
+            \(aboutFlags)
 
             \(flags.joined(separator: "\n"))
             """

@@ -7,6 +7,7 @@ import Testing
 struct CommandLineTests {
     let service: ServiceProcess
     let origin: OriginServer
+    let folder = TemporaryFolder()
 
     init() async throws {
         // A port that it keeps over restarts.
@@ -29,44 +30,279 @@ struct CommandLineTests {
         try await run("", words)
     }
 
-    private var tool: String {
+    private static var tool: String {
         ServiceProcess.binary.split(separator: "/", omittingEmptySubsequences: false).dropLast()
             .joined(separator: "/") + "/urlsession"
     }
 
-    private func run(_ input: String, _ words: [String]) async throws -> [String] {
+    private func run(_ input: String, _ words: [String], _ variables: [String] = []) async throws -> [String] {
         // The shell's "$@" keeps words with spaces whole.
         let output = try await ChildProcess.run(
             [
-                "/usr/bin/env", "URLSESSION_URL=http://127.0.0.1:\(service.port)", "/bin/sh", "-c",
-                "printf '%s' \"$1\" | { shift; exec \"$@\"; }", "sh", input, tool,
-            ] + words)
+                "/usr/bin/env", "URLSESSION_URL=http://127.0.0.1:\(service.port)", "HOME=\(folder.path)",
+            ] + variables + [
+                "/bin/sh", "-c", "cd '\(folder.path)'; printf '%s' \"$1\" | { shift; exec \"$@\"; }", "sh", input,
+                Self.tool,
+            ] + words, within: .seconds(60))
         return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
     }
+
+    /// How a command fails: its exit status, and what it says.
+    private func failure(_ words: String..., variables: [String] = []) async throws -> (status: Int32, errors: String) {
+        let failed = try await #require(throws: ChildProcess.Failed.self) { try await run("", words, variables) }
+        return (failed.status >> 8, failed.errors)
+    }
+
+    /// A command that runs on while the test does something else.
+    private final class Background: Sendable {
+        private let process: ChildProcess
+        private let folder = TemporaryFolder()
+
+        init(_ url: String, _ words: [String]) async throws {
+            let script = """
+                cd "$1"; shift; echo $$ > '\(folder.file("pid"))'
+                env --default-signal=INT "$@" > '\(folder.file("out"))' 2> '\(folder.file("err"))' &
+                echo $! > '\(folder.file("pid"))'; wait $!; echo $? > '\(folder.file("status"))'
+                """
+            process = try await ChildProcess(
+                ["/usr/bin/env", "URLSESSION_URL=\(url)", "/bin/sh", "-c", script, "sh"] + words)
+        }
+
+        private func text(_ name: String) -> String {
+            String(decoding: readFile(folder.file(name)) ?? [], as: UTF8.self)
+        }
+        var output: String { text("out") }
+        var errors: String { text("err") }
+        var status: Int32? { Int32(text("status").trimmingCharacters(in: .whitespacesAndNewlines)) }
+
+        func interrupt() async throws {
+            let pid = text("pid").trimmingCharacters(in: .whitespacesAndNewlines)
+            try await ChildProcess.run(["/bin/kill", "-INT", pid])
+        }
+
+        func end() async throws -> Int32 {
+            try await eventually("the command ends: \(output) \(errors)") { status }
+        }
+    }
+
+    private func background(_ words: String...) async throws -> Background {
+        try await Background("http://127.0.0.1:\(service.port)", [folder.path, Self.tool] + words)
+    }
+
+    private var sessions: [String] {
+        get async throws { try await call("sessions").compactMap { $0.split(separator: "\t").first.map(String.init) } }
+    }
+
+    // MARK: get
+
+    @Test func `A download is saved under the server's name, and its session is gone`() async throws {
+        origin.serve(
+            "/a", .generated(seed: 3, length: 10_000),
+            always: [.header("Content-Disposition", "attachment; filename=\"../b.bin\"")])
+        #expect(try await call("get", origin.url("/a?x=1")) == ["saved b.bin (10.0 kB)"])
+        #expect(fileSHA256(folder.file("b.bin")) == Content.sha256(seed: 3, length: 10_000))
+        #expect(try await sessions.isEmpty && filesBelow(folder.path) == ["b.bin"])
+    }
+
+    @Test func `Many downloads go into a folder, each into a file of its own`() async throws {
+        for number in 1...3 { origin.serve("/\(number)/a.bin", .generated(seed: UInt64(number), length: 1000)) }
+        let lines = try await run(
+            (1...3).map { origin.url("/\($0)/a.bin") }.joined(separator: "\n"),
+            ["get", "-i", "-", "-o", "new/", "--json"])
+        let results = lines.map { (try? JSON(parsing: Array($0.utf8))) ?? .null }
+        #expect(results.count == 3 && results.allSatisfy { $0["task"]["outcome"].string == "succeeded" })
+        #expect(
+            Set(results.compactMap { $0["file"].string })
+                == Set(["a", "a-2", "a-3"].map { "\(folder.path)/new/\($0).bin" }))
+        #expect(Set(filesBelow(folder.path)).count == 3)
+    }
+
+    @Test(arguments: [404, 500]) func `An error leaves no file and ends with 1`(_ status: Int) async throws {
+        origin.serve("/page", .text("not here", status: status))
+        // Tried once only: what is left is the status.
+        let session = try await call("open", "s", "--configuration", try configuration(["retryPolicy": "apple"]))
+        #expect(session == ["s\tactive\trunning 0\tcompleted 0"])
+        let failed = try await failure("get", "-s", "s", origin.url("/page"))
+        #expect(failed.status == 1 && failed.errors.contains("the server answered \(status)"), "\(failed)")
+        #expect(!filesBelow(folder.path).contains("page"))
+        #expect(try await failure("get", "-s", "s", "--save-errors", origin.url("/page")).status == 1)
+        #expect(readFile(folder.file("page.txt")) ?? readFile(folder.file("page")) == Array("not here".utf8))
+    }
+
+    private func configuration(_ json: JSON) throws -> String {
+        folder.write(json.bytes, to: "configuration.json")
+        return folder.file("configuration.json")
+    }
+
+    @Test func `A failed transfer says why, and the same command tries again`() async throws {
+        let failed = try await failure(
+            "get", "--digest", "md5:" + String(repeating: "0", count: 32), origin.url("/absent"))
+        #expect(failed.status == 1 && failed.errors.contains("404"), "\(failed)")
+        let session = try #require(try await sessions.first)
+        #expect(failed.errors.contains("urlsession explain \(session) 1"))
+        _ = try await failure("get", "--digest", "md5:" + String(repeating: "0", count: 32), origin.url("/absent"))
+        #expect(try await call("tasks", session).count == 2)
+        #expect(try await call("explain", session, "2").contains("It repeats task 1."))
+    }
+
+    @Test func `A file that is there stays, and need not be fetched again for --force`() async throws {
+        origin.serve("/a", .generated(seed: 4, length: 5000))
+        folder.write([1], to: "a")
+        #expect(try await failure("get", origin.url("/a")).errors.contains("exists"))
+        #expect(readFile(folder.file("a")) == [1])
+        #expect(try await failure("get", "-o", "a", origin.url("/a")).errors.contains("exists"))
+        try await call("get", "--force", origin.url("/a"))
+        #expect(fileSHA256(folder.file("a")) == Content.sha256(seed: 4, length: 5000))
+        #expect(origin.requests.count == 1)
+        #expect(try await sessions.isEmpty)
+    }
+
+    @Test func `A session of one's own can be used again and again`() async throws {
+        origin.serve("/a", .generated(seed: 5, length: 5000))
+        for _ in 1...3 { try await call("get", "-s", "nightly", "--force", origin.url("/a")) }
+        #expect(origin.requests.count == 3 && filesBelow(folder.path) == ["a"])
+        #expect(try await sessions == ["nightly"])
+    }
+
+    @Test func `A content goes to standard output`() async throws {
+        origin.serve("/a", .text("line 1\nline 2\n"))
+        #expect(try await call("get", "-o", "-", origin.url("/a")) == ["line 1", "line 2"])
+        #expect(filesBelow(folder.path).isEmpty)
+    }
+
+    @Test(arguments: ["get", "attach"]) func `Ctrl-C leaves, and one can come back`(_ way: String) async throws {
+        let gate = Gate()
+        origin.serve("/a", .generated(seed: 6, length: 300_000), always: [.holdBody(after: 200_000, gate)])
+        let first = try await background("get", origin.url("/a"))
+        let session = try await eventually("its session") { try await sessions.first }
+        try await eventually("its task") { try await call("tasks", session).first?.contains("receiving") == true }
+        try await first.interrupt()
+        #expect(try await first.end() == 2)
+        #expect(first.errors.contains("urlsession attach \(session)") && filesBelow(folder.path).isEmpty)
+        gate.open()
+        let words = way == "get" ? ["get", origin.url("/a")] : ["attach", session]
+        #expect(try await run("", words).first?.hasPrefix("saved a (300 kB") == true)
+        #expect(fileSHA256(folder.file("a")) == Content.sha256(seed: 6, length: 300_000))
+        #expect(try await sessions.isEmpty && origin.requests.count == 1)
+    }
+
+    @Test func `A kill of the service does not end a download, nor who waits for it`() async throws {
+        let gate = Gate()
+        origin.serve("/a", .generated(seed: 7, length: 300_000), turns: [[.holdBody(after: 200_000, gate)]])
+        let download = try await background("get", origin.url("/a"))
+        try await eventually("it comes") { !origin.requests.isEmpty }
+        try await service.restart()
+        gate.open()
+        #expect(try await download.end() == 0)
+        #expect(fileSHA256(folder.file("a")) == Content.sha256(seed: 7, length: 300_000))
+    }
+
+    @Test func `What is handed over and left is there later`() async throws {
+        origin.serve("/a", .text("x"))
+        let line = try await call("get", "--detach", origin.url("/a")).first ?? ""
+        let session = try #require(line.split(separator: " ").last { $0.hasPrefix("get-") })
+        try await call("watch", String(session))
+        #expect(filesBelow(folder.path).isEmpty)
+        try await call("attach", String(session))
+        #expect(readFile(folder.file("a.txt")) ?? readFile(folder.file("a")) == Array("x".utf8))
+    }
+
+    // MARK: put
+
+    @Test func `A file is sent, and what was asked for with it`() async throws {
+        origin.serve("/up/f.bin", .upload())
+        folder.write(Array("hello".utf8), to: "f.bin")
+        #expect(
+            try await call("put", "f.bin", origin.url("/up/"), "-H", "X-Test: yes").first?.hasPrefix("sent f.bin to ")
+                == true)
+        let request = try #require(origin.requests.last)
+        #expect(request.method == "PUT" && request.body == Array("hello".utf8))
+        #expect("\(request.fields)".contains("X-Test"))
+        #expect(try await sessions.isEmpty)
+        try await eventually("its body is gone") {
+            try await service.api.get("/v1/bodies").json["items"].array?.isEmpty == true
+        }
+    }
+
+    @Test func `An upload that is refused ends with 1`() async throws {
+        origin.serve("/up", .upload(status: 403))
+        folder.write(Array("hello".utf8), to: "f.bin")
+        for _ in 1...2 {
+            let failed = try await failure("put", "f.bin", origin.url("/up"))
+            #expect(failed.status == 1 && failed.errors.contains("403 Forbidden"), "\(failed)")
+        }
+        #expect(try await failure("put", "absent", origin.url("/up")).errors.contains("No such file"))
+    }
+
+    // MARK: Memory
+
+    /// Two pieces of 4 MiB and what the program itself needs are far below this; a transfer held in memory is far above.
+    private static let bound = 150 << 20
+
+    @Test func `Memory stays flat however long a transfer is`() async throws {
+        let content = LargeContent(seed: 9, length: 200 << 20)
+        origin.serve("/a", Resource(.large(content)))
+        origin.serve("/up", .upload())
+        for words in [
+            ["get", "-o", folder.file("a"), origin.url("/a")], ["put", folder.file("a"), origin.url("/up")],
+        ] {
+            let process = try await ChildProcess(
+                ["/usr/bin/env", "URLSESSION_URL=http://127.0.0.1:\(service.port)", Self.tool] + words)
+            let peak = try await eventually("\(words[0]) ends") { process.peakMemory }
+            #expect(peak < Self.bound, "\(words[0]): \(peak >> 20) MiB")
+        }
+        #expect(fileLength(folder.file("a")) == content.length && origin.requests.last?.bodyLength == content.length)
+    }
+
+    // MARK: Sessions, tasks, events
 
     @Test func `Sessions, tasks and events are shown`() async throws {
         #expect(try await call("open", "s") == ["s\tactive\trunning 0\tcompleted 0"])
         origin.serve("/a", .generated(seed: 3, length: 10_000))
-        let folder = TemporaryFolder()
-        try await call("download", "s", origin.url("/a"), folder.file("a"))
-        #expect(
-            try Content.sha256(of: Array(Data(contentsOf: URL(filePath: folder.file("a")))))
-                == Content.sha256(seed: 3, length: 10_000))
+        try await call("get", "-s", "s", "-o", folder.file("a"), origin.url("/a"))
         #expect(try await call("tasks", "s") == ["1\tsucceeded\t10000\t\(origin.url("/a"))"])
+        #expect(try await call("tasks", "s", "--outcome", "failed").isEmpty)
+        #expect(try await call("task", "s", "1").contains { $0.hasPrefix("It succeeded with 200 OK") })
+        #expect(try await call("content", "s", "1", "-o", "copy") == ["saved copy (10.0 kB)"])
         #expect(try await call("events", "s").map { $0.split(separator: "\t")[1] }.last == "task.didComplete")
+        #expect(
+            try await call("events", "s", "--json").allSatisfy { (try? JSON(parsing: Array($0.utf8)))?["seq"] != nil })
         try await call("ack", "s", "3")
         #expect(try await call("events", "s").isEmpty)
+        #expect(try await failure("task", "s", "9").errors.contains("there is no such session or task: s 9"))
+        try await call("close", "s", "--forget")
+        #expect(try await sessions.isEmpty)
     }
 
-    @Test func `A download that failed leaves no file and ends with 1`() async throws {
+    @Test func `Tasks are told what to do, one by one or all that match`() async throws {
         try await call("open", "s")
-        let folder = TemporaryFolder()
-        origin.serve("/page", .text("not here", status: 404))
-        let failure = await #expect(throws: ChildProcess.Failed.self) {
-            try await call("download", "s", origin.url("/page"), folder.file("a"))
+        let gate = Gate()
+        origin.serve("/a", .text("x"), always: [.hold(gate)])
+        for _ in 1...3 {
+            let task: JSON = ["kind": "download", "group": "g", "request": ["url": .string(origin.url("/a"))]]
+            _ = try await service.api.post("/v1/sessions/s/tasks", task)
         }
-        #expect(failure?.status == 1 << 8 && failure?.errors.contains("404") == true, "\(String(describing: failure))")
-        #expect(filesBelow(folder.path).isEmpty)
+        #expect(
+            try await call("suspend", "s", "1", "2").map { $0.split(separator: "\t")[1] } == ["suspended", "suspended"])
+        #expect(try await call("resume", "s", "--state", "suspended") == ["2 tasks of 2 changed"])
+        #expect(try await call("cancel", "s", "--group", "g") == ["3 tasks of 3 changed"])
+        #expect(try await failure("cancel", "s").status == 2)
+        try await eventually("they are") { try await call("tasks", "s", "--outcome", "cancelled").count == 3 }
+        #expect(try await call("retry", "s", "--outcome", "cancelled") == ["3 tasks of 3 changed"])
+        gate.open()
+    }
+
+    @Test func `A task that waits is explained`() async throws {
+        try await call("open", "s")
+        origin.serve("/a", .text("x"), always: [.noAnswer()])
+        _ = try await service.api.post(
+            "/v1/sessions/s/tasks", ["kind": "download", "request": ["url": .string(origin.url("/a"))]])
+        let lines = try await eventually("it waits for the next attempt") {
+            let lines = try await call("explain", "s", "1")
+            return lines.contains { $0.hasPrefix("It waits: ") }
+                && lines.contains { $0.contains("the next one begins") } ? lines : nil
+        }
+        #expect(lines.first == "Task 1 of s: download of \(origin.url("/a"))")
     }
 
     @Test func `Sessions are listed to the end`() async throws {
@@ -91,25 +327,23 @@ struct CommandLineTests {
             try await service.api.get("/v1/launches?limit=1000").json["items"].array?.count == 106
         }
         #expect(try await call("launches").count == 106)
+        #expect(try await call("launches", "--session", "t1").count == 1)
     }
 
     @Test func `Events are followed over a restart of the service`() async throws {
         try await call("open", "s")
-        let folder = TemporaryFolder()
-        let command = "exec '\(tool)' events s --follow > '\(folder.file("events"))'"
-        let follower = try await ChildProcess([
-            "/usr/bin/env", "URLSESSION_URL=http://127.0.0.1:\(service.port)", "/bin/sh", "-c", command,
-        ])
-        func followed() -> Int {
-            String(decoding: readFile(folder.file("events")) ?? [], as: UTF8.self).split(separator: "\n").count
-        }
+        let follower = try await background("events", "s", "--follow")
+        func followed() -> Int { follower.output.split(separator: "\n").count }
         let task: JSON = ["kind": "download", "request": ["url": "https://example.com/"], "state": "suspended"]
         for round in 1...2 {
             _ = try await service.api.post("/v1/sessions/s/tasks", task)
             _ = try await service.api.post("/v1/sessions/s/tasks/cancel")
             try await eventually("the events of round \(round)") { followed() == 2 * round }
-            #expect(!follower.hasEnded)
+            #expect(follower.status == nil)
             if round == 1 { try await service.restart() }
+        }
+        try await eventually("they are acknowledged") {
+            try await service.api.get("/v1/sessions/s").json["acknowledgedSeq"].int == 4
         }
     }
 
@@ -118,32 +352,190 @@ struct CommandLineTests {
         let receiver = try Receiver()
         _ = try await service.api.patch("/v1/app", ["webhook": ["url": .string(receiver.url)]])
         origin.serve("/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
-        try await call("download", "s", origin.url("/a"))
+        try await call("get", "--detach", "-s", "s", origin.url("/a"))
         let line = try await eventually("a question") { try await call("questions").first }
         let words = line.split(separator: "\t").map(String.init)
         #expect(words.count == 5 && words[1] == "task.didReceiveChallenge" && words[2] == "open" && words[3] == "s/1")
-        _ = try await run("p\n", ["answer", words[0], "useCredential", "u"])
+        _ = try await run("p\n", ["answer", words[0], "useCredential", "--user", "u"])
         try await eventually("the task goes on") { try await call("tasks", "s").first?.contains("succeeded") == true }
         await #expect(throws: ChildProcess.Failed.self) {
             try await call("answer", words[0], "cancelAuthenticationChallenge")
         }
     }
 
+    @Test func `A stored credential is used without asking`() async throws {
+        origin.serve("/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
+        #expect(try await failure("get", origin.url("/a")).errors.contains("401"))
+        let url = "http://127.0.0.1:\(origin.port)"
+        let line = try await run("p\n", ["credentials", "add", url, "-u", "u", "--realm", "r"]).first
+        let identifier = try #require(line?.split(separator: "\t").first.map(String.init))
+        #expect(try await call("credentials").first?.hasPrefix("\(identifier)\tu\tHTTPBasic\t127.0.0.1:") == true)
+        try await call("get", origin.url("/a"))
+        try await call("credentials", "remove", identifier)
+        #expect(try await call("credentials").isEmpty)
+    }
+
+    // MARK: The app
+
     @Test func `Refresh is set, a fetch simulated and completed`() async throws {
         let receiver = try Receiver()
-        _ = try await service.api.patch("/v1/app", ["webhook": ["url": .string(receiver.url)]])
+        try await call("webhook", "set", receiver.url)
         #expect(try await call("refresh").first?.hasPrefix("never\tavailable\tnext -\t") == true)
-        #expect(try await call("refresh", "3600").first?.hasPrefix("3600.0 s\tavailable\tnext 2") == true)
+        #expect(try await call("refresh", "1h").first?.hasPrefix("3600.0 s\tavailable\tnext 2") == true)
         let launch = try #require(try await call("fetch").first?.split(separator: "\t").first.map(String.init))
         _ = try await receiver.waitForDelivery(type: "app.performFetch")
         try await eventually("it is launched") { try await call("launches").first?.contains("launched") == true }
+        #expect(try await call("launch", launch).contains { $0.hasPrefix("Attempt 1: ") && $0.contains("204") })
         #expect(try await call("complete", launch, "newData").first?.contains("completed") == true)
         #expect(try await call("refresh").last?.hasSuffix("\tnewData") == true)
     }
 
-    @Test(arguments: [[], ["nothing"], ["answer", "q"], ["refresh", "often"], ["answer", "q", "useNewRequest"]])
+    @Test func `A webhook is set, pinged and paused, and its secret replaced`() async throws {
+        let receiver = try Receiver()
+        #expect(try await call("webhook", "set", receiver.url, "--deadline", "2m") == ["\(receiver.url)\tenabled"])
+        #expect(try await call("webhook", "ping").first?.contains("204") == true)
+        let secret = try #require(try await call("webhook", "rotate").first)
+        _ = try await call("webhook", "ping")
+        #expect(receiver.deliveries.last?.isSigned(with: secret) == true)
+        #expect(try await call("webhook", "set", "--state", "paused") == ["\(receiver.url)\tpaused"])
+        receiver.respond { _ in .status(500) }
+        #expect(try await failure("webhook", "ping").status == 1)
+        #expect(try await call("webhook", "set", "-") == ["-\tpaused"])
+    }
+
+    @Test func `A launch is received, verified, saved and completed`() async throws {
+        let receiving = try await background(
+            "receive", "--listen", "127.0.0.1:0", "--save", folder.file("inbox"), "--once")
+        let line = try await eventually("it listens") { receiving.output.split(separator: "\n").first.map(String.init) }
+        let url = try #require(line.split(separator: " ").last.map(String.init))
+        #expect(try await call("webhook") == ["\(url)\tenabled"])
+        let port = try #require(UInt16(url.split(separator: ":").last?.prefix { $0 != "/" } ?? ""))
+        let forged = try await APIClient(port: port).post(
+            "/", ["type": "webhook.ping"],
+            headers: [
+                ("webhook-id", "x"), ("webhook-timestamp", "\(Int(Date().timeIntervalSince1970))"),
+                ("webhook-signature", "v1,AAAA"),
+            ])
+        #expect(forged.status == 401)
+        try await eventually("it is told") { receiving.errors.contains("it is not signed with this secret") }
+        origin.serve("/a.bin", .generated(seed: 8, length: 5000))
+        try await call("open", "s")
+        try await call("get", "--detach", "-s", "s", origin.url("/a.bin"))
+        #expect(try await receiving.end() == 0)
+        #expect(fileSHA256(folder.file("inbox/a.bin")) == Content.sha256(seed: 8, length: 5000))
+        #expect(receiving.output.contains("completed lnch_"))
+        #expect(try await call("launches").first?.contains("completed") == true)
+        #expect(try await call("webhook") == ["-\tenabled"])
+    }
+
+    @Test func `Another webhook is not replaced unasked`() async throws {
+        try await call("webhook", "set", "http://127.0.0.1:1/")
+        #expect(try await failure("receive", "--listen", "127.0.0.1:0").errors.contains("--replace"))
+        #expect(try await call("webhook") == ["http://127.0.0.1:1/\tenabled"])
+    }
+
+    @Test func `Apps and keys are an operator's`() async throws {
+        #expect(try await failure("apps").status == 4)
+        let admin = ["URLSESSION_KEY=dev-admin"]
+        let lines = try await run("", ["apps", "add", "com.example.app"], admin)
+        let key = try #require(lines.first?.split(separator: "\t").last.map(String.init))
+        #expect(try await run("", ["app"], ["URLSESSION_KEY=\(key)"]).first == "com.example.app, active")
+        let second = try await run("", ["keys", "add", "com.example.app", "--scope", "events"], admin).first
+        let identifier = try #require(second?.split(separator: "\t").first.map(String.init))
+        #expect(try await run("", ["keys", "com.example.app"], admin).contains("\(identifier)\tevents\t-"))
+        _ = try await run("", ["keys", "revoke", "com.example.app", identifier], admin)
+        _ = try await run("", ["apps", "remove", "com.example.app"], admin)
+        #expect(try await run("", ["apps"], admin).count == 1)
+    }
+
+    // MARK: The tool itself
+
+    @Test func `Every command tells about itself`() async throws {
+        let commands = try await call("--help").filter {
+            $0.hasPrefix("  ") && $0.first { $0 != " " }?.isLowercase == true
+        }
+        #expect(commands.count > 40)
+        for words in [["get", "--help"], ["help", "get"], ["webhook", "set", "-h"], ["webhook", "--help"], ["man"]] {
+            #expect(try await run("", words).count > 3, "\(words)")
+        }
+        for words in [["--version"], ["get", "--version"], ["version"]] {
+            #expect(try await run("", words).first?.hasPrefix("urlsession ") == true)
+        }
+    }
+
+    @Test(arguments: [["nothing"], ["answer", "q"], ["refresh", "often"], ["get"], ["events", "s", "--nothing"]])
     func `A wrong call is told how it goes`(_ words: [String]) async throws {
-        let failure = await #expect(throws: ChildProcess.Failed.self) { try await run("", words) }
-        #expect(failure?.status == 64 << 8 && failure?.errors.hasPrefix("usage: urlsession") == true)
+        let failed = try await #require(throws: ChildProcess.Failed.self) { try await run("", words) }
+        #expect(failed.status == 2 << 8 && failed.errors.contains("--help"))
+    }
+
+    @Test func `A wrong key, no service and a stranger are told in one line`() async throws {
+        let wrong = try await failure("sessions", variables: ["URLSESSION_KEY=wrong"])
+        #expect(wrong.status == 4 && wrong.errors.contains("URLSESSION_KEY"))
+        let absent = try await failure("--url", "http://127.0.0.1:1", "sessions")
+        #expect(
+            absent.status == 1
+                && absent.errors == "urlsession: http://127.0.0.1:1 does not answer; is urlsessiond running there?\n")
+        let stranger = try await failure("sessions", "--url", "http://127.0.0.1:\(origin.port)")
+        #expect(stranger.status == 1 && stranger.errors.contains("404"))
+    }
+
+    @Test func `Profiles are chosen, and open ones warned of`() async throws {
+        let configuration = folder.makeFolder("config") + "/urlsession"
+        try FileManager.default.createDirectory(atPath: configuration, withIntermediateDirectories: true)
+        let text = "[default]\nkey = wrong\n[dev]\nurl = http://127.0.0.1:\(service.port)\nkey = dev\n"
+        try Data(text.utf8).write(to: URL(filePath: configuration + "/config"))
+        chmod(configuration + "/config", 0o600)
+        let variable = "XDG_CONFIG_HOME=\(folder.file("config"))"
+        #expect(try await failure("sessions", variables: [variable]).errors.contains("There is no such key"))
+        #expect(
+            try await run("", ["sessions", "--profile", "dev"], [variable, "URLSESSION_URL=http://127.0.0.1:1"]).isEmpty
+        )
+        #expect(try await run("", ["profiles"], [variable]) == ["default", "dev"])
+        #expect(try await failure("sessions", "--profile", "other", variables: [variable]).status == 2)
+        chmod(configuration + "/config", 0o644)
+        #expect(try await failure("sessions", variables: [variable]).errors.contains("chmod 600"))
+    }
+
+    @Test func `Bash completes commands, options, choices and files`() async throws {
+        func complete(_ line: String) async throws -> [String] {
+            let words = line.split(separator: " ", omittingEmptySubsequences: false).map { "'\($0)'" }
+            let script = """
+                set -eu; cd '\(folder.path)'; source <('\(Self.tool)' completions bash)
+                COMP_WORDS=(\(words.joined(separator: " "))); COMP_CWORD=\(words.count - 1); _urlsession
+                printf '%s\\n' "${COMPREPLY[@]}"
+                """
+            let output = try await ChildProcess.run(["/bin/bash", "-c", script])
+            return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
+        }
+        folder.write([], to: "upload.bin")
+        #expect(try await complete("urlsession ge") == ["get"])
+        #expect(try await complete("urlsession webhook r") == ["rotate", "redeliver"])
+        #expect(try await complete("urlsession get --for") == ["--force"])
+        #expect(try await complete("urlsession webhook set --sta") == ["--state"])
+        #expect(try await complete("urlsession tasks s --outcome f") == ["failed"])
+        #expect(try await complete("urlsession put up") == ["upload.bin"])
+        #expect(try await complete("urlsession completions z") == ["zsh"])
+        #expect(try await complete("urlsession --json ses") == ["sessions"])
+        for shell in ["bash", "zsh", "fish"] {
+            folder.write(Array(try await call("completions", shell).joined(separator: "\n").utf8), to: shell)
+            let program = "/usr/bin/\(shell)"
+            if FileManager.default.isExecutableFile(atPath: program) {
+                try await ChildProcess.run([program, "-n", folder.file(shell)])
+            }
+        }
+    }
+
+    @Test func `Manual pages are sound roff`() async throws {
+        try await call("man", "--all", folder.file("man"))
+        let pages = filesBelow(folder.file("man"))
+        #expect(pages.contains("urlsession.1") && pages.contains("urlsession-webhook-set.1"))
+        #expect(try await call("man", "webhook", "set").first?.hasPrefix(".TH URLSESSION\\-WEBHOOK\\-SET 1") == true)
+        guard FileManager.default.isExecutableFile(atPath: "/usr/bin/groff") else { return }
+        for page in pages {
+            let output = try await ChildProcess.run(
+                ["/bin/sh", "-c", "/usr/bin/groff -ww -man -Tascii '\(folder.file("man"))/\(page)' 2>&1 >/dev/null"])
+            #expect(output.isEmpty, "\(page): \(String(decoding: output, as: UTF8.self))")
+        }
     }
 }

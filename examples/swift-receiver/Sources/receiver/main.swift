@@ -32,8 +32,7 @@ func handle(_ event: Event, _ session: String) async throws {
     print(event.seq ?? 0, event.type, event.clientTaskId ?? "")
     guard event.type == .taskDidFinishDownloading, let task = event.taskIdentifier else { return }
     let name = event.clientTaskId?.split(separator: "/").last.map(String.init) ?? String(task)
-    let content = try await service.content(ofTask: task, in: session)
-    try Data(content).write(to: inbox.appending(path: name), options: .atomic)
+    try await service.content(ofTask: task, in: session, to: inbox.appending(path: name).path(), replacing: true)
 }
 
 /// What a webhook asks for, done after its 2xx. What fails is not completed, so it comes again.

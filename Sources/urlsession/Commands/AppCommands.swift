@@ -1,0 +1,211 @@
+import Glibc
+import URLSessionClient
+import Wire
+
+/// The app, its webhook, and for operators all apps.
+enum AppCommands {
+    // MARK: Webhook
+
+    static func webhook(_ call: Call) async throws { show(try await call.client.app(), call) }
+
+    private static func show(_ app: App, _ call: Call) {
+        call.output.show(app) { app in
+            let webhook = app.webhook
+            let reason = webhook.disabledReason.map { " (\($0))" } ?? ""
+            return ["\(webhook.url ?? "-")\t\(webhook.state)\(reason)"]
+        }
+    }
+
+    static func setWebhook(_ call: Call) async throws {
+        let words = call.words
+        let change = WebhookChange {
+            switch words.text("URL") {
+            case nil: break
+            case "-"?: $0.url = .clear
+            case let url?: $0.url = .set(url)
+            }
+            $0.state = words.text("state").map { WebhookState(rawValue: $0) }
+            // Who names a URL wants it called.
+            if words.text("URL") != nil, words.text("URL") != "-", $0.state == nil { $0.state = .enabled }
+            $0.includeEvents = words.number("include-events")
+            $0.launchDeadline = words.seconds("deadline")
+        }
+        guard change != WebhookChange() else {
+            throw CallWords.Fault(text: "what is to be changed?", command: "webhook set")
+        }
+        show(try await call.client.changeWebhook(change), call)
+    }
+
+    static func ping(_ call: Call) async throws {
+        let attempt = try await call.client.pingWebhook()
+        call.output.show(attempt) { [words($0)] }
+        guard let status = attempt.statusCode, (200..<300).contains(status) else { throw Failure.silent(1) }
+    }
+
+    /// `12:00:00  200 OK, 0.1 s: the beginning of the answer`.
+    static func words(_ attempt: LaunchAttempt) -> String {
+        let result = attempt.statusCode.map { Words.status($0) } ?? attempt.error ?? "no answer yet"
+        let duration = attempt.duration.map { ", \(Words.duration($0))" } ?? ""
+        let excerpt = attempt.excerpt.flatMap { $0.isEmpty ? nil : ": \($0.prefix(100))" } ?? ""
+        return "\(Words.time(attempt.startedAt))  \(result)\(duration)\(excerpt)"
+    }
+
+    static func rotate(_ call: Call) async throws {
+        let rotated = try await call.client.rotateWebhookSecret(gracePeriod: call.words.seconds("grace") ?? 86_400)
+        call.output.show(rotated) { [$0.secret] }
+        if !call.output.isJSON {
+            call.output.note("The one before goes on signing until \(Words.time(rotated.previousSecretExpiresAt)).")
+        }
+    }
+
+    // MARK: Launches
+
+    static func redeliver(_ call: Call) async throws {
+        let launch = try await call.client.redeliverLaunch(call.words.text("LAUNCH") ?? "")
+        call.output.show(launch) { [row($0).joined(separator: "\t")] }
+    }
+
+    static func launches(_ call: Call) async throws {
+        let words = call.words
+        try await call.output.list(
+            ["launch", "kind", "state", "attempts"],
+            {
+                try await call.client.launches(
+                    of: words.text("session"), state: words.text("state").map { Launch.State(rawValue: $0) },
+                    kind: words.text("kind"), cursor: $0, limit: 1000)
+            }, row)
+    }
+
+    static func launch(_ call: Call) async throws {
+        call.output.show(try await call.client.launch(call.words.text("LAUNCH") ?? "")) { launch in
+            var lines = ["\(launch.launchId): \(launch.kind), \(launch.state)"]
+            if let session = launch.sessionIdentifier {
+                lines.append("Session \(session): \(launch.reasons.joined(separator: ", "))")
+            }
+            lines += launch.attempts.map { "Attempt \($0.number): \(words($0))" }
+            if let next = launch.nextAttemptAt {
+                lines.append("The next attempt begins \(Words.distance(next) ?? next).")
+            }
+            return lines
+        }
+    }
+
+    private static func row(_ launch: Launch) -> [String] {
+        [launch.launchId, launch.kind, launch.state.rawValue, "attempts \(launch.attempts.count)"]
+    }
+
+    static func complete(_ call: Call) async throws {
+        let identifier = call.words.text("LAUNCH") ?? ""
+        let launch: Launch
+        if let result = call.words.text("RESULT") {
+            launch = try await call.client.completeFetch(identifier, result: .init(rawValue: result))
+        } else {
+            launch = try await call.client.completeLaunch(identifier)
+        }
+        call.output.show(launch) { [row($0).joined(separator: "\t")] }
+    }
+
+    // MARK: Refresh
+
+    static func refresh(_ call: Call) async throws {
+        guard let word = call.words.text("INTERVAL") else {
+            return show(try await call.client.backgroundRefresh(), call)
+        }
+        let interval: FetchInterval
+        switch word {
+        case "never": interval = .never
+        case "minimum": interval = .minimum
+        default:
+            guard let seconds = CallWords.seconds(word) else {
+                throw CallWords.Fault(
+                    text: "INTERVAL must be never, minimum or a time such as 3600 or 1h: \(word)", command: "refresh")
+            }
+            interval = .seconds(seconds)
+        }
+        show(try await call.client.setMinimumBackgroundFetchInterval(interval), call)
+    }
+
+    private static func show(_ refresh: BackgroundRefresh, _ call: Call) {
+        call.output.show(refresh) { refresh in
+            let interval =
+                switch refresh.minimumBackgroundFetchInterval {
+                case .never: "never"
+                case .minimum: "minimum"
+                case .seconds(let seconds): "\(seconds) s"
+                }
+            let next = refresh.nextFetchAt ?? "-"
+            return ["\(interval)\t\(refresh.backgroundRefreshStatus)\tnext \(next)\t\(refresh.why)"]
+                + refresh.history.map { "\($0.launchId)\t\($0.at)\t\($0.result.map { "\($0)" } ?? "open")" }
+        }
+    }
+
+    static func fetch(_ call: Call) async throws {
+        call.output.show(try await call.client.simulateFetch()) { [row($0).joined(separator: "\t")] }
+    }
+
+    // MARK: Apps
+
+    static func own(_ call: Call) async throws {
+        call.output.show(try await call.client.app()) { app in
+            let limits = app.limits
+            return [
+                "\(app.identifier), \(app.state)", "Webhook: \(app.webhook.url ?? "none"), \(app.webhook.state)",
+                "Tasks not completed: \(app.usage.tasks) of \(limits.tasks)",
+                "Stored: \(Words.bytes(app.usage.storedBytes))"
+                    + (limits.storedBytes.map { " of \(Words.bytes($0))" } ?? ""),
+                "Background refresh: \(app.backgroundRefreshStatus)",
+            ]
+        }
+    }
+
+    static func apps(_ call: Call) async throws {
+        try await call.output.list(
+            ["app", "state", "tasks", "stored", "webhook"],
+            { try await call.client.apps(cursor: $0, limit: 1000) },
+            { [$0.identifier, $0.state, String($0.usage.tasks), String($0.usage.storedBytes), $0.webhook.url ?? "-"] })
+    }
+
+    static func add(_ call: Call) async throws {
+        let words = call.words
+        var creation = AppCreation(identifier: words.text("APP") ?? "")
+        if let url = words.text("webhook-url") { creation.webhook = WebhookChange { $0.url = .set(url) } }
+        let (tasks, bytes) = (words.number("max-tasks"), words.number("max-bytes"))
+        if tasks != nil || bytes != nil {
+            creation.limits = AppLimitsChange {
+                $0.tasks = tasks
+                if let bytes { $0.storedBytes = .set(bytes) }
+            }
+        }
+        call.output.show(try await call.client.createApp(creation)) { app in
+            ["key\t\(app.apiKey ?? "-")", "webhook secret\t\(app.webhook.secret ?? "-")"]
+        }
+        if !call.output.isJSON { call.output.note("Neither is shown again.") }
+    }
+
+    static func remove(_ call: Call) async throws { try await call.client.deleteApp(call.words.text("APP") ?? "") }
+
+    static func keys(_ call: Call) async throws {
+        try await call.output.list(
+            ["key", "scopes", "expires"],
+            { try await call.client.keys(ofApp: call.words.text("APP") ?? "", cursor: $0, limit: 1000) }, row)
+    }
+
+    private static func row(_ key: AppKey) -> [String] {
+        [key.keyIdentifier, key.scopes.map(\.rawValue).joined(separator: ","), key.expiresAt ?? "-"]
+    }
+
+    static func addKey(_ call: Call) async throws {
+        let creation = AppKeyCreation {
+            let scopes = call.words.texts("scope").map { Scope(rawValue: $0) }
+            if !scopes.isEmpty { $0.scopes = scopes }
+            $0.expiresAt = call.words.text("expires")
+        }
+        let key = try await call.client.createKey(creation, ofApp: call.words.text("APP") ?? "")
+        call.output.show(key) { ["\($0.keyIdentifier)\t\($0.apiKey ?? "-")"] }
+        if !call.output.isJSON { call.output.note("The key is not shown again.") }
+    }
+
+    static func revokeKey(_ call: Call) async throws {
+        try await call.client.deleteKey(call.words.text("KEY") ?? "", ofApp: call.words.text("APP") ?? "")
+    }
+}

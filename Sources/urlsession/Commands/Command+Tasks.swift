@@ -1,0 +1,132 @@
+import URLSessionClient
+import Wire
+
+extension Command {
+    static let session = Argument(name: "SESSION", help: "the name of a session")
+    static let task = Argument(name: "TASK", help: "the number of a task", kind: .number(1 ... .max))
+
+    private static let selection = [
+        Option(
+            name: "state", value: "STATE", kind: .choice(TaskState.known.map(\.rawValue)),
+            help: "only those in this state"),
+        Option(
+            name: "outcome", value: "OUTCOME", kind: .choice(TaskOutcome.known.map(\.rawValue)),
+            help: "only those that ended so"),
+        Option(name: "group", value: "NAME", help: "only those of this group"),
+    ]
+
+    private static func telling(_ name: String, _ summary: String, _ about: String) -> Command {
+        Command(
+            name: name, summary: summary, about: about,
+            arguments: [
+                session,
+                Argument(
+                    name: "TASK", help: "the number of a task", kind: .number(1 ... .max), isOptional: true,
+                    isRepeated: true),
+            ],
+            options: [Option(name: "all", help: "all tasks of the session that match")] + selection,
+            run: TaskCommands.tell)
+    }
+
+    static let tasks = [
+        Command(
+            name: "sessions", summary: "list sessions", run: SessionCommands.list),
+        Command(
+            name: "open", summary: "create a session, or reconnect to it",
+            arguments: [session],
+            options: [
+                Option(name: "description", value: "TEXT", help: "words about it"),
+                Option(
+                    name: "configuration", value: "FILE", kind: .file,
+                    help: "JSON as the API has it; only a new session takes it"),
+            ],
+            run: SessionCommands.open),
+        Command(
+            name: "close", summary: "end a session",
+            about: "Lets its tasks finish and takes no new ones.",
+            arguments: [session],
+            options: [
+                Option(name: "cancel", help: "cancel its tasks"),
+                Option(name: "forget", help: "cancel its tasks, and forget it with all its contents"),
+            ],
+            run: SessionCommands.close),
+        Command(
+            name: "tasks", summary: "list the tasks of a session",
+            arguments: [session], options: selection, run: TaskCommands.list),
+        Command(name: "task", summary: "show a task", arguments: [session, task], run: TaskCommands.show),
+        Command(
+            name: "explain", summary: "tell what a task is doing, why it waits, and what happened to it",
+            arguments: [session, task], run: Explain.run),
+        telling("suspend", "stop tasks, bytes kept", "Tasks that were suspended go on with resume."),
+        telling(
+            "resume", "let tasks go on, or try again at once", "A task that waits for its next attempt begins it now."),
+        telling("cancel", "end tasks", "What was received is dropped."),
+        telling("retry", "make new tasks of completed ones", "Without --outcome, --all takes those that failed."),
+    ]
+
+    static let events = [
+        Command(
+            name: "events", summary: "print the events of a session",
+            about: """
+                From the first that is not acknowledged. With --follow it waits for more, also while the service \
+                restarts, and acknowledges what it printed; meanwhile the app is not launched.
+                """,
+            arguments: [session],
+            options: [
+                Option(name: "follow", short: "F", help: "wait for more, and acknowledge them"),
+                Option(name: "live", help: "with --follow: print progress as well, and acknowledge nothing"),
+                Option(name: "after", value: "SEQ", kind: .number(0 ... .max), help: "begin behind this event"),
+            ],
+            run: EventCommands.events),
+        Command(
+            name: "ack", summary: "acknowledge events",
+            arguments: [
+                session, Argument(name: "SEQ", help: "the last event that was handled", kind: .number(0 ... .max)),
+            ],
+            run: EventCommands.acknowledge),
+        Command(
+            name: "questions", summary: "list what tasks ask",
+            options: [
+                Option(name: "session", short: "s", value: "SESSION", help: "only of this session"),
+                Option(
+                    name: "state", value: "STATE", kind: .choice(QuestionState.known.map(\.rawValue)),
+                    help: "only those in this state"),
+            ],
+            run: EventCommands.questions),
+        Command(
+            name: "answer", summary: "answer a question",
+            about: """
+                useCredential reads the password, or without --user the token, from standard input: arguments can be \
+                seen by everybody on the machine. useNewRequest takes --request.
+                """,
+            arguments: [
+                Argument(name: "QUESTION", help: "the question, qst_..."),
+                Argument(name: "DISPOSITION", help: "what to do", kind: .choice(Disposition.known.map(\.rawValue))),
+            ],
+            options: [
+                Option(name: "user", short: "u", value: "NAME", help: "the user of the password"),
+                Option(
+                    name: "persistence", value: "WORD", kind: .choice(Credential.Persistence.known.map(\.rawValue)),
+                    help: "how long the credential is kept (none)"),
+                Option(
+                    name: "trust", value: "PIN", help: "with useCredential: trust this key of the server, sha256/BASE64"
+                ),
+                Option(name: "request", value: "URL", help: "with useNewRequest: the URL to ask instead"),
+            ],
+            run: EventCommands.answer),
+        Command(name: "credentials", summary: "list stored credentials", run: EventCommands.credentials),
+        Command(
+            name: "credentials add", summary: "store a credential, used without asking",
+            about: "Reads the password, or without --user the token, from standard input.",
+            arguments: [Argument(name: "URL", help: "the server, such as https://example.com")],
+            options: [
+                Option(name: "user", short: "u", value: "NAME", help: "the user of the password"),
+                Option(name: "realm", value: "TEXT", help: "what the server calls the space"),
+                Option(name: "digest", help: "for HTTP Digest instead of Basic"),
+            ],
+            run: EventCommands.addCredential),
+        Command(
+            name: "credentials remove", summary: "forget a credential",
+            arguments: [Argument(name: "CREDENTIAL", help: "its identifier")], run: EventCommands.removeCredential),
+    ]
+}

@@ -1,0 +1,159 @@
+import URLSessionClient
+import Wire
+
+/// `receive`: an app that only prints, saves and completes.
+struct Receive {
+    private let call: Call
+
+    /// Of `urlsessiond serve --dev`.
+    private static let developmentSecret = "whsec_" + Base64.encode([UInt8](repeating: 0, count: 32))
+
+    static func run(_ call: Call) async throws {
+        let words = call.words
+        let webhook = try verifier(call)
+        let listener = try WebhookListener(words.text("listen") ?? "127.0.0.1:9000")
+        let arrivals = listener.arrivals(verifying: webhook)
+        let host = words.text("listen").map { String($0.prefix { $0 != ":" }) } ?? "127.0.0.1"
+        let url = words.text("webhook-url") ?? "http://\(host == "0.0.0.0" ? "127.0.0.1" : host):\(listener.port)/"
+        if let folder = words.text("save"), !LocalFiles.isFolder(folder) { try LocalFiles.makeFolder(folder) }
+        let receiver = Receive(call: call)
+        let before = words.flag("no-register") ? nil : try await receiver.register(url)
+        call.output.say("receiving webhooks at \(url)")
+        for await arrival in arrivals {
+            switch arrival {
+            case .refused(let reason): call.output.note("refused a webhook: \(reason)")
+            case .webhook(let payload):
+                let isLaunch = await receiver.handle(payload)
+                if isLaunch, words.flag("once") { return await receiver.putBack(before) }
+            }
+        }
+        await receiver.putBack(before)
+        try Task.checkCancellation()
+    }
+
+    private static func verifier(_ call: Call) throws -> URLSessionClient.Webhook {
+        var secret = call.settings.webhookSecret ?? developmentSecret
+        if let path = call.words.text("secret-file") {
+            guard let bytes = LocalFiles.read(path) else { throw Failure("\(path) cannot be read") }
+            secret = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first?.trimmed ?? ""
+        }
+        do {
+            return try URLSessionClient.Webhook(secrets: [secret])
+        } catch {
+            throw Failure("the webhook's secret is none: it begins with whsec_", status: 2)
+        }
+    }
+
+    // MARK: The app's webhook
+
+    /// Makes this the app's webhook.
+    ///
+    /// - Returns: What puts back the one before.
+    private func register(_ url: String) async throws -> WebhookChange {
+        let before = try await call.client.app().webhook
+        if let other = before.url, other != url, !call.words.flag("replace") {
+            throw Failure(
+                "the app's webhook is \(other)", "--replace takes its place while this runs, --no-register leaves it")
+        }
+        _ = try await call.client.changeWebhook(
+            WebhookChange {
+                $0.url = .set(url)
+                $0.state = .enabled
+            })
+        return WebhookChange {
+            $0.url = before.url.map { .set($0) } ?? .clear
+            $0.state = before.state == .disabled ? nil : before.state
+        }
+    }
+
+    private func putBack(_ change: WebhookChange?) async {
+        guard let change else { return }
+        // On its own, for this task may be cancelled.
+        _ = await Task.detached { [client = call.client] in try? await client.changeWebhook(change) }.value
+    }
+
+    // MARK: Webhooks
+
+    /// - Returns: Whether it was a launch.
+    private func handle(_ payload: WebhookPayload) async -> Bool {
+        if call.output.isJSON { call.output.json(payload) }
+        do {
+            switch payload.type {
+            case "session.handleEvents":
+                try await handle(payload.data.read(WebhookPayload.HandleEvents.self))
+                return true
+            case "app.performFetch":
+                try await perform(payload.data.read())
+                return true
+            case "app.backgroundRefreshStatusDidChange":
+                let change: WebhookPayload.RefreshStatusDidChange = try payload.data.read()
+                call.output.say("background refresh is \(change.backgroundRefreshStatus) now")
+            case "webhook.ping": call.output.say("ping")
+            default: call.output.say("\(payload.type), which this receiver does not know")
+            }
+        } catch {
+            // It is not completed, so it comes again.
+            Failure(of: error, at: call.settings.url).lines.forEach { Output.complain($0) }
+        }
+        return false
+    }
+
+    /// All that is not acknowledged, in order. The lease keeps an earlier handler of the same launch from it.
+    private func handle(_ launch: WebhookPayload.HandleEvents) async throws {
+        let (client, session) = (call.client, launch.sessionIdentifier)
+        let events = Words.count(launch.pendingEvents, "event")
+        call.output.say("launch \(launch.launchId) of \(session): \(launch.reasons.joined(separator: ", ")), \(events)")
+        guard !call.words.flag("no-complete") else {
+            for event in try await client.eventPage(of: session, limit: 1000).items { show(event) }
+            return
+        }
+        let lease = try await client.attach(to: session, ttl: 300, launchId: launch.launchId, takeover: true)
+        while case let events = try await client.eventPage(of: session, limit: 1000).items, let last = events.last?.seq
+        {
+            for event in events {
+                show(event)
+                if event.type == .taskDidFinishDownloading, let number = event.taskIdentifier {
+                    try await save(number, session)
+                }
+            }
+            try await client.acknowledge(through: last, in: session, epoch: lease.epoch)
+            _ = try await client.renewAttachment(lease.epoch, to: session, ttl: 300)
+        }
+        _ = try await client.completeLaunch(launch.launchId, epoch: lease.epoch)
+        call.output.say("completed \(launch.launchId)")
+    }
+
+    private func show(_ event: Event) {
+        if call.output.isJSON { return call.output.json(event) }
+        let subject = event.taskIdentifier.map { "task \($0) " } ?? ""
+        call.output.say("  \(event.seq ?? 0)  \(Words.time(event.occurredAt))  \(subject)\(Words.event(event))")
+    }
+
+    /// Saves a content under a name of its own; what an earlier launch saved is left.
+    private func save(_ number: Int64, _ session: String) async throws {
+        guard let folder = call.words.text("save") else { return }
+        let task = try await call.client.task(number, in: session)
+        if let saved = Place.saved(task), LocalFiles.exists(saved) { return }
+        guard task.content != nil else { return }
+        let place = Place.folder(LocalFiles.absolute(folder))
+        var taken: Set<String> = []
+        while let path = place.path(for: task, besides: taken) {
+            guard !LocalFiles.exists(path) else {
+                taken.insert(path)
+                continue
+            }
+            try await call.client.content(ofTask: number, in: session, to: path)
+            let change = Place.change(saying: path, savedContentOf: task)
+            _ = try? await call.client.change(change, ofTask: number, in: session)
+            return call.output.say("     saved \(LocalFiles.relative(path))")
+        }
+    }
+
+    private func perform(_ fetch: WebhookPayload.PerformFetch) async throws {
+        call.output.say("fetch \(fetch.launchId), to be done by \(Words.time(fetch.deadline))")
+        guard !call.words.flag("no-complete") else { return }
+        let result = LaunchCompletion.FetchResult(rawValue: call.words.text("result") ?? "noData")
+        _ = try await call.client.completeFetch(fetch.launchId, result: result)
+        call.output.say("completed \(fetch.launchId) with \(result)")
+    }
+}

@@ -1,0 +1,176 @@
+import Glibc
+import Wire
+
+/// Where the service is and who calls, from options, the environment and the configuration file.
+struct Settings: Sendable {
+    var url = "http://127.0.0.1:8080"
+    var key = "dev"
+    var webhookSecret: String?
+}
+
+/// A part of the configuration file.
+struct Profile: Equatable {
+    var values: [String: String] = [:]
+
+    static let members = ["url", "key", "webhook-secret"]
+
+    static let about = """
+        Profiles: parts that begin with [NAME] and have lines url = URL, key = KEY and webhook-secret = SECRET. The one \
+        named default is used unless --profile or URLSESSION_PROFILE names another. Keep the file to yourself (mode 600).
+        """
+
+    /// Reads a file of profiles; lines that begin with `#` are for people.
+    static func parse(_ text: String) throws -> [String: Profile] {
+        var profiles: [String: Profile] = [:]
+        var name: String?
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            let line = line.trimmed
+            if line.isEmpty || line.hasPrefix("#") { continue }
+            if line.hasPrefix("["), line.hasSuffix("]") {
+                let title = String(line.dropFirst().dropLast()).trimmed
+                name = title
+                profiles[title] = profiles[title] ?? Profile()
+                continue
+            }
+            let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { $0.trimmed }
+            guard parts.count == 2, members.contains(parts[0]) else {
+                throw Fault(line: index + 1, text: "\(parts[0]) is none of \(members.joined(separator: ", "))")
+            }
+            profiles[name ?? "default", default: Profile()].values[parts[0]] = parts[1]
+        }
+        return profiles
+    }
+
+    struct Fault: Error, Equatable {
+        let line: Int
+        let text: String
+    }
+}
+
+extension Settings {
+    /// `~/.config/urlsession/config`.
+    static var path: String {
+        let home = environment("HOME") ?? ""
+        let folder = environment("XDG_CONFIG_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "\(home)/.config"
+        return "\(folder)/urlsession/config"
+    }
+
+    /// The settings for a call: what an option names comes before the environment, that before the file.
+    static func found(for words: CallWords) throws -> Settings {
+        let profiles = try profiles()
+        let named = words.text("profile") ?? environment("URLSESSION_PROFILE")
+        if let named, profiles[named] == nil { throw Failure("there is no profile \(named) in \(path)", status: 2) }
+        let isChosen = words.text("profile") != nil
+        let profile = profiles[named ?? "default"]?.values ?? [:]
+        func value(_ member: String, _ variable: String) -> String? {
+            isChosen ? profile[member] ?? environment(variable) : environment(variable) ?? profile[member]
+        }
+        var settings = Settings()
+        settings.url = words.text("url") ?? value("url", "URLSESSION_URL") ?? settings.url
+        settings.webhookSecret = value("webhook-secret", "URLSESSION_WEBHOOK_SECRET")
+        // The key of a profile is for the service of that profile.
+        let isElsewhere = words.text("url") != nil && !isChosen && words.text("url") != profile["url"]
+        settings.key = (isElsewhere ? environment("URLSESSION_KEY") : value("key", "URLSESSION_KEY")) ?? settings.key
+        return settings
+    }
+
+    /// Names of all profiles.
+    static func profiles() throws -> [String: Profile] {
+        guard let bytes = LocalFiles.read(path) else { return [:] }
+        let profiles: [String: Profile]
+        do {
+            profiles = try Profile.parse(String(decoding: bytes, as: UTF8.self))
+        } catch let fault as Profile.Fault {
+            throw Failure("\(path), line \(fault.line): \(fault.text)", status: 2)
+        }
+        let hasSecret = profiles.values.contains { $0.values["key"] != nil || $0.values["webhook-secret"] != nil }
+        if hasSecret, LocalFiles.othersRead(path) {
+            Output.complain("others can read the key in \(path); chmod 600 keeps it to yourself")
+        }
+        return profiles
+    }
+}
+
+extension Substring {
+    var trimmed: String { String(self).trimmed }
+}
+
+extension String {
+    /// Without spaces at its ends.
+    var trimmed: String {
+        let isSpace = { (character: Character) in character == " " || character == "\t" || character == "\r" }
+        return String(drop(while: isSpace).reversed().drop(while: isSpace).reversed())
+    }
+}
+
+/// Questions to the file system.
+enum LocalFiles {
+    static func read(_ path: String) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        return read(descriptor)
+    }
+
+    /// All of a file or pipe.
+    static func read(_ descriptor: Int32) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while true {
+            let piece = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
+                count = max(0, Glibc.read(descriptor, buffer.baseAddress, buffer.count))
+            }
+            guard !piece.isEmpty else { return bytes }
+            bytes += piece
+        }
+    }
+
+    static func write(_ text: String, to path: String) throws {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
+        Terminal.write(text, to: descriptor)
+        close(descriptor)
+    }
+
+    static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
+    }
+
+    static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// Length and time of the last change, to tell one version of a file from another.
+    static func version(_ path: String) -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return "\(status.st_size) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
+    }
+
+    static func othersRead(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & 0o077 != 0
+    }
+
+    static func makeFolder(_ path: String) throws {
+        guard mkdir(path, 0o777) == 0 || errno == EEXIST else {
+            throw Failure("\(path): \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// As short as it can be said from here.
+    static func relative(_ path: String) -> String {
+        let here = absolute(".") + "/"
+        return path.hasPrefix(here) && path != here ? String(path.dropFirst(here.count)) : path
+    }
+
+    /// From the root on.
+    static func absolute(_ path: String) -> String {
+        guard !path.hasPrefix("/") else { return path }
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard getcwd(&buffer, buffer.count) != nil else { return path }
+        let folder = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return path == "." ? folder : folder + (folder.hasSuffix("/") ? "" : "/") + path
+    }
+}

@@ -1,0 +1,238 @@
+/// Scripts that let shells complete the words of a call, made of the table.
+enum Completions {
+    static let shells = ["bash", "zsh", "fish"]
+
+    static func script(for shell: String) -> String {
+        switch shell {
+        case "bash": bash()
+        case "zsh": zsh()
+        default: fish()
+        }
+    }
+
+    private static var names: [String] {
+        var names: [String] = []
+        for command in CommandTable.all {
+            let first = String(command.name.prefix { $0 != " " })
+            if !names.contains(first) { names.append(first) }
+        }
+        return names + ["help"]
+    }
+
+    private static var families: [(word: String, commands: [String])] {
+        names.compactMap { word in
+            let family = CommandTable.family(word).map { String($0.name.dropFirst(word.count + 1)) }
+            return family.isEmpty ? nil : (word, family)
+        }
+    }
+
+    private static func spellings(_ option: Command.Option) -> [String] {
+        (option.short.map { ["-\($0)"] } ?? []) + ["--\(option.name)"]
+    }
+
+    // MARK: bash
+
+    private static func bash() -> String {
+        var lines = [
+            "# bash completion of urlsession. Load it with: source <(urlsession completions bash)",
+            "_urlsession() {",
+            "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= next= place=1",
+            "    COMPREPLY=()",
+            "    while ((place < COMP_CWORD)); do",
+            "        next=${COMP_WORDS[place]}",
+            "        if [[ $next != -* ]]; then",
+            "            command=$next",
+            "            break",
+            "        fi",
+            "        ((place++))",
+            "    done",
+            "    if [[ -z $command ]]; then",
+            "        COMPREPLY=($(compgen -W \(quoted(names.joined(separator: " "))) -- \"$word\"))",
+            "        return",
+            "    fi",
+            "    case $command in",
+        ]
+        for (family, commands) in families {
+            lines += [
+                "    \(family))",
+                "        next=${COMP_WORDS[place+1]}",
+                "        if ((COMP_CWORD > place + 1)) && [[ \" \(commands.joined(separator: " ")) \" == *\" $next \"* ]]; then",
+                "            command=\"$command $next\"",
+                "        else",
+            ]
+            if CommandTable.named(family) == nil {
+                lines += [
+                    "            COMPREPLY=($(compgen -W \(quoted(commands.joined(separator: " "))) -- \"$word\"))",
+                    "            return",
+                ]
+            } else {
+                lines += [
+                    "            [[ $word != -* ]] && COMPREPLY=($(compgen -W \(quoted(commands.joined(separator: " "))) -- \"$word\"))",
+                    "            [[ $word != -* ]] && return",
+                ]
+            }
+            lines += ["        fi", "        ;;"]
+        }
+        lines += [
+            "    help)",
+            "        COMPREPLY=($(compgen -W \(quoted(names.joined(separator: " "))) -- \"$word\"))",
+            "        return",
+            "        ;;",
+            "    esac",
+            "    case $command in",
+        ]
+        for command in CommandTable.all { lines += bash(command) }
+        return (lines + ["    esac", "}", "complete -F _urlsession urlsession", ""]).joined(separator: "\n")
+    }
+
+    private static func bash(_ command: Command) -> [String] {
+        var lines = ["    \(quoted(command.name)))", "        case $before in"]
+        for option in command.allOptions where option.value != nil {
+            lines += [
+                "        \(spellings(option).joined(separator: "|")))", "            \(bash(option.kind, "return"))",
+                "            return", "            ;;",
+            ]
+        }
+        let words = command.allOptions.map { "--\($0.name)" }.joined(separator: " ")
+        lines += [
+            "        esac", "        if [[ $word == -* ]]; then",
+            "            COMPREPLY=($(compgen -W \(quoted(words)) -- \"$word\"))",
+        ]
+        if let kind = command.arguments.first(where: { $0.kind != .text })?.kind {
+            lines += ["        else", "            \(bash(kind, ":"))"]
+        }
+        return lines + ["        fi", "        ;;"]
+    }
+
+    private static func bash(_ kind: Command.Kind, _ otherwise: String) -> String {
+        switch kind {
+        case .file: "COMPREPLY=($(compgen -f -- \"$word\"))"
+        case .choice(let words): "COMPREPLY=($(compgen -W \(quoted(words.joined(separator: " "))) -- \"$word\"))"
+        default: otherwise
+        }
+    }
+
+    // MARK: zsh
+
+    private static func zsh() -> String {
+        var lines = [
+            "#compdef urlsession",
+            "# zsh completion of urlsession. Put it as _urlsession into a folder of $fpath.",
+            "_urlsession() {",
+            "    local command=${words[2]}",
+            "    if ((CURRENT == 2)); then",
+            "        local -a commands=(",
+        ]
+        var seen: Set<String> = []
+        for command in CommandTable.all {
+            let first = String(command.name.prefix { $0 != " " })
+            guard seen.insert(first).inserted else { continue }
+            let summary = command.name == first ? command.summary : "\(first) commands"
+            lines.append("            \(quoted("\(first):\(summary)"))")
+        }
+        lines += [
+            "        )", "        _describe command commands", "        return", "    fi", "    case $command in",
+        ]
+        for (family, commands) in families {
+            lines += [
+                "    \(family))", "        if ((CURRENT == 3)); then",
+                "            compadd -- \(commands.joined(separator: " "))",
+            ]
+            if CommandTable.named(family) == nil { lines.append("            return") }
+            lines += [
+                "        elif [[ \" \(commands.joined(separator: " ")) \" == *\" ${words[3]} \"* ]]; then",
+                "            command=\"$command ${words[3]}\"", "            shift words", "            ((CURRENT--))",
+                "        fi",
+                "        ;;",
+            ]
+        }
+        lines += ["    esac", "    shift words", "    ((CURRENT--))", "    case $command in"]
+        for command in CommandTable.all {
+            lines.append("    \(quoted(command.name)))")
+            lines.append("        _arguments -S \\")
+            for option in command.allOptions { lines.append("            \(zsh(option)) \\") }
+            for argument in command.arguments {
+                let place = argument.isRepeated ? "*" : ""
+                let colon = argument.isOptional && !argument.isRepeated ? "::" : ":"
+                lines.append("            \(quoted("\(place)\(colon)\(argument.name):\(zsh(argument.kind))")) \\")
+            }
+            lines += ["            && return", "        ;;"]
+        }
+        // The file is the function when zsh loads it by itself, and a script when somebody sources it.
+        let end = [
+            "    esac", "}", "if [[ $funcstack[1] == _urlsession ]]; then", "    _urlsession \"$@\"", "else",
+            "    compdef _urlsession urlsession", "fi", "",
+        ]
+        return (lines + end).joined(separator: "\n")
+    }
+
+    private static func zsh(_ option: Command.Option) -> String {
+        let help = option.help.replacing("[", with: "(").replacing("]", with: ")").replacing(":", with: ",")
+        let value = option.value.map { ":\($0.replacing(":", with: " ")):\(zsh(option.kind))" } ?? ""
+        let repeated = option.isRepeated ? "*" : ""
+        return spellings(option).map { quoted("\(repeated)\($0)[\(help)]\(value)") }.joined(separator: " ")
+    }
+
+    private static func zsh(_ kind: Command.Kind) -> String {
+        switch kind {
+        case .file: "_files"
+        case .choice(let words): "(\(words.joined(separator: " ")))"
+        default: " "
+        }
+    }
+
+    // MARK: fish
+
+    private static func fish() -> String {
+        var lines = [
+            "# fish completion of urlsession. Load it with: urlsession completions fish | source",
+            "function __urlsession_command",
+            "    set -l words (commandline -opc)",
+            "    set -e words[1]",
+            "    string match -q -- '-*' $words[1]; and return 1",
+            "    test \"$words[1]\" = $argv[1]; or return 1",
+            "    test (count $argv) -eq 1; and return 0",
+            "    test \"$words[2]\" = $argv[2]",
+            "end",
+            "complete -c urlsession -f",
+        ]
+        var seen: Set<String> = []
+        for command in CommandTable.all {
+            let parts = command.name.split(separator: " ").map(String.init)
+            if seen.insert(parts[0]).inserted {
+                let summary = parts.count == 1 ? command.summary : "\(parts[0]) commands"
+                lines.append("complete -c urlsession -n __fish_use_subcommand -a \(parts[0]) -d \(quoted(summary))")
+            }
+            if parts.count == 2 {
+                lines.append(
+                    "complete -c urlsession -n '__urlsession_command \(parts[0])' -a \(parts[1]) -d \(quoted(command.summary))"
+                )
+            }
+            for option in command.allOptions { lines.append(fish(option, of: command)) }
+            for argument in command.arguments where argument.kind != .text {
+                lines.append(
+                    "complete -c urlsession -n '__urlsession_command \(command.name)'\(fish(argument.kind, required: false))"
+                )
+            }
+        }
+        return (lines + [""]).joined(separator: "\n")
+    }
+
+    private static func fish(_ option: Command.Option, of command: Command) -> String {
+        let short = option.short.map { " -s \($0)" } ?? ""
+        let value = option.value == nil ? "" : fish(option.kind, required: true)
+        return "complete -c urlsession -n '__urlsession_command \(command.name)' -l \(option.name)\(short)\(value)"
+            + " -d \(quoted(option.help))"
+    }
+
+    private static func fish(_ kind: Command.Kind, required: Bool) -> String {
+        switch kind {
+        case .file: required ? " -r -F" : " -F"
+        case .choice(let words): (required ? " -x" : "") + " -a \(quoted(words.joined(separator: " ")))"
+        default: required ? " -x" : ""
+        }
+    }
+
+    /// In single quotes, as all three shells take them.
+    private static func quoted(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }
+}

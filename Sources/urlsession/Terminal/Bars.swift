@@ -1,0 +1,96 @@
+/// What one transfer looks like on a terminal.
+struct Bar: Equatable {
+    var name: String
+    var received: Int64 = 0
+    var expected: Int64?
+    /// Bytes per second, where something moves.
+    var speed: Double?
+    /// Instead of figures: why it waits, or what is done with it.
+    var note: String?
+
+    /// 0 to 1, where the length is known.
+    var fraction: Double? {
+        guard let expected, expected > 0 else { return nil }
+        return min(1, Double(received) / Double(expected))
+    }
+
+    /// One line that fits a number of columns.
+    func line(columns: Int, isUnicode: Bool) -> String {
+        let nameWidth = max(8, min(28, columns / 3))
+        let name = Self.fit(self.name, nameWidth)
+        if let note { return Self.cut("\(name) \(note)", columns) }
+        let figures = Self.figures(received, expected, speed)
+        let barWidth = min(30, columns - nameWidth - figures.count - 9)
+        guard barWidth >= 5 else { return Self.cut("\(name) \(figures)", columns) }
+        let percent = fraction.map { "\(Self.padded(String(Int($0 * 100)), 3)) %" } ?? "     "
+        return Self.cut("\(name) \(drawing(barWidth, isUnicode)) \(percent) \(figures)", columns)
+    }
+
+    private func drawing(_ width: Int, _ isUnicode: Bool) -> String {
+        let filled = fraction.map { Int($0 * Double(width)) } ?? 0
+        let (full, empty) = isUnicode ? ("━", "┈") : ("#", ".")
+        return String(repeating: full, count: filled) + String(repeating: empty, count: width - filled)
+    }
+
+    /// `12.3 of 45.6 MB, 7.8 MB/s, 0:04 left`.
+    static func figures(_ received: Int64, _ expected: Int64?, _ speed: Double?) -> String {
+        var parts = [expected.map { Words.bytes(received, of: $0) } ?? Words.bytes(received)]
+        if let speed { parts.append("\(Words.bytes(Int64(speed)))/s") }
+        if let expected, let speed, speed >= 1, expected > received {
+            parts.append("\(Words.clock(Double(expected - received) / speed)) left")
+        }
+        return parts.joined(separator: ", ")
+    }
+
+    /// As many columns as asked for: filled up, or with the middle left out, for the ends of names tell them apart.
+    static func fit(_ text: String, _ width: Int) -> String {
+        let text = Terminal.printable(text)
+        guard text.count > width else { return text + String(repeating: " ", count: width - text.count) }
+        let tail = (width - 1) / 2
+        return text.prefix(width - 1 - tail) + "…" + text.suffix(tail)
+    }
+
+    private static func cut(_ text: String, _ columns: Int) -> String {
+        text.count < columns ? text : String(text.prefix(columns - 1))
+    }
+
+    private static func padded(_ text: String, _ width: Int) -> String {
+        String(repeating: " ", count: max(0, width - text.count)) + text
+    }
+}
+
+/// Bars that stay at the bottom of the terminal while lines scroll by above them.
+struct Bars {
+    private var drawn = 0
+
+    /// Draws the bars anew, with finished lines above them.
+    mutating func draw(_ lines: [String], above finished: [String] = []) {
+        var text = drawn > 0 ? "\u{1B}[\(drawn)A\r\u{1B}[J" : "\r"
+        for line in finished { text += Terminal.printable(line) + "\n" }
+        for line in lines { text += Terminal.printable(line) + "\n" }
+        drawn = lines.count
+        guard text != "\r" else { return }
+        Terminal.write(text, to: 2)
+    }
+}
+
+/// How fast bytes come, over the last seconds.
+struct SpeedMeter {
+    private var samples: [(time: Double, bytes: Int64)] = []
+    /// Seconds that count.
+    static let span = 5.0
+
+    /// - Parameter bytes: All so far.
+    mutating func add(_ bytes: Int64, at time: Double) {
+        if let last = samples.last, bytes < last.bytes { samples = [] }
+        samples.append((time, bytes))
+        while samples.count > 2, time - samples[1].time >= Self.span { samples.removeFirst() }
+    }
+
+    /// Bytes per second; `nil` before it can be known.
+    func speed(at time: Double) -> Double? {
+        guard let first = samples.first, let last = samples.last, time - first.time >= 0.3 else { return nil }
+        let past = time - last.time >= Self.span
+        return past ? 0 : Double(last.bytes - first.bytes) / (time - first.time)
+    }
+}

@@ -1,0 +1,180 @@
+import FoundationEssentials
+import Glibc
+import Synchronization
+import URLSessionClient
+import Wire
+
+/// Where the tool writes: results to standard output, everything else to standard error.
+struct Output: Sendable {
+    var isJSON = false
+    var isQuiet = false
+    /// Whether standard output has the bytes of a download, and nothing else.
+    var hasContentOnStandardOutput = false
+
+    /// A line for a person.
+    func say(_ line: String) {
+        guard !isQuiet, !isJSON else { return }
+        Terminal.write(Terminal.printable(line) + "\n", to: hasContentOnStandardOutput ? STDERR_FILENO : STDOUT_FILENO)
+    }
+
+    /// A line about what is going on, for a person.
+    func note(_ line: String) {
+        guard !isQuiet else { return }
+        Terminal.write(Terminal.printable(line) + "\n", to: STDERR_FILENO)
+    }
+
+    static func complain(_ line: String) {
+        Terminal.write("urlsession: \(Terminal.printable(line))\n", to: STDERR_FILENO)
+    }
+
+    /// Text as it is, such as a script.
+    static func text(_ text: String) { Terminal.write(text.hasSuffix("\n") ? text : text + "\n", to: STDOUT_FILENO) }
+
+    /// One thing: as JSON, or in the words that it has.
+    func show<Thing: JSONWritable>(_ thing: Thing, _ words: (Thing) -> [String]) {
+        guard !isQuiet else { return }
+        if isJSON { return json(thing) }
+        words(thing).forEach(say)
+    }
+
+    func json(_ thing: some JSONWritable) { Terminal.write(thing.jsonBytes + [0x0A], to: STDOUT_FILENO) }
+
+    /// All that the pages of a list have, from the first cursor to the last: JSON a line each, a table on a terminal, and
+    /// columns between tabs for programs.
+    func list<Item>(
+        _ columns: [String], _ page: (_ cursor: String?) async throws -> Page<Item>, _ row: (Item) -> [String]
+    ) async throws {
+        var table = Table(columns)
+        var cursor: String?
+        repeat {
+            let page = try await page(cursor)
+            for item in page.items { show(item, row, &table) }
+            cursor = page.nextCursor
+        } while cursor != nil
+        end(table)
+    }
+
+    func show<Item: JSONWritable>(_ item: Item, _ row: (Item) -> [String], _ table: inout Table) {
+        guard !isQuiet else { return }
+        if isJSON { return json(item) }
+        let cells = row(item).map(Terminal.printable)
+        if Terminal.isTerminal(STDOUT_FILENO) {
+            table.add(cells)
+        } else {
+            Terminal.write(cells.joined(separator: "\t") + "\n", to: STDOUT_FILENO)
+        }
+    }
+
+    func end(_ table: Table) {
+        guard !table.isEmpty else { return }
+        Terminal.write(table.lines.map { $0 + "\n" }.joined(), to: STDOUT_FILENO)
+    }
+}
+
+/// Rows under the names of their columns.
+struct Table {
+    private var rows: [[String]]
+
+    init(_ columns: [String]) { rows = [columns.map { $0.uppercased() }] }
+
+    mutating func add(_ row: [String]) { rows.append(row) }
+
+    var isEmpty: Bool { rows.count < 2 }
+
+    var lines: [String] {
+        let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        return rows.map { row in
+            row.enumerated().map { column, cell in
+                column == row.count - 1 ? cell : cell + String(repeating: " ", count: widths[column] - cell.count)
+            }.joined(separator: "  ")
+        }
+    }
+}
+
+/// The terminal, where there is one.
+enum Terminal {
+    static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
+
+    /// Columns and rows of the terminal on standard error.
+    static var size: (columns: Int, rows: Int) {
+        var size = winsize()
+        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return (80, 24) }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
+
+    /// Whether it shows more than ASCII.
+    static let isUnicode: Bool = {
+        let name = ["LC_ALL", "LC_CTYPE", "LANG"].compactMap { environment($0) }.first { !$0.isEmpty } ?? ""
+        return name.lowercased().replacing("-", with: "").hasSuffix("utf8")
+    }()
+
+    static func write(_ text: String, to descriptor: Int32) { write(Array(text.utf8), to: descriptor) }
+
+    static func write(_ bytes: [UInt8], to descriptor: Int32) {
+        bytes.withUnsafeBytes { write(bytes: $0, to: descriptor) }
+    }
+
+    static func write(_ data: Data, to descriptor: Int32) {
+        data.withUnsafeBytes { write(bytes: $0, to: descriptor) }
+    }
+
+    static func write(bytes buffer: UnsafeRawBufferPointer, to descriptor: Int32) {
+        var done = 0
+        while done < buffer.count {
+            let written = Glibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
+            guard written > 0 || errno == EINTR else { return }
+            done += max(written, 0)
+        }
+    }
+
+    /// A text from elsewhere without what would steer the terminal. Tabs stay.
+    static func printable(_ text: String) -> String {
+        let isPlain = text.unicodeScalars.allSatisfy { !isControl($0) }
+        guard !isPlain else { return text }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "\u{FFFD}" : $0 }))
+    }
+
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 9: false
+        case 0..<0x20, 0x7F..<0xA0, 0x202A...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+
+    /// A secret, typed without being shown, or the first line of what comes in.
+    static func secret(_ prompt: String) -> String? {
+        guard isTerminal(STDIN_FILENO) else { return readLine() }
+        write("\(prompt): ", to: STDERR_FILENO)
+        var before = termios()
+        tcgetattr(STDIN_FILENO, &before)
+        var silent = before
+        silent.c_lflag &= ~tcflag_t(ECHO)
+        prompting.withLock { $0 = before }
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
+        defer {
+            stopPrompting()
+            write("\n", to: STDERR_FILENO)
+        }
+        return readLine()
+    }
+
+    /// The terminal as it was before a secret is typed.
+    private static let prompting = Mutex<termios?>(nil)
+
+    /// Shows again what is typed.
+    ///
+    /// - Returns: Whether a secret was being typed.
+    @discardableResult
+    static func stopPrompting() -> Bool {
+        prompting.withLock { before in
+            guard var settings = before else { return false }
+            tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
+            before = nil
+            return true
+        }
+    }
+}
+
+/// A variable of the environment.
+func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }

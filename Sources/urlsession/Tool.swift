@@ -1,0 +1,96 @@
+import Dispatch
+import FoundationEssentials
+import Glibc
+import Synchronization
+import URLSessionClient
+import Wire
+
+/// What a command has: its words, where it writes, and the service.
+struct Call: Sendable {
+    let words: CallWords
+    let output: Output
+    let settings: Settings
+    let client: Client
+}
+
+/// `urlsession`: the service from a shell.
+enum Tool {
+    /// Runs one command and answers with the process's exit status.
+    static func run(_ words: [String]) async -> Int32 {
+        signal(SIGPIPE, SIG_DFL)
+        do {
+            switch try CallWords.parse(words) {
+            case .help(nil): Output.text(Help.overview())
+            case .help(let command?): Output.text(Help.command(command))
+            case .family(let word): Output.text(Help.family(word))
+            case .version: Output.text("urlsession \(CommandTable.version)")
+            case .run(let words): return await run(words)
+            }
+            return 0
+        } catch {
+            return complain(about: error)
+        }
+    }
+
+    private static func run(_ words: CallWords) async -> Int32 {
+        let output = Output(isJSON: words.flag("json"), isQuiet: words.flag("quiet"))
+        let call: Call
+        do {
+            let settings = words.command.isLocal ? Settings() : try Settings.found(for: words)
+            guard let url = URL(string: settings.url), url.host() != nil, ["http", "https"].contains(url.scheme) else {
+                throw Failure("\(settings.url) is no URL of a service", status: 2)
+            }
+            call = Call(words: words, output: output, settings: settings, client: Client(url: url, key: settings.key))
+        } catch {
+            return complain(about: error)
+        }
+        let work = Task { () -> Int32 in
+            do {
+                try await words.command.run(call)
+                return 0
+            } catch {
+                return complain(about: error, call)
+            }
+        }
+        let sources = Interruption.watch { work.cancel() }
+        defer { sources.forEach { $0.cancel() } }
+        return await work.value
+    }
+
+    private static func complain(about fault: CallWords.Fault) -> Int32 {
+        Output.complain(fault.text)
+        Output.complain("see urlsession \(fault.command.map { "\($0) " } ?? "")--help")
+        return 2
+    }
+
+    private static func complain(about error: any Error, _ call: Call? = nil) -> Int32 {
+        if let fault = error as? CallWords.Fault { return complain(about: fault) }
+        let failure = Failure(of: error, at: call?.settings.url, call?.words)
+        failure.lines.forEach { Output.complain($0) }
+        return failure.status
+    }
+}
+
+/// Ctrl-C and its like. The first one lets the command end, the second one ends it.
+enum Interruption {
+    static func watch(_ end: @escaping @Sendable () -> Void) -> [any DispatchSourceSignal] {
+        [SIGINT, SIGTERM, SIGHUP].compactMap { number in
+            let before = unsafeBitCast(signal(number, SIG_IGN), to: Int.self)
+            // As `nohup` asks for it.
+            guard number != SIGHUP || before != unsafeBitCast(SIG_IGN, to: Int.self) else { return nil }
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler {
+                let isSecond = interruptions.withLock { count in
+                    count += 1
+                    return count > 1
+                }
+                if isSecond || Terminal.stopPrompting() { _exit(2) }
+                end()
+            }
+            source.resume()
+            return source
+        }
+    }
+
+    private static let interruptions = Mutex(0)
+}

@@ -1,0 +1,306 @@
+import Glibc
+import URLSessionClient
+import Wire
+
+/// Follows tasks of a session to their ends: shows how far they are, and saves what they bring.
+///
+/// One loop does everything. What happens comes to it through one stream: events of the service, looks at tasks, the
+/// progress of files that are being saved, and the clock.
+struct Follower {
+    enum Happening: Sendable {
+        case event(Event)
+        case look(SessionTask)
+        case saving(Int64, received: Int64, length: Int64)
+        case saved(Int64, Result<String?, any Error>)
+        case tick
+        case lost(any Error)
+    }
+
+    /// How a task ended for who called.
+    struct Ending {
+        let task: SessionTask
+        /// The file that has its content.
+        let file: String?
+        /// Whether it was saved before.
+        var wasThere = false
+        /// Why it is no success.
+        let failure: String?
+    }
+
+    /// What is behind us.
+    struct Done {
+        var count = 0
+        var bytes: Int64 = 0
+    }
+
+    let client: Client
+    let session: String
+    let output: Output
+    /// Whether files may be replaced.
+    var replaces = false
+    /// Whether the pages of errors are saved as well.
+    var savesErrors = false
+    /// Where contents go whose task does not say it.
+    var place: Place?
+
+    private static let mostSaves = 4
+
+    private var items: [Int64: Item] = [:]
+    private var endings: [Ending] = []
+    private var done = Done()
+    private var taken: Set<String> = []
+    private var display: TransferDisplay
+    private var workers: [Task<Void, Never>] = []
+    private let happenings: AsyncStream<Happening>
+    private let happened: AsyncStream<Happening>.Continuation
+
+    init(_ client: Client, session: String, output: Output) {
+        self.client = client
+        self.session = session
+        self.output = output
+        display = TransferDisplay(output)
+        (happenings, happened) = AsyncStream.makeStream(of: Happening.self)
+    }
+
+    /// One task on its way.
+    struct Item {
+        enum Phase { case running, waitingToSave, saving }
+        var task: SessionTask
+        var phase = Phase.running
+        var file: String?
+        var bar: Bar
+        var meter = SpeedMeter()
+        /// When something was last heard of it.
+        var heardAt: Double
+    }
+
+    /// Follows tasks until all are over.
+    ///
+    /// - Parameters:
+    ///   - tasks: As they were after `seq`.
+    ///   - seq: The session's last event then.
+    /// - Returns: How they ended, in the order of their ends.
+    /// - Throws: `CancellationError` when the caller gives up; what makes it impossible to go on.
+    mutating func follow(_ tasks: [SessionTask], after seq: Int64) async throws -> [Ending] {
+        defer {
+            workers.forEach { $0.cancel() }
+            display.end()
+        }
+        for task in tasks { look(at: task) }
+        startListening(after: seq)
+        var iterator = happenings.makeAsyncIterator()
+        display.draw(items, done)
+        while !items.isEmpty {
+            guard let happening = await iterator.next() else { throw CancellationError() }
+            try take(happening)
+        }
+        return endings
+    }
+
+    private mutating func startListening(after seq: Int64) {
+        let (client, session, happened) = (client, session, happened)
+        workers.append(
+            Task {
+                do {
+                    for try await event in client.stream(of: session, after: seq) { happened.yield(.event(event)) }
+                } catch {
+                    happened.yield(.lost(error))
+                }
+            })
+        workers.append(
+            Task { [interval = display.interval] in
+                while (try? await Task.sleep(for: interval)) != nil { happened.yield(.tick) }
+            })
+    }
+
+    private mutating func take(_ happening: Happening) throws {
+        switch happening {
+        case .event(let event): hear(event)
+        case .look(let task): look(at: task)
+        case .saving(let number, let received, let length):
+            items[number]?.bar.received = received
+            items[number]?.bar.expected = length
+            items[number]?.meter.add(received, at: Self.seconds)
+        case .saved(let number, let result): end(number, result)
+        case .lost(let error): throw error
+        case .tick: tick()
+        }
+    }
+
+    /// Seconds of a clock that only goes forward.
+    static var seconds: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    // MARK: Tasks
+
+    private mutating func hear(_ event: Event) {
+        guard let number = event.taskIdentifier, items[number]?.phase == .running else { return }
+        items[number]?.heardAt = Self.seconds
+        switch event.type {
+        case .taskDidWriteData:
+            guard let data = try? event.data.read(EventData.DidWriteData.self) else { return }
+            move(number, data.totalBytesWritten, data.totalBytesExpectedToWrite)
+        case .taskDidSendBodyData:
+            guard let data = try? event.data.read(EventData.DidSendBodyData.self) else { return }
+            move(number, data.totalBytesSent, data.totalBytesExpectedToSend)
+        case .taskWillRetry, .taskIsWaitingForConnectivity:
+            items[number]?.bar.note = Words.event(event)
+            display.tell("\(items[number]?.bar.name ?? ""): \(Words.event(event))")
+        case .taskDidReceiveChallenge, .taskWillBeginDelayedRequest:
+            items[number]?.bar.note = "asks a question"
+            display.tell(
+                "\(items[number]?.bar.name ?? ""): \(Words.event(event)); answer with urlsession answer", isUrgent: true
+            )
+        case .taskDidComplete: ask(about: number)
+        default: break
+        }
+    }
+
+    private mutating func move(_ number: Int64, _ count: Int64, _ whole: Int64?) {
+        guard var item = items[number] else { return }
+        item.bar.received = count
+        item.bar.expected = whole ?? item.bar.expected
+        item.bar.note = nil
+        item.meter.add(count, at: Self.seconds)
+        items[number] = item
+    }
+
+    /// Asks the service for a task; a look follows.
+    private func ask(about number: Int64) {
+        let (client, session, happened) = (client, session, happened)
+        Task {
+            var patience = Patience()
+            while true {
+                do {
+                    happened.yield(.look(try await client.task(number, in: session)))
+                    return
+                } catch {
+                    do { try await patience.wait(after: error) } catch { return _ = happened.yield(.lost(error)) }
+                }
+            }
+        }
+    }
+
+    private mutating func look(at task: SessionTask) {
+        let number = task.taskIdentifier
+        var item = items[number] ?? Item(task: task, bar: Bar(name: Self.name(of: task)), heardAt: Self.seconds)
+        guard item.phase == .running else { return }
+        item.task = task
+        item.bar.name = Self.name(of: task)
+        let isUpload = task.kind == .upload
+        item.bar.received = isUpload ? task.countOfBytesSent : task.countOfBytesReceived
+        item.bar.expected = isUpload ? task.countOfBytesExpectedToSend : task.countOfBytesExpectedToReceive
+        item.bar.note = Words.waiting(task)
+        items[number] = item
+        if task.state == .completed { complete(number) }
+    }
+
+    private static func name(of task: SessionTask) -> String {
+        if task.kind == .upload, let name = task.metadata["urlsession.file"] { return name }
+        return Place.folder("/").path(for: task, besides: []).map { String($0.dropFirst()) } ?? task.originalRequest.url
+    }
+
+    // MARK: Ends
+
+    private mutating func complete(_ number: Int64) {
+        guard let item = items[number] else { return }
+        let task = item.task
+        let isGood = task.outcome == .succeeded || task.outcome == .notModified
+        let isWanted =
+            task.kind == .download && task.content != nil && (isGood || savesErrors && task.outcome == .httpError)
+        let place = place ?? Place(keptWith: task)
+        if let file = Place.saved(task), LocalFiles.exists(file) {
+            return finish(number, file, wasThere: true)
+        }
+        guard isWanted, place != .nowhere else { return finish(number, nil) }
+        items[number]?.file = place.path(for: task, besides: taken)
+        if let file = items[number]?.file { taken.insert(file) }
+        items[number]?.phase = .waitingToSave
+        items[number]?.bar.note = "waiting to be saved"
+        saveMore()
+    }
+
+    private mutating func saveMore() {
+        while items.values.count(where: { $0.phase == .saving }) < Self.mostSaves,
+            let number = items.filter({ $0.value.phase == .waitingToSave }).keys.min()
+        {
+            items[number]?.phase = .saving
+            items[number]?.bar.note = nil
+            items[number]?.meter = SpeedMeter()
+            guard let item = items[number] else { return }
+            let (client, session, happened, replaces) = (client, session, happened, replaces)
+            workers.append(
+                Task {
+                    do {
+                        let file = try await Self.save(item, client, session, replacing: replaces) {
+                            happened.yield(.saving(number, received: $0, length: $1))
+                        }
+                        happened.yield(.saved(number, .success(file)))
+                    } catch {
+                        happened.yield(.saved(number, .failure(error)))
+                    }
+                })
+        }
+    }
+
+    private static func save(
+        _ item: Item, _ client: Client, _ session: String, replacing: Bool,
+        progress: @Sendable (Int64, Int64) -> Void
+    ) async throws -> String? {
+        let number = item.task.taskIdentifier
+        guard let file = item.file else {
+            try await client.content(ofTask: number, in: session) { Terminal.write($0.bytes, to: STDOUT_FILENO) }
+            return nil
+        }
+        try await client.content(ofTask: number, in: session, to: file, replacing: replacing, progress: progress)
+        // That it is there counts, not whether this is remembered.
+        let change = Place.change(saying: file, savedContentOf: item.task)
+        _ = try? await client.change(change, ofTask: number, in: session)
+        return file
+    }
+
+    private mutating func end(_ number: Int64, _ result: Result<String?, any Error>) {
+        switch result {
+        case .success(let file): finish(number, file)
+        case .failure(let error):
+            let failure = Failure(of: error, at: nil)
+            var reason = failure.lines.joined(separator: "; ")
+            if case ClientError.file(_, EEXIST)? = error as? ClientError {
+                reason += "; --force replaces it, -o saves it elsewhere"
+            }
+            finish(number, nil, failure: reason)
+        }
+        saveMore()
+    }
+
+    private mutating func finish(_ number: Int64, _ file: String?, wasThere: Bool = false, failure: String? = nil) {
+        guard let item = items.removeValue(forKey: number) else { return }
+        let isGood = item.task.outcome == .succeeded || item.task.outcome == .notModified
+        let reason = failure ?? (isGood ? nil : Words.failure(item.task))
+        let ending = Ending(task: item.task, file: file, wasThere: wasThere, failure: reason)
+        endings.append(ending)
+        done.count += 1
+        done.bytes += item.bar.received
+        display.end(of: ending, name: item.bar.name)
+        display.draw(items, done)
+    }
+
+    // MARK: The clock
+
+    private mutating func tick() {
+        let now = Self.seconds
+        for (number, item) in items {
+            items[number]?.bar.speed = item.meter.speed(at: now)
+        }
+        // Whoever is silent may have been stopped, or waits for something that no event tells.
+        let silent = items.filter { $0.value.phase == .running && now - $0.value.heardAt > 2 }.keys.sorted().prefix(8)
+        for number in silent {
+            items[number]?.heardAt = now
+            ask(about: number)
+        }
+        display.draw(items, done)
+    }
+}

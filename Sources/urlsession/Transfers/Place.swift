@@ -1,0 +1,110 @@
+import Glibc
+import Wire
+
+/// Where the content of a download is to be saved.
+enum Place: Sendable, Equatable {
+    /// Under the name that the server gives it.
+    case folder(String)
+    case file(String)
+    case standardOutput
+    /// It stays with the service.
+    case nowhere
+
+    /// What `-o` names: a folder that is there or ends with `/`, else a file; without it the current folder.
+    init(_ output: String?) {
+        switch output {
+        case nil: self = .folder(LocalFiles.absolute("."))
+        case "-"?: self = .standardOutput
+        case let path? where path.hasSuffix("/") || LocalFiles.isFolder(path):
+            self = .folder(LocalFiles.absolute(path))
+        case let path?: self = .file(LocalFiles.absolute(path))
+        }
+    }
+
+    // MARK: With the task
+
+    /// Names in the metadata of tasks, so that whoever comes back knows.
+    static let key = "urlsession.output"
+    private static let savedKey = "urlsession.saved"
+
+    /// The file in which a task's content was saved, with the task's number: a task that repeats another has its metadata.
+    static func saved(_ task: SessionTask) -> String? {
+        let parts = task.metadata[savedKey]?.split(separator: " ", maxSplits: 1).map(String.init)
+        return parts?.first == String(task.taskIdentifier) ? parts?.last : nil
+    }
+
+    /// For who comes back: the content need not be saved again.
+    static func change(saying file: String, savedContentOf task: SessionTask) -> TaskChange {
+        var metadata = task.metadata
+        metadata[savedKey] = "\(task.taskIdentifier) \(file)"
+        return TaskChange { $0.metadata = .set(metadata) }
+    }
+
+    /// As it is kept with the task.
+    var text: String? {
+        switch self {
+        case .folder(let path): path.hasSuffix("/") ? path : path + "/"
+        case .file(let path): path
+        case .standardOutput: "-"
+        case .nowhere: nil
+        }
+    }
+
+    init(keptWith task: SessionTask) {
+        switch task.metadata[Self.key] {
+        case nil: self = .nowhere
+        case "-"?: self = .standardOutput
+        case let path? where path.hasSuffix("/"): self = .folder(path)
+        case let path?: self = .file(path)
+        }
+    }
+
+    // MARK: Names
+
+    /// The file for a task's content, never outside of the folder.
+    ///
+    /// - Parameter taken: Files of other downloads of the same call.
+    func path(for task: SessionTask, besides taken: Set<String>) -> String? {
+        switch self {
+        case .nowhere, .standardOutput: return nil
+        case .file(let path): return path
+        case .folder(let folder):
+            let own = Self.lastPart(of: task.originalRequest.url).flatMap(Self.safe)
+            var name = task.response?.suggestedFilename.flatMap(Self.safe) ?? own ?? "download"
+            // Servers may not make files that nobody sees, unless they were asked for by that name.
+            if name.hasPrefix("."), name != own { name = "_" + name.dropFirst() }
+            let base = folder.hasSuffix("/") ? folder : folder + "/"
+            var (path, number) = (base + name, 1)
+            while taken.contains(path) {
+                number += 1
+                path = base + Self.numbered(name, number)
+            }
+            return path
+        }
+    }
+
+    /// The last part of a name without what steers terminals or leads elsewhere; `nil` when nothing is left.
+    static func safe(_ name: String) -> String? {
+        let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" || $0 == "\0" }.last ?? [][...]
+        var text = Terminal.printable(String(String.UnicodeScalarView(last)).replacing("\t", with: " ")).trimmed
+        while text.utf8.count > 200 { text.removeFirst() }
+        return text.isEmpty || text == "." || text == ".." ? nil : text
+    }
+
+    /// The last part of a URL's path, decoded.
+    static func lastPart(of url: String) -> String? {
+        let path = url.prefix { $0 != "?" && $0 != "#" }
+        guard let start = path.firstRange(of: "://")?.upperBound, let slash = path[start...].firstIndex(of: "/") else {
+            return nil
+        }
+        guard let part = path[slash...].split(separator: "/", omittingEmptySubsequences: false).last, !part.isEmpty
+        else { return nil }
+        return String(decoding: PercentCoding.decode(Array(part.utf8)).bytes, as: UTF8.self)
+    }
+
+    /// `a-2.tar` of `a.tar`.
+    private static func numbered(_ name: String, _ number: Int) -> String {
+        guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return "\(name)-\(number)" }
+        return "\(name[..<dot])-\(number)\(name[dot...])"
+    }
+}

@@ -1,0 +1,134 @@
+import Glibc
+import Wire
+
+/// What a person sees of transfers: bars on a terminal, else a line now and then.
+struct TransferDisplay {
+    private let output: Output
+    private let isLive: Bool
+    private var bars = Bars()
+    private var pending: [String] = []
+    private var lastLine: Double
+    private var startedAt: Double
+
+    /// Seconds between lines where there is no terminal.
+    private static let pause = 10.0
+
+    init(_ output: Output) {
+        self.output = output
+        isLive = Terminal.isTerminal(STDERR_FILENO) && !output.isQuiet && !output.isJSON
+        startedAt = Follower.seconds
+        lastLine = startedAt
+    }
+
+    var interval: Duration { isLive ? .milliseconds(125) : .milliseconds(500) }
+
+    /// A line about one transfer; urgent ones are for whoever has to do something.
+    mutating func tell(_ line: String, isUrgent: Bool = false) {
+        if isLive {
+            if isUrgent { pending.append(line) }
+        } else if !output.isJSON {
+            output.note(line)
+        }
+    }
+
+    mutating func end(of ending: Follower.Ending, name: String) {
+        if output.isJSON { return output.json(EndingLine(ending)) }
+        bars.draw([])
+        let subject =
+            ending.file.map { LocalFiles.relative($0) }
+            ?? (ending.task.kind == .upload ? "\(name) to \(ending.task.originalRequest.url)" : name)
+        if let failure = ending.failure {
+            Output.complain("\(ending.task.originalRequest.url): \(failure)")
+            if let file = ending.file {
+                output.say("saved \(LocalFiles.relative(file)), which is what the server said")
+            }
+        } else {
+            output.say("\(Self.verb(ending)) \(subject) (\(Self.summary(of: ending.task)))")
+        }
+    }
+
+    private static func verb(_ ending: Follower.Ending) -> String {
+        if ending.task.kind == .upload { return "sent" }
+        if ending.task.outcome == .notModified { return "not modified:" }
+        if ending.wasThere { return "is there:" }
+        return ending.file == nil ? "fetched" : "saved"
+    }
+
+    /// `3.9 GB in 12 s, 310 MB/s`.
+    private static func summary(of task: SessionTask) -> String {
+        let bytes = task.kind == .upload ? task.countOfBytesSent : task.content?.length ?? task.countOfBytesReceived
+        var text = Words.bytes(bytes)
+        guard let start = task.startedAt.flatMap(TimeText.parse), let end = task.completedAt.flatMap(TimeText.parse),
+            end > start
+        else { return text }
+        let seconds = Double(end - start) / 1000
+        guard seconds >= 0.1 else { return text }
+        text += " in \(Words.duration(seconds))"
+        text += ", \(Words.bytes(Int64(Double(bytes) / seconds)))/s"
+        return text
+    }
+
+    /// Shows how far everything is.
+    mutating func draw(_ items: [Int64: Follower.Item], _ done: Follower.Done) {
+        if isLive {
+            let (columns, rows) = Terminal.size
+            bars.draw(Self.lines(items, done, columns, rows, Terminal.isUnicode), above: pending)
+            pending = []
+            return
+        }
+        let now = Follower.seconds
+        guard now - lastLine >= Self.pause, !items.isEmpty else { return }
+        lastLine = now
+        output.note(Self.total(items, done))
+    }
+
+    mutating func end() { if isLive { bars.draw([], above: pending) } }
+
+    /// The bars of those that move, then of those that wait, as many as fit, and a line for all.
+    static func lines(
+        _ items: [Int64: Follower.Item], _ done: Follower.Done, _ columns: Int, _ rows: Int, _ isUnicode: Bool
+    ) -> [String] {
+        let sorted = items.sorted { left, right in
+            let waits = (left.value.bar.note != nil, right.value.bar.note != nil)
+            return waits.0 == waits.1 ? left.key < right.key : !waits.0
+        }
+        let room = max(1, min(10, rows - 4))
+        var lines = sorted.prefix(room).map { $0.value.bar.line(columns: columns, isUnicode: isUnicode) }
+        if sorted.count > room { lines.append("and \(sorted.count - room) more") }
+        if items.count + done.count > 1 { lines.append(total(items, done)) }
+        return lines
+    }
+
+    /// `3 of 12 done, 45.6 of 120 MB, 12 MB/s, 0:07 left`.
+    static func total(_ items: [Int64: Follower.Item], _ done: Follower.Done) -> String {
+        let bars = items.values.map(\.bar)
+        let received = bars.reduce(done.bytes) { $0 + $1.received }
+        let isKnown = bars.allSatisfy { $0.expected != nil }
+        let expected = isKnown ? bars.reduce(done.bytes) { $0 + ($1.expected ?? 0) } : nil
+        let speeds = bars.compactMap(\.speed)
+        let speed = speeds.isEmpty ? nil : speeds.reduce(0, +)
+        let count = items.count + done.count
+        let head = count > 1 ? "\(done.count) of \(count) done, " : ""
+        let waiting = count == 1 ? bars.first?.note : nil
+        return head + (waiting ?? Bar.figures(received, expected, speed))
+    }
+}
+
+/// What `--json` writes of each transfer at its end.
+struct EndingLine: Shape {
+    var task = SessionTask()
+    /// Where its content was saved.
+    var file: String?
+    /// Why it is no success.
+    var failure: String?
+
+    init() {}
+
+    init(_ ending: Follower.Ending) { (task, file, failure) = (ending.task, ending.file, ending.failure) }
+
+    mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("task", &task)
+        members.nullable("file", &file)
+        members.nullable("failure", &failure)
+    }
+}

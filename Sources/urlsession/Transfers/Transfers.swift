@@ -1,0 +1,186 @@
+import Glibc
+import URLSessionClient
+import Wire
+
+/// `get`, `put` and `attach`.
+enum Transfers {
+    // MARK: get
+
+    static func get(_ call: Call) async throws {
+        let words = call.words
+        let place = Place(words.text("output"))
+        let urls = try Self.urls(words)
+        try check(place, urls, words)
+        let tasks = try urls.map { try download($0, place, words) }
+        let run = try await Run.open(
+            call, prefix: "get", key: tasks.map { String(decoding: $0.jsonBytes, as: UTF8.self) })
+        var (mine, seq) = try await run.handOver(tasks)
+        mine = try await run.again(mine)
+        try await run.finish(mine, after: seq)
+    }
+
+    /// The arguments, and the lines of `--input-file`; each URL once.
+    private static func urls(_ words: CallWords) throws -> [String] {
+        var urls = words.texts("URL")
+        if let file = words.text("input-file") {
+            let bytes = file == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(file)
+            guard let bytes else { throw Failure("\(file): \(String(cString: strerror(errno)))") }
+            urls += String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(\.trimmed)
+                .filter { !$0.isEmpty && !$0.hasPrefix("#") }
+        }
+        var seen: Set<String> = []
+        urls = urls.filter { seen.insert($0).inserted }
+        guard !urls.isEmpty else { throw CallWords.Fault(text: "URL is missing", command: "get") }
+        return urls
+    }
+
+    /// Refuses before anything is handed over what could only fail in the end.
+    private static func check(_ place: Place, _ urls: [String], _ words: CallWords) throws {
+        switch place {
+        case .file(let path):
+            guard urls.count == 1 else {
+                throw CallWords.Fault(text: "-o must be a folder for several URLs: \(path)", command: "get")
+            }
+            if LocalFiles.exists(path), !words.flag("force") { throw Failure("\(path) exists; --force replaces it") }
+            let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+            guard LocalFiles.isFolder(folder + "/") else { throw Failure("\(folder): there is no such folder") }
+        case .folder(let path): if !LocalFiles.isFolder(path) { try LocalFiles.makeFolder(path) }
+        case .standardOutput:
+            guard urls.count == 1 else {
+                throw CallWords.Fault(text: "only one URL can go to standard output", command: "get")
+            }
+            if words.flag("json") {
+                throw CallWords.Fault(text: "standard output is for the content or for JSON", command: "get")
+            }
+        case .nowhere: break
+        }
+    }
+
+    private static func download(_ url: String, _ place: Place, _ words: CallWords) throws -> TaskCreation {
+        var task = TaskCreation.download(try request(url, words))
+        task.metadata[Place.key] = place.text
+        if let segments = words.text("segments") {
+            task.segments = segments == "auto" ? .auto : .count(Int(segments) ?? 1)
+        }
+        task.mirrors = words.texts("mirror")
+        if let digest = words.text("digest") { task.expectedDigest = try self.digest(digest) }
+        task.maximumContentLength = words.number("max-length")
+        try apply(words, to: &task)
+        return task
+    }
+
+    /// `sha-256:HEX`, or hex alone, whose length tells the algorithm.
+    static func digest(_ text: String) throws -> ContentDigest {
+        let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
+        let value = parts.last ?? ""
+        let word =
+            parts.count == 2 ? parts[0].lowercased() : [32: "md5", 64: "sha-256", 128: "sha-512"][value.count] ?? ""
+        let algorithm = ContentDigest.Algorithm(rawValue: ["sha256": "sha-256", "sha512": "sha-512"][word] ?? word)
+        guard algorithm.isKnown else {
+            throw CallWords.Fault(text: "--digest must be sha-256:HEX, sha-512:HEX or md5:HEX: \(text)", command: "get")
+        }
+        return ContentDigest(algorithm: algorithm, value: value)
+    }
+
+    // MARK: put
+
+    static func put(_ call: Call) async throws {
+        let words = call.words
+        guard let file = words.text("FILE"), let url = words.text("URL") else { return }
+        guard let version = LocalFiles.version(file) else {
+            throw Failure("\(file): \(String(cString: strerror(errno)))")
+        }
+        let path = LocalFiles.absolute(file)
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        var target = url
+        // As curl does: a folder gets the file's name.
+        if target.hasSuffix("/") { target += PercentCoding.encode(name, keeping: PercentCoding.isUnreserved) }
+        var task = TaskCreation.upload(try request(target, words), body: .id(""))
+        task.metadata["urlsession.file"] = name
+        try apply(words, to: &task)
+        let run = try await Run.open(
+            call, prefix: "put", key: [path, version, String(decoding: task.jsonBytes, as: UTF8.self)],
+            opensSession: false)
+        if let known = try await run.known(), let tasks = try await run.againIfPossible([known.task]) {
+            return try await run.finish(tasks, after: known.seq)
+        }
+        let display = StoringDisplay(call.output, name)
+        let body = try await call.client.storeBody(
+            fileAt: path, mediaType: words.text("type") ?? "application/octet-stream"
+        ) { stored, length in display.show(stored, length) }
+        display.end()
+        task.body = .id(body.id)
+        try await run.openSession()
+        let (tasks, seq) = try await run.handOver([task])
+        try await run.finish(tasks, after: seq)
+    }
+
+    // MARK: What both have
+
+    private static func request(_ url: String, _ words: CallWords) throws -> TransferRequest {
+        var request = TransferRequest(url: url, method: words.text("method"))
+        for text in words.texts("header") {
+            let lines = text.hasPrefix("@") ? try lines(ofFile: String(text.dropFirst())) : [text]
+            for line in lines {
+                let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(\.trimmed)
+                guard parts.count == 2, !parts[0].isEmpty else {
+                    throw CallWords.Fault(
+                        text: "--header must be NAME: TEXT, or @FILE: \(line)", command: words.command.name)
+                }
+                request.headers[parts[0]] = parts[1]
+            }
+        }
+        return request
+    }
+
+    private static func lines(ofFile path: String) throws -> [String] {
+        let bytes = path == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(path)
+        guard let bytes else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(\.trimmed).filter { !$0.isEmpty }
+    }
+
+    private static func apply(_ words: CallWords, to task: inout TaskCreation) throws {
+        if let priority = words.text("priority").flatMap({ Double($0) }) { task.priority = priority }
+        task.earliestBeginDate = words.text("not-before")
+        task.group = words.text("group")
+    }
+
+    // MARK: attach
+
+    static func attach(_ call: Call) async throws {
+        let words = call.words
+        guard let session = words.text("SESSION") else { return }
+        let run = Run(call, session: session, isOwn: false)
+        let seq = try await call.client.session(session).lastEventSeq
+        var tasks: [SessionTask] = []
+        try await Pages.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { tasks.append($0) }
+        let place = words.text("output").map { Place($0) }
+        if words.command.name == "attach" {
+            // What was retried is over; what was saved need not be looked at.
+            let retried = Set(tasks.compactMap(\.retryOf))
+            tasks = tasks.filter { task in
+                !retried.contains(task.taskIdentifier)
+                    && (task.state != .completed || task.metadata[Place.key] != nil
+                        || task.metadata["urlsession.file"] != nil || place != nil)
+            }
+        } else {
+            tasks = tasks.filter { $0.state != .completed }
+        }
+        guard !tasks.isEmpty else { return call.output.say("nothing is under way in \(session)") }
+        try await run.finish(tasks, after: seq, place: words.command.name == "watch" ? .nowhere : place)
+    }
+}
+
+/// Pages of lists.
+enum Pages {
+    static func each<Item>(
+        _ page: (_ cursor: String?) async throws -> Page<Item>, _ use: (Item) throws -> Void
+    ) async throws {
+        var cursor: String?
+        repeat {
+            let page = try await page(cursor)
+            for item in page.items { try use(item) }
+            cursor = page.nextCursor
+        } while cursor != nil
+    }
+}

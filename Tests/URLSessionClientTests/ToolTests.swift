@@ -1,0 +1,265 @@
+import Testing
+import Wire
+
+@testable import urlsession
+
+/// The parts of `urlsession` that ask nobody.
+struct ToolTests {
+    private func parse(_ line: String) throws -> CallWords {
+        guard case .run(let words) = try CallWords.parse(line.split(separator: " ").map(String.init)) else {
+            throw CallWords.Fault(text: "nothing to run")
+        }
+        return words
+    }
+
+    // MARK: Words of a call
+
+    @Test func `Options stand before, between and behind arguments`() throws {
+        let words = try parse("--json get -o a --header A:1 u -H B:2 --priority=0.25 v")
+        #expect(words.command.name == "get" && words.flag("json") && !words.flag("force"))
+        #expect(words.text("output") == "a" && words.texts("header") == ["A:1", "B:2"])
+        #expect(words.text("priority") == "0.25" && words.texts("URL") == ["u", "v"])
+        #expect(try parse("get -qf -oa u").text("output") == "a")
+        let short = try parse("get -qf u")
+        #expect(short.flag("force") && short.flag("quiet"))
+        #expect(try parse("get -- -u").texts("URL") == ["-u"])
+        #expect(try parse("get -o - u").text("output") == "-")
+    }
+
+    @Test func `Commands of two words are found`() throws {
+        #expect(try parse("webhook").command.name == "webhook")
+        #expect(try parse("webhook set u").command.name == "webhook set")
+        #expect(try parse("credentials").command.name == "credentials")
+    }
+
+    @Test(arguments: [
+        ("get u --nothing", "there is no option --nothing"),
+        ("get u -z", "there is no option -z"),
+        ("get u -o", "--output needs a value, PATH"),
+        ("get u --force=1", "--force has no value"),
+        ("get u -o a -o b", "--output is given twice"),
+        ("get u --priority 2", "--priority must be a number from 0 to 1: 2"),
+        (
+            "get u --segments 17",
+            "--segments must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, auto: 17"
+        ),
+        ("task s", "TASK is missing"),
+        ("task s x", "TASK must be a whole number, from 1: x"),
+        ("task s 1 2", "2 is one word too many"),
+        ("answer q perhaps", nil),
+        ("gett u", "there is no command gett; did you mean get?"),
+        ("xyzzy", "there is no command xyzzy"),
+        ("webhook sett u", "there is no command webhook sett; did you mean webhook set?"),
+        ("webhook rotate --grace soon", "--grace must be a time such as 90, 30s, 5m or 24h: soon"),
+    ])
+    func `Wrong calls are named`(_ line: String, _ text: String?) throws {
+        let fault = try #require(throws: CallWords.Fault.self) { try parse(line) }
+        if let text { #expect(fault.text == text) }
+    }
+
+    @Test func `The table is sound`() {
+        let names = CommandTable.all.map(\.name)
+        #expect(Set(names).count == names.count)
+        for command in CommandTable.all {
+            let options = command.allOptions
+            #expect(Set(options.map(\.name)).count == options.count, "\(command.name)")
+            let shorts = options.compactMap(\.short)
+            #expect(Set(shorts).count == shorts.count, "\(command.name): \(shorts)")
+            // An optional or repeated argument ends the list, or nobody could tell which is which.
+            #expect(command.arguments.dropLast().allSatisfy { !$0.isOptional && !$0.isRepeated }, "\(command.name)")
+            let names = Set(command.arguments.map(\.name))
+            #expect(names.isDisjoint(with: options.map(\.name)), "\(command.name)")
+            #expect(!command.summary.hasSuffix("."), "\(command.name)")
+        }
+    }
+
+    @Test func `Help tells all commands and options`() {
+        let overview = Help.overview()
+        for command in CommandTable.all {
+            #expect(overview.contains("  \(command.name) "), "\(command.name)")
+            let help = Help.command(command)
+            for option in command.allOptions { #expect(help.contains("--\(option.name)"), "\(command.name)") }
+            #expect(help.split(separator: "\n").allSatisfy { $0.count <= 120 || $0.contains("://") }, "\(command.name)")
+        }
+    }
+
+    @Test func `Roff takes no word for its own`() {
+        #expect(ManualPage.escape(".it's a-b\\c") == "\\&.it\\(aqs a\\-b\\ec")
+    }
+
+    // MARK: Names
+
+    private func task(_ url: String, suggested: String? = nil) -> SessionTask {
+        SessionTask {
+            $0.originalRequest.url = url
+            $0.response = suggested.map { name in TaskResponse { $0.suggestedFilename = name } }
+        }
+    }
+
+    @Test(arguments: [
+        ("a.txt", "/f/a.txt"), ("../../etc/passwd", "/f/passwd"), ("..", "/f/x"), ("a\\b", "/f/b"), ("/", "/f/x"),
+        (".bashrc", "/f/_bashrc"), ("a\u{1B}[2J\n", "/f/a\u{FFFD}[2J\u{FFFD}"), ("", "/f/x"), (" a ", "/f/a"),
+    ])
+    func `Names of servers stay in the folder`(_ suggested: String, _ path: String) {
+        let task = task("http://h/x", suggested: suggested)
+        #expect(Place.folder("/f").path(for: task, besides: []) == path)
+    }
+
+    @Test(arguments: [
+        ("http://h/a/b%20c.tar?x=/y", "/f/b c.tar"), ("http://h", "/f/download"), ("http://h/", "/f/download"),
+        ("http://h/%2e%2e%2fetc", "/f/etc"), ("http://h/.profile", "/f/.profile"),
+    ])
+    func `Without a name of the server the URL has one`(_ url: String, _ path: String) {
+        #expect(Place.folder("/f/").path(for: task(url), besides: []) == path)
+    }
+
+    @Test func `Two downloads of one call never share a file`() {
+        let task = task("http://h/a.tar")
+        #expect(Place.folder("/f").path(for: task, besides: ["/f/a.tar"]) == "/f/a-2.tar")
+        #expect(Place.folder("/f").path(for: task, besides: ["/f/a.tar", "/f/a-2.tar"]) == "/f/a-3.tar")
+    }
+
+    @Test func `A place comes back from its task`() {
+        for place in [Place.folder("/f/"), .file("/f/a"), .standardOutput] {
+            var task = task("http://h/a")
+            task.metadata[Place.key] = place.text
+            #expect(Place(keptWith: task) == place)
+        }
+        #expect(Place(keptWith: task("http://h/a")) == .nowhere)
+    }
+
+    // MARK: Words
+
+    @Test(
+        arguments: [
+            (0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (99_949, "99.9 kB"), (99_950, "100 kB"), (999_499, "999 kB"),
+            (999_500, "1.0 MB"), (314_572_800, "315 MB"), (Int64.max, "9.2 EB"),
+        ] as [(Int64, String)])
+    func `Bytes have three digits`(_ count: Int64, _ text: String) { #expect(Words.bytes(count) == text) }
+
+    @Test func `A part has the unit of the whole`() {
+        #expect(Words.bytes(400_000, of: 1_200_000) == "0.4 of 1.2 MB")
+        #expect(Words.bytes(5, of: 10) == "5 of 10 B")
+    }
+
+    @Test(arguments: [
+        (0.04, "0.0 s"), (9.96, "10 s"), (99.4, "99 s"), (100, "2 min"), (7200, "2 h"), (172_800, "2 days"),
+    ])
+    func `Durations have one unit`(_ seconds: Double, _ text: String) { #expect(Words.duration(seconds) == text) }
+
+    @Test(arguments: [(0, "0:00"), (3.2, "0:04"), (61, "1:01"), (3723, "1:02:03"), (.infinity, "days")])
+    func `What is left is told as on a clock`(_ seconds: Double, _ text: String) {
+        #expect(Words.clock(seconds) == text)
+    }
+
+    @Test func `Events are told in words`() {
+        func event(_ type: Event.Kind, _ data: JSON) -> String {
+            Words.event(Event { ($0.type, $0.data) = (type, JSONText(data)) }, now: 0)
+        }
+        #expect(
+            event(
+                .taskDidComplete, ["outcome": "httpError", "error": nil, "response": ["statusCode": 404, "url": "u"]])
+                == "failed: the server answered 404 Not Found")
+        #expect(
+            event(.taskDidResumeAtOffset, ["fileOffset": 5_000_000, "expectedTotalBytes": nil, "cause": "x"])
+                == "went on at 5.0 MB: x")
+        #expect(
+            event(
+                .taskWillRetry,
+                [
+                    "attempt": 2, "error": ["code": -1001, "name": "timedOut", "localizedDescription": "Too slow."],
+                    "nextAt": "1970-01-01T00:00:05Z", "offset": 0,
+                ])
+                == "attempt 2 ended: Too slow, tries again in 5 s")
+        // What a newer service says stays its type.
+        #expect(event("task.didDream", [:]) == "task.didDream")
+        #expect(event(.taskDidComplete, [:]) == "task.didComplete")
+    }
+
+    @Test func `Nothing steers the terminal`() {
+        #expect(
+            Terminal.printable("a\u{1B}]0;x\u{7}\r\nb\u{202E}c\td")
+                == "a\u{FFFD}]0;x\u{FFFD}\u{FFFD}\u{FFFD}b\u{FFFD}c\td")
+    }
+
+    // MARK: Bars
+
+    @Test func `A bar fits its terminal`() {
+        let bar = Bar(
+            name: "a-rather-long-name-of-a-file-0001.tar.gz", received: 42_000_000, expected: 100_000_000,
+            speed: 2_000_000)
+        for columns in [20, 40, 60, 80, 120, 300] {
+            for isUnicode in [true, false] { #expect(bar.line(columns: columns, isUnicode: isUnicode).count < columns) }
+        }
+        let line = bar.line(columns: 100, isUnicode: false)
+        #expect(line.hasPrefix("a-rather-long-") && line.hasSuffix(" 42 % 42.0 of 100 MB, 2.0 MB/s, 0:29 left"))
+    }
+
+    @Test func `A bar says why it waits`() {
+        let bar = Bar(name: "a", received: 0, expected: nil, speed: nil, note: "connecting")
+        #expect(bar.line(columns: 80, isUnicode: false).hasSuffix("connecting") && bar.fraction == nil)
+        #expect(Bar(name: "a", received: 5, expected: 0).fraction == nil)
+        #expect(Bar(name: "a", received: 9, expected: 5).fraction == 1)
+    }
+
+    @Test func `Speed is that of the last seconds`() {
+        var meter = SpeedMeter()
+        #expect(meter.speed(at: 0) == nil)
+        meter.add(0, at: 0)
+        #expect(meter.speed(at: 0.1) == nil)
+        for second in 1...20 { meter.add(Int64(second) * 1000, at: Double(second)) }
+        #expect(meter.speed(at: 20) == 1000)
+        // It stands still.
+        #expect(meter.speed(at: 30) == 0)
+        // It begins anew.
+        meter.add(10, at: 31)
+        meter.add(110, at: 32)
+        #expect(meter.speed(at: 32) == 100)
+    }
+
+    @Test func `Of many bars those that move come first, and a line tells of all`() {
+        var items: [Int64: Follower.Item] = [:]
+        for number in 1...20 as ClosedRange<Int64> {
+            var bar = Bar(name: "f\(number)", received: 1000, expected: 10_000)
+            if number < 15 { bar.note = "waiting for its turn" }
+            items[number] = Follower.Item(task: SessionTask(), bar: bar, heardAt: 0)
+        }
+        let lines = TransferDisplay.lines(items, Follower.Done(count: 5, bytes: 1000), 80, 12, false)
+        #expect(lines.count == 10)
+        #expect(lines[0].hasPrefix("f15 ") && lines[6].hasPrefix("f1 ") && lines[8] == "and 12 more")
+        #expect(lines[9] == "5 of 25 done, 21.0 of 201 kB")
+        #expect(
+            TransferDisplay.lines(
+                [1: Follower.Item(task: SessionTask(), bar: Bar(name: "a"), heardAt: 0)], Follower.Done(), 80, 24, true
+            ).count == 1)
+    }
+
+    @Test func `Tables are aligned`() {
+        var table = Table(["a", "longer"])
+        table.add(["wide cell", "x"])
+        #expect(table.lines == ["A          LONGER", "wide cell  x"])
+    }
+
+    // MARK: Settings
+
+    @Test func `Profiles are read`() throws {
+        let profiles = try Profile.parse("# mine\nurl = http://a\n[work]\n url=https://b?x=y \nkey = k\n")
+        #expect(profiles["default"]?.values == ["url": "http://a"])
+        #expect(profiles["work"]?.values == ["url": "https://b?x=y", "key": "k"])
+        #expect(throws: Profile.Fault(line: 2, text: "keys is none of url, key, webhook-secret")) {
+            try Profile.parse("[a]\nkeys = k")
+        }
+    }
+
+    @Test(arguments: [
+        ("sha-256:\(String(repeating: "a", count: 64))", "sha-256"), ("SHA256:abc", "sha-256"),
+        (String(repeating: "0", count: 32), "md5"), (String(repeating: "0", count: 128), "sha-512"),
+    ])
+    func `A digest names its algorithm, or its length does`(_ text: String, _ algorithm: String) throws {
+        #expect(try Transfers.digest(text).algorithm.rawValue == algorithm)
+    }
+
+    @Test(arguments: ["", "abc", "crc32:abc"]) func `What is no digest is refused`(_ text: String) {
+        #expect(throws: CallWords.Fault.self) { try Transfers.digest(text) }
+    }
+}
