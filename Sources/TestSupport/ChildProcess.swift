@@ -15,7 +15,6 @@ package final class ChildProcess: Sendable {
     private let errors: Int32
     /// What `waitpid` said, once it ended.
     private let status = Locked<Int32?>(nil)
-    private let peak = Locked(0)
 
     /// Starts a program, named by its absolute path. What it writes must fit into a pipe (64 KiB).
     package init(_ arguments: [String]) async throws {
@@ -48,17 +47,11 @@ package final class ChildProcess: Sendable {
     /// Whether it ended by itself.
     package var hasEnded: Bool { poll() != nil }
 
-    /// The most bytes of memory that it had at a time, once it ended.
-    package var peakMemory: Int? { poll() == nil ? nil : peak.withLock { $0 } }
-
     /// The wait status once it ended.
     private func poll() -> Int32? {
         status.withLock { status in
-            var (code, usage) = (Int32(0), rusage())
-            if status == nil, wait4(pid, &code, WNOHANG, &usage) == pid {
-                status = code
-                peak.withLock { $0 = usage.ru_maxrss * 1024 }
-            }
+            var code: Int32 = 0
+            if status == nil, waitpid(pid, &code, WNOHANG) == pid { status = code }
             return status
         }
     }

@@ -48,6 +48,8 @@ struct Follower {
     private var items: [Int64: Item] = [:]
     private var endings: [Ending] = []
     private var done = Done()
+    /// When the service was last asked about tasks that are silent.
+    private var askedAt = 0.0
     private var taken: Set<String> = []
     private var display: TransferDisplay
     private var workers: [Task<Void, Never>] = []
@@ -296,10 +298,13 @@ struct Follower {
             items[number]?.bar.speed = item.meter.speed(at: now)
         }
         // Whoever is silent may have been stopped, or waits for something that no event tells.
-        let silent = items.filter { $0.value.phase == .running && now - $0.value.heardAt > 2 }.keys.sorted().prefix(8)
-        for number in silent {
-            items[number]?.heardAt = now
-            ask(about: number)
+        if now - askedAt > 1 {
+            askedAt = now
+            let silent = items.filter { $0.value.phase == .running && now - $0.value.heardAt > 2 }
+            for number in silent.keys.sorted().prefix(8) {
+                items[number]?.heardAt = now
+                ask(about: number)
+            }
         }
         display.draw(items, done)
     }
