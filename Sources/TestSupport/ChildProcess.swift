@@ -47,6 +47,15 @@ package final class ChildProcess: Sendable {
     /// Whether it ended by itself.
     package var hasEnded: Bool { poll() != nil }
 
+    /// The most memory in bytes that it had at a time so far (`VmHWM` of proc(5)); nil when it is gone.
+    ///
+    /// What `wait4` tells is no use here: it begins with the memory of this process, which started the other.
+    package var peakMemory: Int? {
+        let lines = String(decoding: readFile("/proc/\(pid)/status") ?? [], as: UTF8.self).split(separator: "\n")
+        let words = lines.first { $0.hasPrefix("VmHWM:") }?.split(whereSeparator: { $0 == " " || $0 == "\t" })
+        return words.flatMap { $0.count == 3 ? Int($0[1]) : nil }.map { $0 * 1024 }
+    }
+
     /// The wait status once it ended.
     private func poll() -> Int32? {
         status.withLock { status in

@@ -234,6 +234,30 @@ struct CommandLineTests {
         #expect(try await failure("put", "absent", origin.url("/up")).errors.contains("No such file"))
     }
 
+    // MARK: Memory
+
+    /// Two pieces of 4 MiB and what the program itself needs are far below this; a transfer held in memory is far above.
+    private static let bound = 150 << 20
+
+    @Test func `Memory stays flat however long a transfer is`() async throws {
+        let content = LargeContent(seed: 9, length: 200 << 20)
+        origin.serve("/a", Resource(.large(content)))
+        origin.serve("/up", .upload())
+        for words in [
+            ["get", "-o", folder.file("a"), origin.url("/a")], ["put", folder.file("a"), origin.url("/up")],
+        ] {
+            let process = try await ChildProcess(
+                ["/usr/bin/env", "URLSESSION_URL=http://127.0.0.1:\(service.port)", Self.tool] + words)
+            var peak = 0
+            try await eventually("\(words[0]) ends") {
+                peak = max(peak, process.peakMemory ?? 0)
+                return process.hasEnded
+            }
+            #expect((1..<Self.bound).contains(peak), "\(words[0]): \(peak >> 20) MiB")
+        }
+        #expect(fileLength(folder.file("a")) == content.length && origin.requests.last?.bodyLength == content.length)
+    }
+
     // MARK: Sessions, tasks, events
 
     @Test func `Sessions, tasks and events are shown`() async throws {
