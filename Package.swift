@@ -26,6 +26,8 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 // Ground to roof: a target may depend only on targets above it in this list.
 let package = Package(
     name: "urlsessiond",
+    // The service is for Linux; this is what the client library needs elsewhere.
+    platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
         .executable(name: "urlsessiond", targets: ["urlsessiond"]),
         .executable(name: "urlsession", targets: ["urlsession"]),
@@ -70,16 +72,22 @@ let package = Package(
         library("URLSessionClient", ["Wire"]),
         .executableTarget(name: "urlsession", dependencies: ["URLSessionClient", "Wire"], swiftSettings: strict),
 
-        // The example's own package builds it for a reader; here it is built to be tested.
+        // The examples' own packages build them for a reader; here they are built to be tested.
         .executableTarget(
             name: "swift-receiver", dependencies: ["URLSessionClient", "Wire"],
             path: "examples/swift-receiver/Sources/receiver"),
+        .executableTarget(
+            name: "first-download", dependencies: ["URLSessionClient"], path: "examples/first-download"),
+        .executableTarget(
+            name: "background-app", dependencies: ["URLSessionClient"], path: "examples/background-app/Sources/app"),
 
         library("TestSupport", ["Base", "Core", "Notation"]),
         tests("CoreTests", ["Core", "Notation", "TestSupport"]),
         tests("BaseTests", ["Base", "Notation"]),
         tests("WireTests", ["Wire"]),
-        tests("URLSessionClientTests", ["URLSessionClient", "Wire", "TestSupport", "urlsessiond", "urlsession"]),
+        tests(
+            "URLSessionClientTests",
+            ["URLSessionClient", "Wire", "TestSupport", "urlsessiond", "urlsession", "background-app", "first-download"]),
         tests("SQLiteTests", ["SQLite", "Base", "TestSupport"]),
         tests("FilesTests", ["Files", "Base", "Notation", "TestSupport"]),
         tests("TransferEngineTests", ["TransferEngine", "Files", "Base", "Core", "Notation", "TestSupport"]),

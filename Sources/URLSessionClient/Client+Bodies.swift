@@ -1,6 +1,9 @@
-import FoundationEssentials
-import FoundationNetworking
+import Foundation
 public import Wire
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 /// What uploads send.
 extension Client {

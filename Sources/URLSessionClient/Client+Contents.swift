@@ -1,6 +1,9 @@
-public import FoundationEssentials
-import FoundationNetworking
+public import Foundation
 public import Wire
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 /// What finished tasks leave behind.
 ///

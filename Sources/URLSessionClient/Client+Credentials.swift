@@ -19,4 +19,21 @@ extension Client {
     public func deleteCredential(_ credentialIdentifier: String) async throws {
         _ = try await exchange("DELETE", ["v1", "credentials", credentialIdentifier])
     }
+
+    /// A stored credential, without its secret.
+    public func credential(_ credentialIdentifier: String) async throws -> StoredCredential {
+        try await send("GET", ["v1", "credentials", credentialIdentifier])
+    }
+
+    /// Forgets all credentials of a host, or of the protection spaces there that match what else is given.
+    public func deleteCredentials(
+        ofHost host: String, port: Int? = nil, protocol: String? = nil, realm: String? = nil,
+        authenticationMethod: AuthenticationMethod? = nil
+    ) async throws {
+        let filters = [
+            "host": host, "port": port.map { String($0) }, "protocol": `protocol`, "realm": realm,
+            "authenticationMethod": authenticationMethod?.rawValue,
+        ]
+        _ = try await exchange("DELETE", ["v1", "credentials"], query: filters.compactMapValues { $0 })
+    }
 }

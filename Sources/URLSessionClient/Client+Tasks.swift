@@ -13,6 +13,22 @@ extension Client {
             "POST", ["v1", "sessions", session, "tasks", "batch"], body: BatchCreation(tasks: tasks).jsonBytes)
     }
 
+    /// Creates any number of tasks, each for itself. They are committed as they arrive.
+    ///
+    /// - Returns: What became of each, in order. Those with a `clientTaskId` may be sent again.
+    public func createEach(_ tasks: [TaskCreation], in session: String) async throws -> [LineResult] {
+        let lines = tasks.flatMap { $0.jsonBytes + [UInt8(ascii: "\n")] }
+        let answer = try await exchange(
+            "POST", ["v1", "sessions", session, "tasks"], body: lines, mediaType: "application/x-ndjson")
+        return try answer.split(separator: UInt8(ascii: "\n")).map { try Self.read(Array($0)) }
+    }
+
+    /// Creates a download of the one file of a Metalink document (RFC 5854), from all its sources.
+    public func createTask(metalink document: [UInt8], in session: String) async throws -> SessionTask {
+        try await send(
+            "POST", ["v1", "sessions", session, "tasks"], body: document, mediaType: "application/metalink4+xml")
+    }
+
     /// One task: as it is now or, with `waiting` seconds (0 to 60), once it completes.
     public func task(_ number: Int64, in session: String, waiting: Int = 0) async throws -> SessionTask {
         try await send(

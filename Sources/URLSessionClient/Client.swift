@@ -1,6 +1,9 @@
-public import FoundationEssentials
-import FoundationNetworking
+public import Foundation
 public import Wire
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 /// A client of `urlsessiond`: one app, by its API key.
 ///
@@ -14,6 +17,7 @@ public import Wire
 public struct Client: Sendable {
     private let base: URL
     private let key: String
+    let openSessions = OpenSessions()
 
     /// Makes a client.
     ///

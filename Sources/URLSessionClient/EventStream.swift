@@ -1,6 +1,9 @@
-import FoundationEssentials
-import FoundationNetworking
+import Foundation
 public import Wire
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 /// A session's events as they happen, kept ones in order and live ones between them. The sequence has no end.
 ///

@@ -1,5 +1,12 @@
-import FoundationEssentials
-import Glibc
+import Foundation
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
 
 /// An open file of this machine.
 struct LocalFile: ~Copyable {

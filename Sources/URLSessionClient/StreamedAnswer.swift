@@ -1,5 +1,8 @@
 import Foundation
-import FoundationNetworking
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 /// One answer in the pieces in which it arrives.
 final class StreamedAnswer: NSObject, URLSessionDataDelegate {

@@ -1,0 +1,284 @@
+import Foundation
+import Synchronization
+import Wire
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// How the session's events become the delegate's messages.
+extension BackgroundSession {
+    /// Reads the session's events until it is over, and tells each.
+    func read(_ opening: Task<Session, any Error>) async {
+        do {
+            let session = try await opening.value
+            facts.withLock { facts in
+                facts.told = session.acknowledgedSeq
+                facts.acknowledged = session.acknowledgedSeq
+                facts.description = facts.description ?? session.sessionDescription
+                if session.lastEventSeq > session.acknowledgedSeq {
+                    facts.lastMissed = max(facts.lastMissed ?? 0, session.lastEventSeq)
+                }
+            }
+            try await askAgain()
+            await finishIfCaughtUp()
+            for try await event in client.stream(of: identifier) {
+                try await tell(event)
+                guard event.type != .sessionDidBecomeInvalid else { return }
+            }
+        } catch  where error is CancellationError || Task.isCancelled {
+        } catch {
+            await invalidate(error)
+        }
+    }
+
+    /// The last message.
+    func invalidate(_ error: (any Error)?) async {
+        await call { $0.urlSession(self, didBecomeInvalidWithError: error) }
+        forget()
+    }
+
+    /// Calls the delegate on its queue, and waits until it returns.
+    func call(_ message: @escaping @Sendable (any BackgroundSessionDelegate) -> Void) async {
+        guard let delegate else { return }
+        await withCheckedContinuation { continuation in
+            delegateQueue.addOperation {
+                message(delegate)
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Calls the delegate on its queue, behind what is there already.
+    func post(_ message: @escaping @Sendable (any BackgroundSessionDelegate) -> Void) {
+        guard let delegate else { return }
+        delegateQueue.addOperation { message(delegate) }
+    }
+
+    func callTaskDelegate(_ message: @escaping @Sendable (any BackgroundSessionTaskDelegate) -> Void) async {
+        await call { if let delegate = $0 as? any BackgroundSessionTaskDelegate { message(delegate) } }
+    }
+
+    // MARK: Events
+
+    private func tell(_ event: Event) async throws {
+        if event.type == .sessionDidBecomeInvalid {
+            let data: EventData.DidBecomeInvalid = try event.data.read()
+            if let seq = event.seq { try await acknowledge(upTo: seq) }
+            return await invalidate(data.error.map { URLError($0) })
+        }
+        if let task = try await task(of: event) { try await tell(event, of: task) }
+        if let seq = event.seq { await told(through: seq) }
+    }
+
+    private func tell(_ event: Event, of task: BackgroundSessionTask) async throws {
+        switch event.type {
+        case .taskIsWaitingForConnectivity:
+            await callTaskDelegate { $0.urlSession(self, taskIsWaitingForConnectivity: task) }
+        case .taskWillRetry:
+            let retry: EventData.WillRetry = try event.data.read()
+            await callTaskDelegate { $0.urlSession(self, task: task, willRetry: retry) }
+        case .taskDidSendBodyData:
+            let data: EventData.DidSendBodyData = try event.data.read()
+            task.moved(sent: data.totalBytesSent, ofSent: data.totalBytesExpectedToSend)
+            await callTaskDelegate {
+                $0.urlSession(
+                    self, task: task, didSendBodyData: data.bytesSent, totalBytesSent: data.totalBytesSent,
+                    totalBytesExpectedToSend: data.totalBytesExpectedToSend ?? -1)
+            }
+        case .taskDidFinishCollectingMetrics:
+            let metrics = BackgroundSessionTaskMetrics(try event.data.read())
+            await callTaskDelegate { $0.urlSession(self, task: task, didFinishCollecting: metrics) }
+        case .taskWillBeginDelayedRequest: await ask(task, about: try event.data.read() as DelayedRequest)
+        case .taskDidReceiveChallenge: await ask(task, about: try event.data.read() as AuthenticationChallenge)
+        case .taskDidComplete: try await didComplete(task, try event.data.read())
+        default:
+            guard let download = task as? BackgroundSessionDownloadTask else { return }
+            try await tell(event, ofDownload: download)
+        }
+    }
+
+    private func tell(_ event: Event, ofDownload task: BackgroundSessionDownloadTask) async throws {
+        switch event.type {
+        case .taskDidWriteData:
+            let data: EventData.DidWriteData = try event.data.read()
+            task.moved(received: data.totalBytesWritten, ofReceived: data.totalBytesExpectedToWrite)
+            await callDownloadDelegate {
+                $0.urlSession(
+                    self, downloadTask: task, didWriteData: data.bytesWritten,
+                    totalBytesWritten: data.totalBytesWritten,
+                    totalBytesExpectedToWrite: data.totalBytesExpectedToWrite ?? -1)
+            }
+        case .taskDidResumeAtOffset:
+            let data: EventData.DidResumeAtOffset = try event.data.read()
+            task.moved(received: data.fileOffset, ofReceived: data.expectedTotalBytes)
+            await callDownloadDelegate {
+                $0.urlSession(
+                    self, downloadTask: task, didResumeAtOffset: data.fileOffset,
+                    expectedTotalBytes: data.expectedTotalBytes ?? -1)
+            }
+        case .taskDidFinishDownloading:
+            let data: EventData.DidFinishDownloading = try event.data.read()
+            task.moved(received: data.length, ofReceived: data.length)
+            try await didFinishDownloading(task)
+        default: break
+        }
+    }
+
+    private func callDownloadDelegate(
+        _ message: @escaping @Sendable (any BackgroundSessionDownloadDelegate) -> Void
+    ) async {
+        await call { if let delegate = $0 as? any BackgroundSessionDownloadDelegate { message(delegate) } }
+    }
+
+    // MARK: Contents
+
+    /// Fetches the content and hands it over in a file of its own.
+    private func didFinishDownloading(_ task: BackgroundSessionDownloadTask) async throws {
+        guard delegate is any BackgroundSessionDownloadDelegate, let number = task.facts.withLock({ $0.number }) else {
+            return
+        }
+        // Where the service moved the content itself, there is nothing to fetch.
+        guard task.terms.destination == nil else { return }
+        let file = temporaryDirectory.appending(path: "BackgroundSession-\(UUID().uuidString).download")
+        defer { try? FileManager.default.removeItem(at: file) }
+        do {
+            _ = try await insist { try await $0.content(ofTask: number, in: $1, to: file.path) }
+        } catch {
+            try Task.checkCancellation()
+            return task.facts.withLock { $0.loss = error }
+        }
+        // The answer is known to the delegate by then, as with Apple.
+        if task.response == nil, let shown = try? await insist({ try await $0.task(number, in: $1) }) {
+            task.facts.withLock { $0.response = shown.response.flatMap { HTTPURLResponse($0) } }
+        }
+        await callDownloadDelegate { $0.urlSession(self, downloadTask: task, didFinishDownloadingTo: file) }
+    }
+
+    /// Hands over what the server answered to an upload.
+    private func fetchAnswer(to task: BackgroundSessionDataTask) async {
+        guard delegate is any BackgroundSessionDataDelegate, let number = task.facts.withLock({ $0.number }) else {
+            return
+        }
+        _ = try? await insist { [self] client, session in
+            try await client.content(ofTask: number, in: session) { piece in
+                post {
+                    ($0 as? any BackgroundSessionDataDelegate)?.urlSession(
+                        self, dataTask: task, didReceive: piece.bytes)
+                }
+            }
+        }
+    }
+
+    private func didComplete(_ task: BackgroundSessionTask, _ data: EventData.DidComplete) async throws {
+        if let upload = task as? BackgroundSessionDataTask { await fetchAnswer(to: upload) }
+        try Task.checkCancellation()
+        let loss = task.facts.withLock { $0.loss }
+        task.complete(
+            with: data.error.map { URLError($0) } ?? loss, response: data.response.flatMap { HTTPURLResponse($0) })
+        await didComplete(task)
+    }
+
+    /// Tells that a task is over.
+    func didComplete(_ task: BackgroundSessionTask) async {
+        let error = task.error
+        await callTaskDelegate { $0.urlSession(self, task: task, didCompleteWithError: error) }
+        let key = Self.key(clientTaskId: task.clientTaskId, number: task.facts.withLock { $0.number })
+        facts.withLock { facts in
+            facts.tasks[key] = nil
+            facts.asked = facts.asked.filter { $0.value !== task }
+        }
+    }
+
+    // MARK: Acknowledging
+
+    /// The delegate knows everything through an event; now the service may forget it.
+    private func told(through seq: Int64) async {
+        facts.withLock { facts in
+            facts.told = max(facts.told, seq)
+            guard facts.acknowledging == nil else { return }
+            facts.acknowledging = Task { await self.acknowledge() }
+        }
+        await finishIfCaughtUp()
+    }
+
+    /// Acknowledges until there is nothing new: what comes meanwhile goes with the next call.
+    private func acknowledge() async {
+        while let seq = nextToAcknowledge() {
+            do {
+                try await acknowledge(upTo: seq)
+                facts.withLock { $0.acknowledged = seq }
+            } catch {
+                return facts.withLock { $0.acknowledging = nil }
+            }
+        }
+    }
+
+    private func nextToAcknowledge() -> Int64? {
+        facts.withLock { facts in
+            if facts.told > facts.acknowledged { return facts.told }
+            facts.acknowledging = nil
+            return nil
+        }
+    }
+
+    private func acknowledge(upTo seq: Int64) async throws {
+        try await insist { try await $0.acknowledge(through: seq, in: $1) }
+    }
+
+    // MARK: Launches
+
+    /// A launch has come, about all events through this one.
+    func wasLaunched(through seq: Int64) async {
+        facts.withLock { $0.lastMissed = max($0.lastMissed ?? 0, seq) }
+        await finishIfCaughtUp()
+    }
+
+    private func finishIfCaughtUp() async {
+        let isCaughtUp = facts.withLock { facts in
+            guard let last = facts.lastMissed, facts.told >= last else { return false }
+            facts.lastMissed = nil
+            return true
+        }
+        if isCaughtUp { await call { $0.urlSessionDidFinishEvents(forBackgroundURLSession: self) } }
+    }
+
+    // MARK: Tasks
+
+    static func key(clientTaskId: String?, number: Int64?) -> String { clientTaskId ?? "#\(number ?? 0)" }
+
+    /// The task of an event: the object that there is, or one made of what the service knows.
+    private func task(of event: Event) async throws -> BackgroundSessionTask? {
+        guard let number = event.taskIdentifier else { return nil }
+        let key = Self.key(clientTaskId: event.clientTaskId, number: number)
+        if let task = facts.withLock({ $0.tasks[key] }) {
+            task.facts.withLock { $0.number = number }
+            return task
+        }
+        do {
+            return task(as: try await insist { try await $0.task(number, in: $1) })
+        } catch {
+            // What the service no longer has cannot be told of.
+            try Task.checkCancellation()
+            return nil
+        }
+    }
+
+    /// The object of a task that the service shows.
+    func task(as shown: SessionTask) -> BackgroundSessionTask {
+        let key = Self.key(clientTaskId: shown.terms.clientTaskId, number: shown.taskIdentifier)
+        let (task, isNew) = facts.withLock { facts in
+            if let task = facts.tasks[key] { return (task, false) }
+            var known = BackgroundSessionTask.Facts()
+            known.number = shown.taskIdentifier
+            known.terms = shown.terms
+            let task =
+                shown.kind == .upload
+                ? BackgroundSessionUploadTask(self, known) : BackgroundSessionDownloadTask(self, known)
+            facts.tasks[key] = task
+            return (task, true)
+        }
+        if isNew { task.adopt(shown, isOwn: false) }
+        return task
+    }
+}

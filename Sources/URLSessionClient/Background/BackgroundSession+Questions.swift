@@ -1,0 +1,102 @@
+import Foundation
+import Synchronization
+import Wire
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What tasks ask the delegate.
+extension BackgroundSession {
+    /// The task that waits for the answer to a question.
+    func taskWaiting(forQuestion questionId: String) -> BackgroundSessionTask? {
+        facts.withLock { $0.asked[questionId] }
+    }
+
+    /// Asks what is still open from before a relaunch: its event may have been acknowledged, and the answer lost.
+    func askAgain() async throws {
+        var cursor: String?
+        repeat {
+            let next = cursor
+            let page = try await insist { try await $0.questions(in: $1, state: .open, cursor: next) }
+            for question in page.items {
+                let number = question.taskIdentifier
+                guard let shown = try? await insist({ try await $0.task(number, in: $1) }) else { continue }
+                await ask(task(as: shown), question)
+            }
+            cursor = page.nextCursor
+        } while cursor != nil
+    }
+
+    private func ask(_ task: BackgroundSessionTask, _ question: Question) async {
+        if let space = question.protectionSpace {
+            let challenge = AuthenticationChallenge {
+                $0.questionId = question.questionId
+                $0.protectionSpace = space
+                $0.taskCount = question.taskCount
+                $0.previousFailureCount = question.previousFailureCount ?? 0
+                $0.proposedCredential = question.proposedCredential
+                $0.failureResponse = question.failureResponse
+                $0.deadline = question.deadline
+            }
+            await ask(task, about: challenge)
+        } else if let request = question.request {
+            let delayed = DelayedRequest {
+                $0.questionId = question.questionId
+                $0.request = request
+                $0.deadline = question.deadline
+            }
+            await ask(task, about: delayed)
+        }
+    }
+
+    /// Asks about a challenge. Server keys and client certificates are the session's affair, the rest the task's.
+    func ask(_ task: BackgroundSessionTask, about challenge: AuthenticationChallenge) async {
+        guard begin(challenge.questionId, task) else { return }
+        let answer = answering(challenge.questionId) {
+            (disposition: AuthChallengeDisposition, credential: Credential?) in
+            Answer(disposition, credential)
+        }
+        let isOfSession = [.serverTrust, .clientCertificate].contains(challenge.protectionSpace.authenticationMethod)
+        await call { delegate in
+            if isOfSession {
+                delegate.urlSession(self, didReceive: challenge, completionHandler: answer)
+            } else if let delegate = delegate as? any BackgroundSessionTaskDelegate {
+                delegate.urlSession(self, task: task, didReceive: challenge, completionHandler: answer)
+            } else {
+                answer(.performDefaultHandling, nil)
+            }
+        }
+    }
+
+    /// Asks whether a delayed request may start.
+    func ask(_ task: BackgroundSessionTask, about delayed: DelayedRequest) async {
+        guard begin(delayed.questionId, task) else { return }
+        let answer = answering(delayed.questionId) { (disposition: DelayedRequestDisposition, request: URLRequest?) in
+            Answer(disposition, request)
+        }
+        guard let request = URLRequest(delayed.request) else { return answer(.continueLoading, nil) }
+        await call { delegate in
+            if let delegate = delegate as? any BackgroundSessionDelayedRequestDelegate {
+                delegate.urlSession(self, task: task, willBeginDelayedRequest: request, completionHandler: answer)
+            } else {
+                answer(.continueLoading, nil)
+            }
+        }
+    }
+
+    /// - Returns: False where the delegate was asked already.
+    private func begin(_ questionId: String, _ task: BackgroundSessionTask) -> Bool {
+        facts.withLock { $0.asked.updateValue(task, forKey: questionId) == nil }
+    }
+
+    /// A completion handler that answers a question. A second answer, or one that comes too late, is refused and ignored.
+    private func answering<Disposition: Sendable, Value: Sendable>(
+        _ questionId: String, _ answer: @escaping @Sendable (Disposition, Value?) -> Answer
+    ) -> @Sendable (Disposition, Value?) -> Void {
+        { disposition, value in
+            let answer = answer(disposition, value)
+            Task { _ = try? await self.insist { client, _ in try await client.answer(answer, to: questionId) } }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+public import Foundation
+public import Wire
+
+/// What a ``BackgroundSession`` is made with: Apple's properties, the service's own, and which service it is.
+///
+///     let configuration = BackgroundSessionConfiguration.background(withIdentifier: "com.example.downloads")
+///     configuration.isDiscretionary = true
+///     configuration.timeoutIntervalForResource = 24 * 60 * 60
+///
+/// It has every member of ``Wire/SessionConfiguration`` under its own name: `isDiscretionary`,
+/// `sessionSendsLaunchEvents`, `timeoutIntervalForRequest`, `allowsCellularAccess`, `retryPolicy` and the rest. The
+/// service freezes them when the session is created. A session made later with other values becomes invalid with
+/// `configuration-mismatch`; one that leaves them all at their defaults takes the session as it is.
+@dynamicMemberLookup
+public final class BackgroundSessionConfiguration {
+    /// The name of the session, unique among the app's.
+    public let identifier: String?
+
+    /// The members that the service freezes.
+    public var values = SessionConfiguration()
+
+    /// The service, and whose key is used.
+    public var client = Client.shared
+
+    /// Where finished downloads lie until the delegate moves them. On the disk of their destination a move is a rename.
+    public var temporaryDirectory = FileManager.default.temporaryDirectory
+
+    private init(identifier: String) { self.identifier = identifier }
+
+    /// Makes the configuration of a background session.
+    public static func background(withIdentifier identifier: String) -> BackgroundSessionConfiguration {
+        BackgroundSessionConfiguration(identifier: identifier)
+    }
+
+    public subscript<Value>(dynamicMember member: WritableKeyPath<SessionConfiguration, Value>) -> Value {
+        get { values[keyPath: member] }
+        set { values[keyPath: member] = newValue }
+    }
+}
+
+extension Client {
+    /// The client of a program that says nothing else: the service at `URLSESSION_URL`, else `http://127.0.0.1:8080`,
+    /// with the key `URLSESSION_KEY`, else `dev`.
+    public static let shared: Client = {
+        let environment = ProcessInfo.processInfo.environment
+        let standard = URL(filePath: "/")
+        let url = URL(string: environment["URLSESSION_URL"] ?? "http://127.0.0.1:8080") ?? standard
+        return Client(url: url, key: environment["URLSESSION_KEY"] ?? "dev")
+    }()
+}

@@ -1,0 +1,277 @@
+public import Foundation
+import Synchronization
+public import Wire
+
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#endif
+
+/// A task of a ``BackgroundSession``: a download or an upload that the service does.
+///
+/// As with Apple it is suspended until ``resume()``, which hands it over to the service. From then on it no longer needs
+/// this process. Handing over takes a moment and is tried until it succeeds; ``number`` waits for it.
+///
+/// A class with subclasses cannot be checked to be `Sendable`: what this one has are constants and a lock.
+public class BackgroundSessionTask: @unchecked Sendable {
+    /// Where a task stands, as in `URLSessionTask.State`.
+    public enum State: Int, Sendable, Hashable {
+        /// Runs, or waits to.
+        case running
+        /// Waits for ``BackgroundSessionTask/resume()``.
+        case suspended
+        case canceling
+        /// Succeeded, failed or was cancelled.
+        case completed
+    }
+
+    /// The ``priority`` of what can wait.
+    public static let lowPriority: Float = 0.25
+    /// The ``priority`` of a task that is not told another.
+    public static let defaultPriority: Float = 0.5
+    /// The ``priority`` of what is wanted first.
+    public static let highPriority: Float = 0.75
+
+    /// The number of the task, unique in its session and the same after a relaunch.
+    ///
+    /// It is chosen here and travels as the task's `clientTaskId`, so that it is known at once. The service has a
+    /// ``number`` of its own for it.
+    public let taskIdentifier: Int
+
+    /// How far the task is. To cancel, pause or resume it does the same to the task.
+    public let progress = Progress(totalUnitCount: -1)
+
+    let session: BackgroundSession
+    let facts: Mutex<Facts>
+
+    /// What is known of the task.
+    struct Facts {
+        var state = State.suspended
+        /// The service's number, once it has the task.
+        var number: Int64?
+        /// What is to be handed over; nil when the service has it, or is being told.
+        var draft: Draft?
+        var terms = TaskTerms()
+        var originalRequest: URLRequest?
+        var currentRequest: URLRequest?
+        var response: URLResponse?
+        var error: (any Error)?
+        var received: Int64 = 0
+        var expectedToReceive: Int64?
+        var sent: Int64 = 0
+        var expectedToSend: Int64?
+        /// Why the content could not be fetched from the service.
+        var loss: (any Error)?
+        /// What the service is told next waits for this.
+        var lastStep: Task<Void, Never>?
+    }
+
+    init(_ session: BackgroundSession, _ facts: Facts) {
+        taskIdentifier = Self.identifier(clientTaskId: facts.terms.clientTaskId, number: facts.number)
+        self.session = session
+        self.facts = Mutex(facts)
+        progress.isCancellable = true
+        progress.isPausable = true
+        progress.cancellationHandler = { [weak self] in self?.cancel() }
+        // They may be called later, when it is otherwise again.
+        progress.pausingHandler = { [weak self] in if let self, progress.isPaused { suspend() } }
+        progress.resumingHandler = { [weak self] in if let self, !progress.isPaused { resume() } }
+    }
+
+    // MARK: What can be done
+
+    /// Starts the task, or lets it go on.
+    public func resume() {
+        let isChange = facts.withLock { facts in
+            guard facts.state == .suspended else { return false }
+            facts.state = .running
+            return true
+        }
+        guard isChange else { return }
+        if progress.isPaused { progress.resume() }
+        then { task in
+            if await task.handOver(as: .running) { return }
+            await task.tell { try await $0.command(.resume, task: $1, in: $2) }
+        }
+    }
+
+    /// Stops the task. What has arrived is kept, and timeouts stand still.
+    public func suspend() {
+        let isChange = facts.withLock { facts in
+            guard facts.state == .running else { return false }
+            facts.state = .suspended
+            return true
+        }
+        guard isChange else { return }
+        if !progress.isPaused { progress.pause() }
+        then { task in await task.tell { try await $0.command(.suspend, task: $1, in: $2) } }
+    }
+
+    /// Ends the task. It returns at once; the task then completes with `URLError.cancelled`.
+    public func cancel() {
+        guard beginCancelling() else { return }
+        then { task in await task.tell { try await $0.command(.cancel, task: $1, in: $2) } }
+    }
+
+    /// - Returns: Whether there is something to be cancelled at the service.
+    func beginCancelling() -> Bool {
+        let (isChange, isLocal) = facts.withLock { facts in
+            guard facts.state == .running || facts.state == .suspended else { return (false, false) }
+            facts.state = .canceling
+            return (true, facts.draft != nil)
+        }
+        if isChange, isLocal { then { task in await task.fail(URLError(.cancelled)) } }
+        return isChange && !isLocal
+    }
+
+    // MARK: What it is
+
+    /// Where the task stands.
+    public var state: State { facts.withLock { $0.state } }
+
+    /// The service's number of the task, under which every other client knows it. Waits until the service has the task.
+    ///
+    /// A task that was not resumed is handed over suspended.
+    ///
+    /// - Throws: A ``Wire/Problem`` where the service refused the task, ``ClientError`` where its file could not be read.
+    public var number: Int64 {
+        get async throws {
+            then { task in _ = await task.handOver(as: .suspended) }
+            await facts.withLock { $0.lastStep }?.value
+            return try facts.withLock { facts throws in
+                if let number = facts.number { return number }
+                throw facts.error ?? URLError(.cancelled)
+            }
+        }
+    }
+
+    /// The app's name for the task, under which it exists once in its session.
+    public var clientTaskId: String? { facts.withLock { $0.terms.clientTaskId } }
+
+    /// The request as it was given. Of a task from before a relaunch secret header fields are hidden.
+    public var originalRequest: URLRequest? { facts.withLock { $0.originalRequest } }
+
+    /// The request after redirects and changes.
+    public var currentRequest: URLRequest? { facts.withLock { $0.currentRequest ?? $0.originalRequest } }
+
+    /// The server's answer, once the task is completed: an `HTTPURLResponse`.
+    public var response: URLResponse? { facts.withLock { $0.response } }
+
+    /// Why the task failed; nil while it has not, and for every answer of a server.
+    public var error: (any Error)? { facts.withLock { $0.error } }
+
+    /// Bytes of content that arrived.
+    public var countOfBytesReceived: Int64 { facts.withLock { $0.received } }
+
+    /// Bytes of content there will be, -1 where nobody knows.
+    public var countOfBytesExpectedToReceive: Int64 { facts.withLock { $0.expectedToReceive ?? -1 } }
+
+    /// Bytes of the body that were sent.
+    public var countOfBytesSent: Int64 { facts.withLock { $0.sent } }
+
+    /// Bytes of the body there are, -1 where nobody knows.
+    public var countOfBytesExpectedToSend: Int64 { facts.withLock { $0.expectedToSend ?? -1 } }
+
+    // MARK: What can be said about it
+
+    /// What the service can do beyond Apple: digests, segments, mirrors, destinations, groups, metadata.
+    ///
+    /// To be set before the task is handed over; later changes reach the service only through the properties below.
+    public var terms: TaskTerms {
+        get { facts.withLock { $0.terms } }
+        set {
+            facts.withLock { facts in
+                let name = facts.terms.clientTaskId
+                facts.terms = newValue
+                facts.terms.clientTaskId = name
+            }
+        }
+    }
+
+    /// How soon the task should get its turn among others, 0 to 1.
+    public var priority: Float {
+        get { Float(terms.priority) }
+        set { set({ $0.priority = Double(newValue) }, TaskChange { $0.priority = Double(newValue) }) }
+    }
+
+    /// The app's words about the task. They are kept with it.
+    public var taskDescription: String? {
+        get { terms.taskDescription }
+        set {
+            let change = newValue.map { Change.set($0) } ?? .clear
+            set({ $0.taskDescription = newValue }, TaskChange { $0.taskDescription = change })
+        }
+    }
+
+    /// When the task may begin at the earliest.
+    public var earliestBeginDate: Date? {
+        get { terms.earliestBeginDate.flatMap { Date(rfc3339: $0) } }
+        set {
+            let text = newValue?.rfc3339
+            let change = text.map { Change.set($0) } ?? .clear
+            set({ $0.earliestBeginDate = text }, TaskChange { $0.earliestBeginDate = change })
+        }
+    }
+
+    /// The app's guess of how much will be sent, -1 for none. To be set before the task is handed over.
+    public var countOfBytesClientExpectsToSend: Int64 {
+        get { terms.countOfBytesClientExpectsToSend ?? -1 }
+        set { set({ $0.countOfBytesClientExpectsToSend = newValue < 0 ? nil : newValue }, nil) }
+    }
+
+    /// The app's guess of how much will be received, -1 for none. To be set before the task is handed over.
+    public var countOfBytesClientExpectsToReceive: Int64 {
+        get { terms.countOfBytesClientExpectsToReceive ?? -1 }
+        set { set({ $0.countOfBytesClientExpectsToReceive = newValue < 0 ? nil : newValue }, nil) }
+    }
+
+    private func set(_ apply: (inout TaskTerms) -> Void, _ change: TaskChange?) {
+        let isHandedOver = facts.withLock { facts in
+            apply(&facts.terms)
+            return facts.draft == nil
+        }
+        guard isHandedOver, let change else { return }
+        then { task in await task.tell { try await $0.change(change, ofTask: $1, in: $2) } }
+    }
+}
+
+extension BackgroundSessionTask: Hashable, CustomStringConvertible {
+    public static func == (left: BackgroundSessionTask, right: BackgroundSessionTask) -> Bool { left === right }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+
+    public var description: String {
+        let (state, url) = facts.withLock { ($0.state, $0.originalRequest?.url) }
+        return "\(type(of: self)) \(taskIdentifier) (\(state)) \(url?.absoluteString ?? "")"
+    }
+}
+
+/// A task whose answer comes to the delegate as data: an upload.
+public class BackgroundSessionDataTask: BackgroundSessionTask, @unchecked Sendable {}
+
+/// A task that sends a file.
+///
+/// The file is read when the task is handed over, and is not needed any more afterwards.
+public final class BackgroundSessionUploadTask: BackgroundSessionDataTask, @unchecked Sendable {}
+
+/// A task whose content becomes a file.
+public final class BackgroundSessionDownloadTask: BackgroundSessionTask, @unchecked Sendable {
+    /// Ends the task so that another can go on from there: ``BackgroundSession/downloadTask(withResumeData:)``.
+    ///
+    /// - Parameter completionHandler: Gets nil where the download cannot be continued.
+    public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
+        guard beginCancelling() else { return completionHandler(nil) }
+        then { task in
+            let answer = await task.tell { try await $0.cancelByProducingResumeData($1, in: $2) }
+            completionHandler((answer?.resumeData).map { Data($0.utf8) })
+        }
+    }
+
+    /// Ends the task so that another can go on from there.
+    ///
+    /// - Returns: nil where the download cannot be continued.
+    public func cancelByProducingResumeData() async -> Data? {
+        await withCheckedContinuation { continuation in
+            cancel(byProducingResumeData: { continuation.resume(returning: $0) })
+        }
+    }
+}

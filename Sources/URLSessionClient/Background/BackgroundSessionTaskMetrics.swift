@@ -1,0 +1,116 @@
+public import Foundation
+import Wire
+
+/// How a task went, as `URLSessionTaskMetrics` tells it.
+public struct BackgroundSessionTaskMetrics: Sendable {
+    /// From creation to completion.
+    public let taskInterval: DateInterval
+    /// How many redirects were followed.
+    public let redirectCount: Int
+    /// The requests and their answers: attempts, redirects and authentication. The latest, if there were many.
+    public let transactionMetrics: [BackgroundSessionTaskTransactionMetrics]
+
+    init(_ metrics: TaskMetrics) {
+        let start = Date(rfc3339: metrics.taskInterval.start) ?? .distantPast
+        taskInterval = DateInterval(start: start, duration: max(0, metrics.taskInterval.duration))
+        redirectCount = Int(metrics.redirectCount)
+        transactionMetrics = metrics.transactionMetrics.map { BackgroundSessionTaskTransactionMetrics($0) }
+    }
+}
+
+/// One request and its answer, as `URLSessionTaskTransactionMetrics` tells it.
+///
+/// A date is nil where the step was not needed, such as a look-up on a connection that was there before.
+public struct BackgroundSessionTaskTransactionMetrics: Sendable {
+    /// Where it went.
+    public let url: URL?
+    /// The server's status.
+    public let statusCode: Int?
+    /// Why it ended early, in words.
+    public let error: String?
+    /// From which byte of the content on.
+    public let offset: Int64
+
+    /// When it began.
+    public let fetchStartDate: Date?
+    /// When the look-up of the name began.
+    public let domainLookupStartDate: Date?
+    /// When the look-up of the name ended.
+    public let domainLookupEndDate: Date?
+    /// When the connection was begun.
+    public let connectStartDate: Date?
+    /// When TLS began.
+    public let secureConnectionStartDate: Date?
+    /// When TLS was ready.
+    public let secureConnectionEndDate: Date?
+    /// When the connection was ready.
+    public let connectEndDate: Date?
+    /// When the first byte was sent.
+    public let requestStartDate: Date?
+    /// When the last byte was sent.
+    public let requestEndDate: Date?
+    /// When the first byte came.
+    public let responseStartDate: Date?
+    /// When the last byte came.
+    public let responseEndDate: Date?
+
+    /// `http/1.1` or `h2`.
+    public let networkProtocolName: String?
+    /// `TLSv1.2` or `TLSv1.3`.
+    public let negotiatedTLSProtocolVersion: String?
+    /// As OpenSSL names it, `TLS_AES_256_GCM_SHA384`.
+    public let negotiatedTLSCipherSuite: String?
+    /// Whether the connection was there before.
+    public let isReusedConnection: Bool
+    /// Whether it went through a proxy.
+    public let isProxyConnection: Bool
+    /// The service's address.
+    public let localAddress: String?
+    /// The service's port.
+    public let localPort: Int?
+    /// The server's address, or the proxy's.
+    public let remoteAddress: String?
+    /// The server's port, or the proxy's.
+    public let remotePort: Int?
+
+    /// Bytes of the request's head.
+    public let countOfRequestHeaderBytesSent: Int64
+    /// Bytes of the request's body.
+    public let countOfRequestBodyBytesSent: Int64
+    /// Bytes of the answer's head.
+    public let countOfResponseHeaderBytesReceived: Int64
+    /// Bytes of the answer's body.
+    public let countOfResponseBodyBytesReceived: Int64
+
+    init(_ metrics: TransactionMetrics) {
+        func date(_ text: String?) -> Date? { text.flatMap { Date(rfc3339: $0) } }
+        url = URL(string: metrics.url)
+        statusCode = metrics.statusCode.map { Int($0) }
+        error = metrics.error
+        offset = metrics.offset
+        fetchStartDate = date(metrics.fetchStartDate)
+        domainLookupStartDate = date(metrics.domainLookupStartDate)
+        domainLookupEndDate = date(metrics.domainLookupEndDate)
+        connectStartDate = date(metrics.connectStartDate)
+        secureConnectionStartDate = date(metrics.secureConnectionStartDate)
+        secureConnectionEndDate = date(metrics.secureConnectionEndDate)
+        connectEndDate = date(metrics.connectEndDate)
+        requestStartDate = date(metrics.requestStartDate)
+        requestEndDate = date(metrics.requestEndDate)
+        responseStartDate = date(metrics.responseStartDate)
+        responseEndDate = date(metrics.responseEndDate)
+        networkProtocolName = metrics.networkProtocolName
+        negotiatedTLSProtocolVersion = metrics.negotiatedTLSProtocolVersion
+        negotiatedTLSCipherSuite = metrics.negotiatedTLSCipherSuite
+        isReusedConnection = metrics.isReusedConnection
+        isProxyConnection = metrics.isProxyConnection
+        localAddress = metrics.localAddress
+        localPort = metrics.localPort.map { Int($0) }
+        remoteAddress = metrics.remoteAddress
+        remotePort = metrics.remotePort.map { Int($0) }
+        countOfRequestHeaderBytesSent = metrics.countOfRequestHeaderBytesSent
+        countOfRequestBodyBytesSent = metrics.countOfRequestBodyBytesSent
+        countOfResponseHeaderBytesReceived = metrics.countOfResponseHeaderBytesReceived
+        countOfResponseBodyBytesReceived = metrics.countOfResponseBodyBytesReceived
+    }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import Synchronization
+import Wire
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a task is made of, until the service has it.
+enum Draft: Sendable {
+    case download(URLRequest)
+    case upload(URLRequest, file: URL)
+    case resumed(Data)
+}
+
+extension BackgroundSessionTask {
+    /// The task's identifier: its name where that is a number this library chose, a digest of another name, else the
+    /// service's number. Those of names are above 2³², those of the service below.
+    static func identifier(clientTaskId: String?, number: Int64?) -> Int {
+        guard let clientTaskId else { return Int(number ?? 0) }
+        if let chosen = Int(clientTaskId), chosen >= 1 << 32 { return chosen }
+        let digest = SHA256.digest(Array(clientTaskId.utf8)).prefix(6).reduce(0) { $0 << 8 | Int($1) }
+        return 1 << 48 | digest
+    }
+
+    /// A name for a new task.
+    static func freshName() -> String { String(Int.random(in: 1 << 32..<1 << 48)) }
+
+    /// Does something when all is done that was to be done before.
+    func then(_ step: @escaping @Sendable (BackgroundSessionTask) async -> Void) {
+        facts.withLock { facts in
+            let last = facts.lastStep
+            facts.lastStep = Task {
+                await last?.value
+                await step(self)
+            }
+        }
+    }
+
+    /// Makes the task at the service, once.
+    ///
+    /// - Returns: Whether this call did it.
+    func handOver(as state: TaskState) async -> Bool {
+        let (draft, terms) = facts.withLock { facts in
+            guard facts.state != .canceling, facts.state != .completed else { return (Draft?.none, facts.terms) }
+            defer { facts.draft = nil }
+            return (facts.draft, facts.terms)
+        }
+        guard let draft else { return false }
+        do {
+            var creation = try await self.creation(of: draft)
+            creation.state = state
+            creation.terms = terms
+            if terms.earliestBeginDate != nil, session.asksBeforeDelayedRequests { creation.confirmBeforeStart = true }
+            let order = creation
+            let task = try await session.insist { try await $0.createTask(order, in: $1) }
+            adopt(task, isOwn: true)
+        } catch {
+            await fail(error)
+        }
+        return true
+    }
+
+    /// Calls the service about the task, unless it does not have it.
+    @discardableResult
+    func tell<Answer: Sendable>(
+        _ call: @escaping @Sendable (Client, _ number: Int64, _ session: String) async throws -> Answer
+    ) async -> Answer? {
+        guard let number = facts.withLock({ $0.number }) else { return nil }
+        // Refused is what comes too late, for a task that is completed.
+        return try? await session.insist { try await call($0, number, $1) }
+    }
+
+    private func creation(of draft: Draft) async throws -> TaskCreation {
+        switch draft {
+        case .download(let request):
+            var transfer = TransferRequest(request, for: .download)
+            if let body = request.httpBody {
+                transfer.body =
+                    body.count <= BodySource.maximumInlineLength
+                    ? .bytes(Array(body))
+                    : .id(try await session.insist { client, _ in try await client.storeBody(Array(body)) }.id)
+            }
+            return .download(transfer)
+        case .upload(let request, let file):
+            let type = request.value(forHTTPHeaderField: "Content-Type") ?? "application/octet-stream"
+            let body = try await session.insist { client, _ in
+                try await client.storeBody(fileAt: file.path, mediaType: type)
+            }
+            return .upload(TransferRequest(request, for: .upload), body: .id(body.id))
+        case .resumed(let data):
+            return .download(resumeData: String(decoding: data, as: UTF8.self))
+        }
+    }
+
+    /// Takes what the service says about the task.
+    ///
+    /// - Parameter isOwn: Whether the task was made here, so that more is known of it here than there.
+    func adopt(_ task: SessionTask, isOwn: Bool) {
+        facts.withLock { facts in
+            facts.number = task.taskIdentifier
+            if facts.originalRequest == nil { facts.originalRequest = URLRequest(task.originalRequest) }
+            guard !isOwn else { return }
+            facts.terms = task.terms
+            facts.currentRequest = task.currentRequest.flatMap { URLRequest($0) }
+            facts.state = State(task.state)
+            facts.response = task.response.flatMap { HTTPURLResponse($0) }
+            facts.error = task.error.map { URLError($0) }
+            facts.expectedToReceive = task.countOfBytesExpectedToReceive
+            facts.expectedToSend = task.countOfBytesExpectedToSend
+        }
+        if !isOwn { moved(received: task.countOfBytesReceived, sent: task.countOfBytesSent) }
+    }
+
+    /// Takes how far the task is.
+    func moved(
+        received: Int64? = nil, ofReceived expectedToReceive: Int64? = nil, sent: Int64? = nil,
+        ofSent expectedToSend: Int64? = nil
+    ) {
+        let (done, all) = facts.withLock { facts in
+            facts.received = received ?? facts.received
+            facts.expectedToReceive = expectedToReceive ?? facts.expectedToReceive
+            facts.sent = sent ?? facts.sent
+            facts.expectedToSend = expectedToSend ?? facts.expectedToSend
+            return self is BackgroundSessionDataTask
+                ? (facts.sent, facts.expectedToSend) : (facts.received, facts.expectedToReceive)
+        }
+        progress.totalUnitCount = all ?? -1
+        progress.completedUnitCount = done
+    }
+
+    /// The task is over, without the service: it could not be handed over.
+    func fail(_ error: any Error) async {
+        complete(with: error, response: nil)
+        await session.didComplete(self)
+    }
+
+    /// The task is over.
+    func complete(with error: (any Error)?, response: URLResponse?) {
+        facts.withLock { facts in
+            facts.state = .completed
+            facts.draft = nil
+            facts.error = error
+            facts.response = response
+        }
+    }
+}

@@ -1,0 +1,105 @@
+public import Foundation
+public import Wire
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// Foundation's values, made of the service's and the other way round.
+
+extension TransferRequest {
+    /// Takes what a task can send: URL, method and header fields. An upload that says GET is sent by PUT.
+    init(_ request: URLRequest, for kind: TaskKind) {
+        let method = request.httpMethod == "GET" ? nil : request.httpMethod
+        let fields = (request.allHTTPHeaderFields ?? [:]).sorted { $0.key < $1.key }
+        self.init(
+            url: request.url?.absoluteString ?? "", method: method,
+            headers: StringMap(fields.map { (name: $0.key, value: $0.value) }))
+    }
+}
+
+extension URLRequest {
+    init?(_ request: TransferRequest) {
+        guard let url = URL(string: request.url) else { return nil }
+        self.init(url: url)
+        httpMethod = request.method ?? "GET"
+        for field in request.headers { setValue(field.value, forHTTPHeaderField: field.name) }
+    }
+}
+
+extension HTTPURLResponse {
+    convenience init?(_ response: TaskResponse) {
+        guard let url = URL(string: response.url) else { return nil }
+        var fields: [String: String] = [:]
+        for field in response.headers { fields[field.name] = field.value }
+        self.init(url: url, statusCode: Int(response.statusCode), httpVersion: "HTTP/1.1", headerFields: fields)
+    }
+}
+
+extension URLError {
+    /// The error of a task, with Apple's code and the service's own words in it.
+    init(_ error: TaskError) {
+        var info: [String: Any] = [
+            NSLocalizedDescriptionKey: error.localizedDescription, NSUnderlyingErrorKey: error,
+        ]
+        info[NSURLErrorFailingURLErrorKey] = error.failingURL.flatMap { URL(string: $0) }
+        info["NSURLErrorBackgroundTaskCancelledReasonKey"] = error.backgroundTaskCancelledReason.map { Int($0) }
+        info["NSURLErrorNetworkUnavailableReasonKey"] = error.networkUnavailableReason.map { Int($0) }
+        self.init(URLError.Code(rawValue: Int(error.code)) ?? .unknown, userInfo: info)
+    }
+
+    /// What the service says about the failure of a task: its words, its cause, the policy that refused.
+    public var taskError: TaskError? { userInfo[NSUnderlyingErrorKey] as? TaskError }
+}
+
+extension BackgroundSessionTask.State {
+    init(_ state: TaskState) {
+        switch state {
+        case .suspended: self = .suspended
+        case .canceling: self = .canceling
+        case .completed: self = .completed
+        default: self = .running
+        }
+    }
+}
+
+extension Answer {
+    init(_ disposition: BackgroundSession.AuthChallengeDisposition, _ credential: Credential?) {
+        switch (disposition, credential) {
+        case (.useCredential, let credential?): self = .useCredential(credential)
+        case (.useCredential, nil), (.performDefaultHandling, _): self.init(.performDefaultHandling)
+        case (.cancelAuthenticationChallenge, _): self.init(.cancelAuthenticationChallenge)
+        case (.rejectProtectionSpace, _): self.init(.rejectProtectionSpace)
+        }
+    }
+
+    init(_ disposition: BackgroundSession.DelayedRequestDisposition, _ request: URLRequest?) {
+        switch (disposition, request) {
+        case (.useNewRequest, let request?): self = .useNewRequest(TransferRequest(request, for: .download))
+        case (.useNewRequest, nil), (.continueLoading, _): self.init(.continueLoading)
+        case (.cancel, _): self.init(.cancel)
+        }
+    }
+}
+
+extension Credential {
+    /// A user and a password, as `URLCredential` is made.
+    public init(user: String, password: String, persistence: Persistence) {
+        self.init(.password(user: user, password: password), persistence: persistence)
+    }
+}
+
+extension Date {
+    /// Reads a time as the service writes it.
+    public init?(rfc3339 text: String) {
+        guard let milliseconds = TimeText.parse(text) else { return nil }
+        self.init(timeIntervalSince1970: Double(milliseconds) / 1000)
+    }
+
+    /// The time as the service reads it, in milliseconds.
+    public var rfc3339: String {
+        var text: [UInt8] = []
+        TimeText.append(Int64((timeIntervalSince1970 * 1000).rounded()), to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+}

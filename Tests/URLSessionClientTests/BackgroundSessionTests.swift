@@ -1,0 +1,316 @@
+import Foundation
+import FoundationNetworking
+import Synchronization
+import TestSupport
+import Testing
+import URLSessionClient
+
+/// Apple's shape against the service itself.
+struct BackgroundSessionTests {
+    typealias House = ClientTests.House
+
+    /// A session that has not been asked for before.
+    static func session(
+        _ house: House, _ delegate: any BackgroundSessionDelegate, identifier: String = "bg",
+        configuration: SessionConfiguration = SessionConfiguration()
+    ) -> BackgroundSession {
+        BackgroundSession(
+            identifier: identifier, configuration: configuration, client: house.client, delegate: delegate)
+    }
+
+    static func url(_ house: House, _ path: String) throws -> URL { try #require(URL(string: house.origin.url(path))) }
+
+    @Test func `A download is handed over by resume, told in order, and its file lives as long as the call`()
+        async throws
+    {
+        let house = try await House()
+        let gate = Gate()
+        house.origin.serve("/a.bin", .generated(seed: 1, length: 300_000), always: [.holdBody(after: 200_000, gate)])
+        let recorder = Recorder()
+        let session = Self.session(house, recorder)
+        let task = session.downloadTask(with: try Self.url(house, "/a.bin"))
+        task.taskDescription = "a"
+        task.priority = BackgroundSessionTask.highPriority
+        #expect(task.state == .suspended && task.originalRequest?.url?.path == "/a.bin")
+        #expect(house.origin.requests.isEmpty)
+        task.resume()
+        let shown = try await house.client.task(try await task.number, in: "bg")
+        #expect(shown.taskDescription == "a" && shown.priority == 0.75 && shown.state == .running)
+        #expect(shown.clientTaskId == String(task.taskIdentifier))
+        try await eventually("progress") { recorder.all.peak > 0 }
+        #expect(task.progress.totalUnitCount == 300_000 && task.countOfBytesExpectedToReceive == 300_000)
+        gate.open()
+        try await eventually("the end") { recorder.messages.last == "completed a" }
+        #expect(recorder.messages == ["created", "downloaded a", "metrics", "completed a"])
+        #expect(recorder.all.files["a"] == Content.bytes(seed: 1, length: 300_000))
+        #expect(recorder.all.places.allSatisfy { !FileManager.default.fileExists(atPath: $0.path) })
+        #expect(task.state == .completed && task.error == nil && task.countOfBytesReceived == 300_000)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 200 && task.progress.isFinished)
+        let metrics = try #require(recorder.all.metrics.first)
+        #expect(metrics.transactionMetrics.first?.requestStartDate != nil && metrics.taskInterval.duration > 0)
+        try await eventually("all is acknowledged") { try await house.client.session("bg").acknowledgedSeq == 3 }
+        #expect(await session.allTasks.isEmpty)
+    }
+
+    @Test func `An upload sends its file by the request's method and brings the answer`() async throws {
+        let house = try await House()
+        var resource = Resource.text("x")
+        resource.uploadAnswer = .echo
+        house.origin.serve("/in", resource)
+        let (recorder, folder) = (Recorder(), TemporaryFolder())
+        let session = Self.session(house, recorder)
+        let bytes = Content.bytes(seed: 2, length: 100_000)
+        let file = URL(filePath: folder.write(bytes, to: "body"))
+        var request = URLRequest(url: try Self.url(house, "/in"))
+        request.httpMethod = "POST"
+        request.setValue("text/x-test", forHTTPHeaderField: "Content-Type")
+        let task = session.uploadTask(with: request, fromFile: file)
+        task.resume()
+        _ = try await task.number
+        try FileManager.default.removeItem(at: file)
+        try await eventually("the end") { recorder.messages.last == "completed " }
+        let sent = try #require(house.origin.requests("/in").last)
+        #expect(sent.method == "POST" && "\(sent.fields)".contains("text/x-test") && sent.bodyLength == 100_000)
+        #expect(recorder.all.answers == bytes)
+        #expect(recorder.messages == ["created", "metrics", "data", "completed "])
+        #expect(task.countOfBytesSent == 100_000 || task.countOfBytesSent == 0)
+    }
+
+    @Test func `A task that cannot be handed over completes with the reason`() async throws {
+        let house = try await House()
+        let recorder = Recorder()
+        let session = Self.session(house, recorder)
+        session.downloadTask(with: try #require(URL(string: "gopher://127.0.0.1/"))).resume()
+        try await eventually("the refusal") { recorder.all.errors.count == 1 }
+        #expect((recorder.all.errors[0] as? Problem)?.code == .invalidValue)
+        let absent = session.uploadTask(
+            with: URLRequest(url: try Self.url(house, "/in")), fromFile: URL(filePath: "/absent/file"))
+        absent.resume()
+        await #expect(throws: ClientError.file("/absent/file", code: ENOENT)) { try await absent.number }
+        let cancelled = session.downloadTask(with: try Self.url(house, "/never"))
+        cancelled.cancel()
+        try await eventually("the cancel") { recorder.all.errors.count == 3 }
+        #expect((cancelled.error as? URLError)?.code == .cancelled && cancelled.state == .completed)
+        #expect(house.origin.requests.isEmpty)
+    }
+
+    @Test func `A download that was cancelled by producing resume data goes on in another task`() async throws {
+        let house = try await House()
+        let gate = Gate()
+        let bytes = Content.bytes(seed: 3, length: 3_000_000)
+        house.origin.serve("/a", .generated(seed: 3, length: 3_000_000), turns: [[.holdBody(after: 2_000_000, gate)]])
+        let recorder = Recorder()
+        let session = Self.session(house, recorder)
+        let first = session.downloadTask(with: try Self.url(house, "/a"))
+        first.resume()
+        try await eventually("most of it") { recorder.all.peak >= 1_000_000 }
+        let data = try #require(await first.cancelByProducingResumeData())
+        gate.open()
+        try await eventually("the end of the first") { first.state == .completed }
+        #expect((first.error as? URLError)?.code == .cancelled)
+        let second = session.downloadTask(withResumeData: data)
+        second.resume()
+        try await eventually("the end of the second") { second.state == .completed }
+        #expect(second.error == nil && recorder.all.files[""] == bytes)
+        #expect(recorder.messages.contains("resumed behind the beginning of 3000000"))
+        #expect(await first.cancelByProducingResumeData() == nil)
+    }
+
+    @Test func `A session that is made again tells what was missed, once, and knows its tasks`() async throws {
+        let house = try await House()
+        let gate = Gate()
+        house.origin.serve("/a", .text("a"))
+        house.origin.serve("/b", .text("b"), always: [.hold(gate)])
+        let first = Recorder()
+        let session = Self.session(house, first)
+        let (a, b) = (
+            session.downloadTask(with: try Self.url(house, "/a")), session.downloadTask(with: try Self.url(house, "/b"))
+        )
+        (a.taskDescription, b.taskDescription) = ("a", "b")
+        a.resume()
+        b.resume()
+        try await eventually("the first one") { first.messages.contains("completed a") }
+        _ = try await b.number
+        await session.detach()
+        gate.open()
+        try await eventually("the second one") {
+            try await house.client.task(try await b.number, in: "bg").state == .completed
+        }
+        #expect(!first.messages.contains("completed b"))
+
+        let second = Recorder()
+        let again = Self.session(house, second)
+        try await eventually("what was missed") { second.messages.last == "finished events" }
+        #expect(second.messages == ["downloaded b", "metrics", "completed b", "finished events"])
+        let third = again.downloadTask(with: try Self.url(house, "/a"))
+        _ = try await third.number
+        #expect(await again.allTasks == [third] && third.state == .suspended)
+        await again.detach()
+        let other = Self.session(house, Recorder())
+        let tasks = await other.allTasks
+        #expect(tasks.map(\.taskIdentifier) == [third.taskIdentifier] && tasks[0].state == .suspended)
+        tasks[0].cancel()
+        try await eventually("its end") { tasks[0].state == .completed }
+        #expect(second.messages.filter { $0 == "finished events" }.count == 1)
+    }
+
+    @Test func `Tasks are handed over to a service that is away for a while`() async throws {
+        let house = try await House()
+        house.origin.serve("/a", .text("a"))
+        let recorder = Recorder()
+        let session = Self.session(house, recorder)
+        _ = try await session.downloadTask(with: try Self.url(house, "/a")).number
+        try await house.service.kill()
+        for _ in 0..<20 { session.downloadTask(with: try Self.url(house, "/a")).resume() }
+        try await house.service.start()
+        try await eventually("all of them", within: .seconds(60)) {
+            recorder.messages.filter { $0 == "completed " }.count == 20
+        }
+        #expect(recorder.messages.filter { $0 == "downloaded " }.count == 20)
+    }
+
+    @Test func `A named task is made once`() async throws {
+        let house = try await House()
+        house.origin.serve("/a", .text("a"))
+        let session = Self.session(house, Recorder())
+        let request = URLRequest(url: try Self.url(house, "/a"))
+        let first = session.downloadTask(with: request, clientTaskId: "cover-17")
+        let number = try await first.number
+        await session.detach()
+        let second = Self.session(house, Recorder()).downloadTask(with: request, clientTaskId: "cover-17")
+        #expect(second.taskIdentifier == first.taskIdentifier)
+        #expect(try await second.number == number)
+    }
+
+    @Test func `Challenges come to the delegate, again when the credential was refused`() async throws {
+        let house = try await House()
+        house.origin.serve(
+            "/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
+        // Who has no webhook is asked only while attached, which takes a moment.
+        let receiver = try Receiver()
+        _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
+        let recorder = Recorder(judge: { challenge in
+            let password = challenge.previousFailureCount == 0 ? "wrong" : "p"
+            return (.useCredential, Credential(user: "u", password: password, persistence: .none))
+        })
+        let session = Self.session(house, recorder)
+        let task = session.downloadTask(with: try Self.url(house, "/a"))
+        task.resume()
+        try await eventually("the end") { task.state == .completed }
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(recorder.messages.filter { $0.hasPrefix("challenge") } == ["challenge 0", "challenge 1"])
+        #expect(recorder.all.challenges.first?.protectionSpace.authenticationMethod == .basic)
+    }
+
+    @Test func `A question that nobody answered is asked again after a relaunch`() async throws {
+        let house = try await House()
+        house.origin.serve(
+            "/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
+        // Who has no webhook is asked only while attached, which takes a moment.
+        let receiver = try Receiver()
+        _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
+        let silent = Recorder(judge: { _ in nil })
+        let session = Self.session(house, silent)
+        session.downloadTask(with: try Self.url(house, "/a")).resume()
+        try await eventually("the question") { silent.messages.contains("challenge 0") }
+        try await eventually("it is acknowledged") { try await house.client.session("bg").acknowledgedSeq == 1 }
+        await session.detach()
+        let recorder = Recorder(judge: { _ in (.rejectProtectionSpace, nil) })
+        let again = Self.session(house, recorder)
+        try await eventually("the end") { recorder.messages.contains("completed ") }
+        #expect(recorder.messages.filter { $0.hasPrefix("challenge") } == ["challenge 0"])
+        withExtendedLifetime(again) {}
+    }
+
+    /// A delegate that wants to be asked before delayed requests, and sends them elsewhere.
+    final class Diverting: BackgroundSessionDelayedRequestDelegate {
+        let other: URL
+        let responses = Mutex<[URL?]>([])
+        init(to other: URL) { self.other = other }
+
+        func urlSession(
+            _ session: BackgroundSession, task: BackgroundSessionTask, willBeginDelayedRequest request: URLRequest,
+            completionHandler: @escaping @Sendable (BackgroundSession.DelayedRequestDisposition, URLRequest?) -> Void
+        ) {
+            completionHandler(.useNewRequest, URLRequest(url: other))
+        }
+
+        func urlSession(
+            _ session: BackgroundSession, task: BackgroundSessionTask, didCompleteWithError error: (any Error)?
+        ) {
+            responses.withLock { $0.append(task.response?.url) }
+        }
+    }
+
+    @Test func `Who wants to be asked before a delayed request is asked`() async throws {
+        let house = try await House()
+        house.origin.serve("/old", .text("old"))
+        house.origin.serve("/new", .text("new"))
+        let delegate = Diverting(to: try Self.url(house, "/new"))
+        let session = Self.session(house, delegate)
+        let task = session.downloadTask(with: try Self.url(house, "/old"))
+        let date = Date(timeIntervalSinceNow: 0.5)
+        task.earliestBeginDate = date
+        #expect(abs(try #require(task.earliestBeginDate).timeIntervalSince(date)) < 0.001)
+        task.resume()
+        try await eventually("the end") { !delegate.responses.withLock { $0 }.isEmpty }
+        #expect(delegate.responses.withLock { $0 } == [try Self.url(house, "/new")])
+        #expect(house.origin.requests("/old").isEmpty)
+    }
+
+    @Test func `A session is invalid when its tasks have finished, and says so last`() async throws {
+        let house = try await House()
+        house.origin.serve("/a", .text("a"))
+        let recorder = Recorder()
+        let session = Self.session(house, recorder)
+        session.downloadTask(with: try Self.url(house, "/a")).resume()
+        session.finishTasksAndInvalidate()
+        try await eventually("its end") { recorder.messages.last == "invalid" }
+        #expect(recorder.messages == ["created", "downloaded ", "metrics", "completed ", "invalid"])
+        try await eventually("its delegate is let go") { session.delegate == nil }
+
+        let cancelling = Recorder()
+        house.origin.serve("/slow", .text("a"), always: [.hold(Gate())])
+        let other = Self.session(house, cancelling, identifier: "other")
+        let task = other.downloadTask(with: try Self.url(house, "/slow"))
+        task.resume()
+        _ = try await task.number
+        other.invalidateAndCancel()
+        try await eventually("its end") { cancelling.messages.last == "invalid" }
+        #expect((task.error as? URLError)?.code == .cancelled)
+    }
+
+    @Test func `A session whose configuration is another is invalid at once`() async throws {
+        let house = try await House()
+        _ = try await house.client.openSession("bg", configuration: SessionConfiguration { $0.isDiscretionary = true })
+        let recorder = Recorder()
+        let configuration = BackgroundSessionConfiguration.background(withIdentifier: "bg")
+        configuration.client = house.client
+        configuration.timeoutIntervalForResource = 60
+        let session = BackgroundSession(configuration: configuration, delegate: recorder)
+        try await eventually("its end") { recorder.messages == ["invalid with an error"] }
+        #expect((recorder.all.errors[0] as? Problem)?.code == .configurationMismatch)
+        #expect(session.configuration.timeoutIntervalForResource == 60)
+    }
+
+    @Test func `Suspending and resuming a task or its progress is the same`() async throws {
+        let house = try await House()
+        let gate = Gate()
+        house.origin.serve("/a", .generated(seed: 4, length: 100_000), always: [.holdBody(after: 1000, gate)])
+        let recorder = Recorder()
+        let session = Self.session(house, recorder)
+        let task = session.downloadTask(with: try Self.url(house, "/a"))
+        task.resume()
+        let number = try await task.number
+        task.progress.pause()
+        try await eventually("it is suspended here") { task.state == .suspended }
+        try await eventually("it is suspended") { try await house.client.task(number, in: "bg").state == .suspended }
+        task.resume()
+        #expect(!task.progress.isPaused)
+        try await eventually("it runs") { try await house.client.task(number, in: "bg").state == .running }
+        task.progress.cancel()
+        try await eventually("its end") { task.state == .completed }
+        #expect((task.error as? URLError)?.code == .cancelled)
+        gate.open()
+    }
+}
