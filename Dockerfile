@@ -10,8 +10,8 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
-RUN swift build -c release --product urlsessiond --static-swift-stdlib \
-    && install -D "$(swift build -c release --static-swift-stdlib --show-bin-path)/urlsessiond" /out/urlsessiond
+RUN swift build -c release --static-swift-stdlib --disable-local-rpath --product urlsessiond \
+    && install -D .build/release/urlsessiond /out/urlsessiond
 
 FROM debian:bookworm-slim
 RUN apt-get update \
@@ -22,7 +22,8 @@ RUN useradd --system --uid 10001 --home-dir /var/lib/urlsessiond --shell /usr/sb
 COPY --from=build /out/urlsessiond /usr/local/bin/urlsessiond
 ENV URLSESSIOND_LISTEN=0.0.0.0:8080
 ENV URLSESSIOND_DATA_DIR=/var/lib/urlsessiond
-USER urlsessiond
+# As a number, by which Kubernetes sees that it is not root.
+USER 10001
 VOLUME /var/lib/urlsessiond
 EXPOSE 8080
 STOPSIGNAL SIGTERM

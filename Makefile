@@ -7,15 +7,18 @@ SHELL := /bin/bash
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# The Swift runtime is part of the programs, so that they need nothing but Debian's packages.
+BUILD = swift build -c release --static-swift-stdlib --disable-local-rpath --product
+
 run: ## Build and start the service in development mode (LISTEN=127.0.0.1:8080 DATA_DIR=./urlsessiond-data)
 	@scripts/install-packages build
-	@swift build -c release --product urlsessiond
+	@$(BUILD) urlsessiond
 	@exec scripts/run
 
 build: ## Release build of the service and the command line
 	@scripts/install-packages build
-	@swift build -c release --product urlsessiond
-	@swift build -c release --product urlsession
+	@$(BUILD) urlsessiond
+	@$(BUILD) urlsession
 
 test: ## Walls, format, build, all tests
 	@scripts/install-packages build test
@@ -52,9 +55,8 @@ check-tls: build ## The TLS listener stands testssl.sh
 	@scripts/install-packages check-tls
 	@exec scripts/check-tls
 
-container-check: ## Replay the Dockerfile's last stage in a debootstrap root and send the service there a transfer
+container-check: build ## Replay the Dockerfile's last stage in a debootstrap root and send the service there a transfer
 	@scripts/install-packages container-check
-	@swift build -c release --product urlsessiond --static-swift-stdlib --scratch-path .build/static
 	@exec scripts/container-check
 
 clean: ## Forget everything that was built
