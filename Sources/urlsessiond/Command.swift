@@ -1,10 +1,11 @@
 import Base
 import Glibc
 import SQLite
+import Wire
 
 /// The words after the program's name.
 enum Command {
-    static let version = "0.1.0"
+    static let version = Release.version
 
     /// Exit statuses as `sysexits.h` has them.
     enum Exit {

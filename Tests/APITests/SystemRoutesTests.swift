@@ -13,6 +13,7 @@ import Wire
         let digest = Digest.of(OpenAPI.yaml.bytes).hexadecimal
         #expect(json["x-source"] == .string("sha256:\(digest)"), "run scripts/embed-openapi")
         #expect(json["openapi"] == "3.1.0")
+        #expect(json["info"]?["version"] == .string(Release.version))
     }
 
     @Test func `What is served is described, and what is described is served`() async throws {

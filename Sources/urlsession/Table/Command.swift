@@ -1,3 +1,5 @@
+import Wire
+
 /// One command: its words, what it says about itself, and what it does.
 ///
 /// Parsing, help, completions and manual pages are all made of ``CommandTable/all``.
@@ -79,7 +81,7 @@ struct CommandGroup: Sendable {
 
 /// All there is.
 enum CommandTable {
-    static let version = "0.1.0"
+    static let version = Release.version
 
     static let groups = [
         CommandGroup(title: "Transfers", commands: Command.transfers),
