@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build test sanitize soak demo bench bench-quick check-api check-tls container-check clean
+.PHONY: help run build test sanitize soak demo bench bench-quick check-api check-tls deb container-check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ check-api: build ## openapi.yaml is valid, clients can be generated from it, and
 check-tls: build ## The TLS listener stands testssl.sh
 	@scripts/install-packages check-tls
 	@exec scripts/check-tls
+
+deb: build ## The Debian package, in .build/release-files
+	@scripts/install-packages release
+	@exec scripts/deb
 
 container-check: build ## Replay the Dockerfile's last stage in a debootstrap root and send the service there a transfer
 	@scripts/install-packages container-check
