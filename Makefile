@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build test sanitize soak demo bench bench-quick check-api check-tls deb container-check clean
+.PHONY: help run build test sanitize soak demo bench bench-quick check-api check-tls deb release container-check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,7 +59,11 @@ deb: build ## The Debian package, in .build/release-files
 	@scripts/install-packages release
 	@exec scripts/deb
 
-container-check: build ## Replay the Dockerfile's last stage in a debootstrap root and send the service there a transfer
+release: build ## Package, tarball, SBOM and checksums, in .build/release-files
+	@scripts/install-packages release
+	@exec scripts/release
+
+container-check: release ## Carry out the Dockerfile, install and purge the package, in debootstrap roots (ONLY=image or ONLY=package)
 	@scripts/install-packages container-check
 	@exec scripts/container-check
 
