@@ -42,6 +42,8 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         // The bytes of openapi.yaml.
         .target(name: "COpenAPI", exclude: ["openapi.json"]),
+        // The files of the page at / and the reference at /docs.
+        .target(name: "CPage", exclude: ["site"]),
 
         library("Notation", []),
         library("Core", ["Notation"]),
@@ -59,7 +61,8 @@ let package = Package(
         library("Launches", ["Base", "Core", "Wire", "Store", "Mapping", "TransferEngine"]),
         library(
             "API",
-            ["Base", "Core", "Notation", "Wire", "Mapping", "Files", "HTTPServer", "Service", "Launches", "COpenAPI"]),
+            ["Base", "Core", "Notation", "Wire", "Mapping", "Files", "HTTPServer", "Service", "Launches", "COpenAPI",
+                "CPage"]),
 
         .executableTarget(
             name: "urlsessiond",

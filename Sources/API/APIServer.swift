@@ -37,7 +37,7 @@ package final class APIServer: Sendable {
     package var routes: [Route] {
         [
             appRoutes, ownAppRoutes, sessionRoutes, taskRoutes, batchRoutes, eventRoutes, attachmentRoutes,
-            systemRoutes,
+            systemRoutes, pageRoutes,
             bodyRoutes, contentRoutes, launchRoutes, questionRoutes, credentialRoutes, refreshRoutes, conditionsRoutes,
         ].flatMap { $0 }
     }

@@ -27,6 +27,8 @@ package struct APISettings: Sendable {
     package var allowsHTTPWebhooks = false
     /// Origins whose scripts may call, as browsers write them; `*` for all.
     package var corsOrigins: [String] = []
+    /// The page at `/` and the reference at `/docs` are served.
+    package var servesPage = true
     /// Requests a second that one key may make; nil for any number.
     package var rateLimit: Int?
     /// Requests that one key may have waiting at a time.

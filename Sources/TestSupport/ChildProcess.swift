@@ -17,8 +17,15 @@ package final class ChildProcess: Sendable {
     private let status = Locked<Int32?>(nil)
 
     /// Starts a program, named by its absolute path. What it writes must fit into a pipe (64 KiB).
-    package init(_ arguments: [String]) async throws {
-        (pid, output, errors) = try await Spawner.start(arguments, environment: ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"])
+    ///
+    /// - Parameters:
+    ///   - environment: Besides `PATH`.
+    ///   - descriptors: Of ours, by the numbers under which the program gets them.
+    package init(
+        _ arguments: [String], environment: [String] = [], descriptors: [Int32: Int32] = [:]
+    ) async throws {
+        (pid, output, errors) = try await Spawner.start(
+            arguments, environment: ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"] + environment, descriptors: descriptors)
     }
 
     deinit {

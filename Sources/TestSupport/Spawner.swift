@@ -16,8 +16,8 @@ enum Spawner {
     private static let lock = Locked(false)
 
     /// Runs `body` while no process is started: between getting a descriptor and marking it close-on-exec.
-    static func exclusively<Result>(_ body: () -> Result) -> Result {
-        lock.withLock { _ in Unowned(value: body()) }.value
+    static func exclusively<Result>(_ body: () throws -> Result) rethrows -> Result {
+        try lock.withLock { _ in Unowned(value: try body()) }.value
     }
 
     // Unchecked: carries a result out of the lock within one thread.
@@ -28,13 +28,15 @@ enum Spawner {
         .compactMap { (name: String) in getenv(name).map { "\(name)=\(String(cString: $0))" } }
 
     /// Starts a program in a process group of its own, with pipes for what it writes.
+    ///
+    /// - Parameter descriptors: More of ours, by the numbers under which the program gets them.
     static func start(
-        _ arguments: [String], environment: [String]
+        _ arguments: [String], environment: [String], descriptors: [Int32: Int32] = [:]
     ) async throws -> (pid: pid_t, output: Int32, errors: Int32) {
         try await withCheckedThrowingContinuation { continuation in
             queue.add {
                 do {
-                    continuation.resume(returning: try spawn(arguments, environment + sanitizers))
+                    continuation.resume(returning: try spawn(arguments, environment + sanitizers, descriptors))
                 } catch {
                     continuation.resume(throwing: error)
                 }
@@ -43,7 +45,7 @@ enum Spawner {
     }
 
     private static func spawn(
-        _ arguments: [String], _ environment: [String]
+        _ arguments: [String], _ environment: [String], _ descriptors: [Int32: Int32]
     ) throws -> (pid: pid_t, output: Int32, errors: Int32) {
         let output = try pipe()
         let errors = try pipe()
@@ -57,6 +59,14 @@ enum Spawner {
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, output.write, STDOUT_FILENO)
         posix_spawn_file_actions_adddup2(&actions, errors.write, STDERR_FILENO)
+        // First to numbers that none of them has, so that no copy takes the place of another's source.
+        for (offset, own) in descriptors.values.enumerated() {
+            posix_spawn_file_actions_adddup2(&actions, own, 1000 + Int32(offset))
+        }
+        for (offset, number) in descriptors.keys.enumerated() {
+            posix_spawn_file_actions_adddup2(&actions, 1000 + Int32(offset), number)
+            posix_spawn_file_actions_addclose(&actions, 1000 + Int32(offset))
+        }
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -80,7 +90,8 @@ enum Spawner {
         return (pid, output.read, errors.read)
     }
 
-    private static func pipe() throws -> (read: Int32, write: Int32) {
+    /// A pipe whose ends no child inherits by itself.
+    static func pipe() throws -> (read: Int32, write: Int32) {
         var ends: [Int32] = [0, 0]
         guard Glibc.pipe(&ends) == 0 else { throw Failed(code: errno) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }

@@ -31,6 +31,7 @@ struct Configuration {
     var rateLimit: Int?
     var metricsListen: Address?
     var corsOrigins: [String]
+    var servesPage: Bool
     var tlsCertificate: String?
     var tlsKey: String?
     var shutdownTimeout: Duration
@@ -68,6 +69,7 @@ struct Configuration {
         rateLimit = values.text("rate-limit") == nil ? nil : values.number("rate-limit", or: 1)
         metricsListen = Self.address("metrics-listen", &values)
         corsOrigins = values.list("cors-origin")
+        servesPage = !values.flag("no-page")
         tlsCertificate = values.text("tls-certificate")
         tlsKey = values.text("tls-key")
         shutdownTimeout = values.duration("shutdown-timeout", or: .seconds(8))
@@ -168,6 +170,7 @@ struct Configuration {
             ("webhook-timeout", text(webhookTimeout)), ("free-disk-floor", String(freeDiskFloor)),
             ("rate-limit", rateLimit.map(String.init) ?? "none"),
             ("metrics-listen", metricsListen?.text ?? "none"), ("cors-origin", corsOrigins.joined(separator: ",")),
+            ("no-page", String(!servesPage)),
             ("tls-certificate", tlsCertificate ?? "none"), ("tls-key", tlsKey == nil ? "none" : "(redacted)"),
             ("shutdown-timeout", text(shutdownTimeout)), ("log-format", logFormat.rawValue),
             ("log-level", logLevel.name),

@@ -127,6 +127,7 @@ struct Serve {
         settings.isDevelopment = configuration.isDevelopment
         settings.allowsHTTPWebhooks = configuration.allowsHTTPWebhooks
         settings.corsOrigins = configuration.corsOrigins
+        settings.servesPage = configuration.servesPage
         settings.rateLimit = configuration.rateLimit
         if let development { settings.literalKeys = [Development.key(of: development)] }
         return settings

@@ -63,6 +63,7 @@ struct Setting: Sendable {
         Setting(
             name: "cors-origin", kind: .text, isRepeatable: true, argument: "ORIGIN",
             help: "a web page's origin that may call"),
+        Setting(name: "no-page", kind: .flag, argument: "", help: "no page at /, no reference at /docs"),
         Setting(name: "tls-certificate", kind: .text, argument: "FILE", help: "PEM chain; serves HTTPS"),
         Setting(name: "tls-key", kind: .text, isSecret: true, argument: "FILE", help: "PEM key of the certificate"),
         Setting(name: "shutdown-timeout", kind: .duration, argument: "TIME", help: "limit for a clean end (8s)"),

@@ -31,7 +31,10 @@ import Wire
     @Test func `Requests of apps run where they read, what watches the service does not`() async throws {
         try await RouteFixture.run { fixture in
             let elsewhere = fixture.server.routes.filter { $0.executor == nil }.map(\.pattern)
-            #expect(Set(elsewhere) == ["/healthz", "/readyz", "/openapi.yaml", "/openapi.json"])
+            #expect(
+                Set(elsewhere) == [
+                    "/healthz", "/readyz", "/openapi.yaml", "/openapi.json", "/", "/docs", "/page/{file}",
+                ])
         }
     }
 

@@ -53,7 +53,10 @@ import Testing
     }
 
     private static func path(of pattern: String) -> String {
-        pattern.split(separator: "/").map { "/" + ($0.hasPrefix("{") ? "1" : String($0)) }.joined()
+        let segments = pattern.split(separator: "/").map {
+            $0 == "{file}" ? "icon.svg" : $0.hasPrefix("{") ? "1" : String($0)
+        }
+        return "/" + segments.joined(separator: "/")
     }
 
     @Test func `Every operation succeeds with the members of its schema`() async throws {
@@ -262,7 +265,7 @@ private struct Tour {
         try await admin.put("/v1/system/conditions", ["windows": [window], "maximumLoad": 2.5])
         try await admin.get("/v1/system/conditions")
         try await admin.get("/metrics")
-        for path in ["/healthz", "/readyz", "/openapi.json", "/openapi.yaml"] {
+        for path in ["/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/", "/docs", "/page/icon.svg"] {
             try await api.with(key: nil).get(path)
             try await api.with(key: nil).send("HEAD", path)
         }

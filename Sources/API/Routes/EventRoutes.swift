@@ -12,7 +12,7 @@ extension APIServer {
         let path = "/v1/sessions/{identifier}/events"
         return [
             route(
-                "GET", path, .readOrEvents, query: ["after", "limit", "wait"],
+                "GET", path, .readOrEvents, query: ["after", "limit", "wait", "attach"],
                 produces: [MediaTypes.json, MediaTypes.eventStream]
             ) {
                 try await $0.readEvents()
@@ -27,8 +27,11 @@ extension Call {
         let after = try queryInteger("after", in: 0 ... .max)
         let limit = try limit()
         let deadline = try waitDeadline()
+        let attaches = try queryWord("attach", [("true", true), ("false", false)]) ?? true
         let session = try await session()
-        if accepted == MediaTypes.eventStream { return try await stream(session, after: lastEventID() ?? after) }
+        if accepted == MediaTypes.eventStream {
+            return try await stream(session, after: lastEventID() ?? after, attaches: attaches)
+        }
         let page: Core.EventPage
         if let deadline {
             let gone = request.clientGone
@@ -43,12 +46,12 @@ extension Call {
         return envelope(of: session).page(page)
     }
 
-    private func stream(_ session: SessionRecord, after: Int64?) async throws -> HTTPResponse {
+    private func stream(_ session: SessionRecord, after: Int64?, attaches: Bool) async throws -> HTTPResponse {
         // A wrong place to begin is refused before the stream begins.
         _ = try await service.events(of: session.id, after: after, limit: 1)
         let headers = [("Content-Type", MediaTypes.eventStream), ("Cache-Control", "no-store")]
         guard request.method != "HEAD" else { return HTTPResponse(status: 200, headers: headers) }
-        let stream = EventStream(call: self, session: session, place: try heldPlace())
+        let stream = EventStream(call: self, session: session, attaches: attaches, place: try heldPlace())
         return HTTPResponse(
             status: 200, headers: headers, body: .stream { writer in await stream.run(after: after, writer) })
     }

@@ -9,6 +9,8 @@ import Wire
 struct EventStream: Sendable {
     let call: Call
     let session: SessionRecord
+    /// Whether its client stands for the app. One that only watches does not keep the app from being launched.
+    let attaches: Bool
     /// Counts the stream while it is open.
     let place: HeldRequests.Place
 
@@ -20,11 +22,8 @@ struct EventStream: Sendable {
     /// Sends until the client leaves, the session is gone, the key is revoked or the service stops.
     func run(after: Int64?, _ writer: ResponseWriter) async {
         do {
-            try await call.service.attached(to: session.id, .stream) {
-                let feed = call.service.openFeed(of: session.id)
-                call.request.clientGone.onGone { feed.wake() }
-                try await send(feed, after: after, writer)
-            }
+            guard attaches else { return try await follow(after: after, writer) }
+            try await call.service.attached(to: session.id, .stream) { try await follow(after: after, writer) }
         } catch let error as DomainError {
             // The session is gone, or the client read so slowly that events are: when it asks again, it is told.
             call.log.debug("an event stream ends", ("reason", "\(error)"))
@@ -33,6 +32,12 @@ struct EventStream: Sendable {
         } catch {
             call.log.error("an event stream failed", ("error", "\(error)"))
         }
+    }
+
+    private func follow(after: Int64?, _ writer: ResponseWriter) async throws {
+        let feed = call.service.openFeed(of: session.id)
+        call.request.clientGone.onGone { feed.wake() }
+        try await send(feed, after: after, writer)
     }
 
     private func send(_ feed: EventFeed, after: Int64?, _ writer: ResponseWriter) async throws {

@@ -15,9 +15,9 @@ extension APIServer {
             },
             route("GET", "/metrics", .operator, produces: [Self.metricsText]) { $0.server.renderMetrics() },
             route("GET", "/openapi.yaml", .open, produces: ["application/yaml"]) {
-                $0.description(.yaml)
+                $0.embedded(OpenAPI.yaml)
             },
-            route("GET", "/openapi.json", .open) { $0.description(.json) },
+            route("GET", "/openapi.json", .open) { $0.embedded(OpenAPI.json) },
         ]
     }
 
@@ -41,33 +41,9 @@ private struct Health: JSONWritable {
     func write(to writer: inout JSONWriter) { writer.object { $0.member("status", status) } }
 }
 
-/// The service's description, built into the program.
-struct OpenAPI: Sendable {
-    let type: String
-    let bytes: [UInt8]
-    let compressed: [UInt8]
-    let tag: String
-
+/// The service's description.
+enum OpenAPI {
     /// `openapi.yaml` as it stands at the top of the repository.
-    static let yaml = OpenAPI("application/yaml", openapi_yaml_start(), openapi_yaml_length)
-    static let json = OpenAPI(MediaTypes.json, openapi_json_start(), openapi_json_length)
-
-    private init(_ type: String, _ start: UnsafePointer<UInt8>, _ count: Int) {
-        self.type = type
-        bytes = Array(UnsafeBufferPointer(start: start, count: count))
-        compressed = Gzip.compress(bytes)
-        tag = "\"\(Array(Digest.of(bytes).prefix(12)).hexadecimal)\""
-    }
-}
-
-extension Call {
-    fileprivate func description(_ document: OpenAPI) -> HTTPResponse {
-        if let unchanged = notModified(document.tag, length: document.bytes.count) { return unchanged }
-        var response = HTTPResponse(
-            status: 200, headers: [("Content-Type", document.type), ("ETag", document.tag)],
-            body: .bytes(document.bytes))
-        response.varyByCoding()
-        if ContentCoding.isGzipWelcome(request.headers) { response.setCompressed(.bytes(document.compressed)) }
-        return response
-    }
+    static let yaml = EmbeddedFile("application/yaml", openapi_yaml_start(), openapi_yaml_length)
+    static let json = EmbeddedFile(MediaTypes.json, openapi_json_start(), openapi_json_length)
 }

@@ -1,0 +1,116 @@
+// Elements as values: a view describes what should stand somewhere, and `render` changes what stands there into that.
+// Text goes into text nodes alone, so data never becomes markup.
+
+const svgNames = new Set(["svg", "g", "path", "rect", "line", "polyline", "text", "title"]);
+
+/**
+ * Makes an element.
+ *
+ * @param {string} name
+ * @param {object} [properties] `key` tells siblings apart, `keep` leaves what is there alone once it is there, `on` holds
+ *   listeners; everything else is an attribute. Attributes that are null or false are left out.
+ * @param {...any} children Nodes, texts, numbers and lists of them; null and false are left out.
+ * @returns {Element}
+ */
+export function h(name, properties, ...children) {
+  const isSVG = svgNames.has(name) && !(name === "title" && !properties?.svg);
+  const element = isSVG ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  for (const [attribute, value] of Object.entries(properties ?? {})) {
+    if (attribute === "key" || attribute === "keep") element[`$${attribute}`] = value;
+    else if (attribute === "on") listen(element, value ?? {});
+    else if (attribute === "svg") continue;
+    else if (attribute === "value" && "value" in element && name !== "progress") element.value = element.$value = value ?? "";
+    else if (attribute === "checked") element.checked = element.$checked = Boolean(value);
+    else if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(attribute, value === true ? "" : String(value));
+    }
+  }
+  element.append(...nodes(children));
+  if (name === "select" && properties?.value !== undefined) element.value = properties.value ?? "";
+  return element;
+}
+
+/**
+ * Makes the children of an element what they should be, keeping the elements that are there, and with them focus,
+ * selection and scroll position.
+ *
+ * @param {Element} parent
+ * @param {...any} children As `h` takes them.
+ */
+export function render(parent, ...children) {
+  reconcile(parent, nodes(children));
+}
+
+/** Forgets all children of an element. */
+export function clear(element) {
+  element.replaceChildren();
+}
+
+function nodes(children) {
+  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== "")
+    .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
+}
+
+function listen(element, handlers) {
+  element.$on ??= {};
+  for (const [type, handler] of Object.entries(handlers)) {
+    if (!(type in element.$on)) element.addEventListener(type, dispatch);
+    element.$on[type] = handler;
+  }
+}
+
+function dispatch(event) {
+  return event.currentTarget.$on[event.type]?.(event);
+}
+
+function reconcile(parent, wanted) {
+  const keys = new Set(wanted.map((node) => node.$key).filter((key) => key !== undefined));
+  const keyed = new Map();
+  for (const child of [...parent.childNodes]) {
+    if (child.$key === undefined) continue;
+    if (keys.has(child.$key)) keyed.set(child.$key, child);
+    else child.remove();
+  }
+  let place = parent.firstChild;
+  for (const next of wanted) {
+    const old = next.$key === undefined ? (place?.$key === undefined ? place : null) : keyed.get(next.$key);
+    if (!old) {
+      parent.insertBefore(next, place);
+    } else if (old.nodeName !== next.nodeName) {
+      if (old === place) place = place.nextSibling;
+      parent.replaceChild(next, old);
+    } else {
+      if (old === place) place = place.nextSibling;
+      else parent.insertBefore(old, place);
+      patch(old, next);
+    }
+  }
+  while (place) {
+    const gone = place;
+    place = place.nextSibling;
+    gone.remove();
+  }
+}
+
+function patch(old, next) {
+  if (old.nodeType === Node.TEXT_NODE) {
+    if (old.data !== next.data) old.data = next.data;
+    return;
+  }
+  if (old === next || old.$keep) return;
+  for (const { name } of [...old.attributes]) {
+    // Whether it is open is the reader's own affair.
+    if (!next.hasAttribute(name) && !(name === "open" && old.nodeName === "DETAILS")) old.removeAttribute(name);
+  }
+  for (const { name, value } of next.attributes) {
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  for (const type of Object.keys(old.$on ?? {})) old.$on[type] = next.$on?.[type];
+  if (next.$on) listen(old, next.$on);
+  if (next.$checked !== undefined) old.checked = next.$checked;
+  reconcile(old, [...next.childNodes]);
+  // What a person is typing stays.
+  if (next.$value !== undefined && next.$value !== old.$value && document.activeElement !== old) {
+    old.value = old.$value = next.$value;
+  }
+}

@@ -1,0 +1,68 @@
+// Making sessions and downloads.
+
+import { call, path, post } from "./api.js";
+import { h } from "./dom.js";
+import { counted } from "./format.js";
+import { choice, dialog, field, toast } from "./parts.js";
+import { go } from "./route.js";
+
+/** Asks for a name and makes a session, or goes to the one that has it. */
+export function openNewSession() {
+  dialog("New session", () => [
+    field("Identifier", h("input", {
+      name: "identifier", required: true, autofocus: true, autocomplete: "off", spellcheck: "false", maxlength: 128, pattern: "[A-Za-z0-9._~:@+\\-]+", placeholder: "nightly-mirror",
+    }), "Letters, digits and . _ - ~ : @ +. A session that is there already is opened."),
+    field("Description", h("input", { name: "description", autocomplete: "off" })),
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: "discretionary" }), "Discretionary: waits for good conditions"),
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: "quiet" }), "Never launch the app for it"),
+  ], {
+    submit: "Make it",
+    async action(form) {
+      const configuration = {};
+      if (form.has("discretionary")) configuration.isDiscretionary = true;
+      if (form.has("quiet")) configuration.sessionSendsLaunchEvents = false;
+      const body = { ...(Object.keys(configuration).length ? { configuration } : {}), ...(form.get("description") ? { sessionDescription: form.get("description") } : {}) };
+      await call("PUT", path("sessions", form.get("identifier")), { body });
+      go(["sessions", form.get("identifier")]);
+    },
+  });
+}
+
+/** Asks for URLs and hands them over as downloads of a session. */
+export function openNewTasks(session) {
+  dialog("New download", () => [
+    field("URLs", h("textarea", { name: "urls", rows: 4, required: true, autofocus: true, spellcheck: "false", placeholder: "https://example.com/a.bin" }), "One on each line; each becomes a task."),
+    h("div", { class: "field-row" },
+      field("Group", h("input", { name: "group", autocomplete: "off" })),
+      field("Segments", choice("segments", [["1", "One"], ["auto", "As it fits"], ["2", "2"], ["4", "4"], ["8", "8"], ["16", "16"]], "1")),
+      field("Priority", choice("priority", [["0.25", "Low"], ["0.5", "Usual"], ["0.75", "High"]], "0.5"))),
+    field("SHA-256", h("input", { name: "digest", autocomplete: "off", spellcheck: "false", pattern: "[0-9A-Fa-f]{64}" }), "What the content must have; for a single URL."),
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: "suspended" }), "Make it suspended"),
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: "confirm" }), "Ask before it begins"),
+  ], {
+    submit: "Hand over",
+    async action(form) {
+      const urls = form.get("urls").split(/\s+/).filter(Boolean);
+      const tasks = urls.map((url) => task(url, form, urls.length === 1));
+      const target = `${path("sessions", session)}/tasks`;
+      if (tasks.length === 1) {
+        const made = await post(target, tasks[0]);
+        toast(`Task ${made.taskIdentifier} is made.`);
+      } else {
+        const made = await post(`${target}/batch?return=minimal`, { tasks });
+        toast(`${counted(made.created, "task")} made.`);
+      }
+    },
+  });
+}
+
+function task(url, form, isAlone) {
+  const segments = form.get("segments");
+  return {
+    kind: "download", request: { url }, priority: Number(form.get("priority")),
+    ...(segments === "1" ? {} : { segments: segments === "auto" ? "auto" : Number(segments) }),
+    ...(form.get("group") ? { group: form.get("group") } : {}),
+    ...(isAlone && form.get("digest") ? { expectedDigest: { algorithm: "sha-256", value: form.get("digest").toLowerCase() } } : {}),
+    ...(form.has("suspended") ? { state: "suspended" } : {}), ...(form.has("confirm") ? { confirmBeforeStart: true } : {}),
+  };
+}

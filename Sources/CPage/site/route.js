@@ -1,0 +1,48 @@
+// Where the reader is, kept in the address behind `#`, so that reload, back and bookmarks work. The server never sees it.
+
+/**
+ * The place that an address names.
+ *
+ * @param {string} hash
+ * @returns {{segments: string[], query: Record<string, string>}}
+ */
+export function parse(hash) {
+  const [way, search = ""] = hash.replace(/^#\/?/, "").split("?");
+  const segments = way.split("/").filter(Boolean).map((segment) => {
+    try {
+      return decodeURIComponent(segment);
+    } catch {
+      return segment;
+    }
+  });
+  return { segments, query: Object.fromEntries(new URLSearchParams(search)) };
+}
+
+/** The address of a place. */
+export function link(segments, query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  const search = given.length ? "?" + new URLSearchParams(given) : "";
+  return "#/" + segments.map((segment) => encodeURIComponent(segment)).join("/") + search;
+}
+
+/** The current place. */
+export function here() {
+  return parse(location.hash);
+}
+
+/** Goes somewhere. */
+export function go(segments, query) {
+  location.hash = link(segments, query);
+}
+
+/** Changes the query of the current place; members that are empty are left out. */
+export function refine(changes, { replace = false } = {}) {
+  const { segments, query } = here();
+  const target = link(segments, { ...query, ...changes });
+  if (replace) {
+    history.replaceState(null, "", target);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  } else {
+    location.hash = target;
+  }
+}

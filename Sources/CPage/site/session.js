@@ -1,0 +1,113 @@
+// One session: its figures, and its tasks, events or configuration beneath.
+
+import { call, path, post } from "./api.js";
+import { eventLog } from "./events.js";
+import { h, render } from "./dom.js";
+import { bytes, count, rate } from "./format.js";
+import { openNewTasks } from "./forms.js";
+import { announce, badge, button, confirmThen, empty, facts, notice, section, tabs, toast } from "./parts.js";
+import { plot } from "./plot.js";
+import { go, link } from "./route.js";
+import { taskList } from "./tasks.js";
+import { SessionWatch } from "./watch.js";
+import { sessionStatus } from "./words.js";
+
+/** The view of a session. */
+export function sessionView(host, route) {
+  const [, identifier, tab = "tasks"] = route.segments;
+  const watch = new SessionWatch(identifier);
+  const head = h("div", { class: "stack" });
+  const body = h("div", { class: "stack" });
+  render(host, head, body);
+  const part = tab === "tasks" ? taskList(body, watch, route) : tab === "events" ? eventLog(body, watch, route) : null;
+
+  watch.onChange(({ tasks }) => {
+    showHead(head, watch, tab);
+    if (!part && watch.session) render(body, configuration(watch.session));
+    if (tasks.size > 0) announce(tasks.size === 1 ? `Task ${[...tasks][0]} changed` : `${tasks.size} tasks changed`);
+  });
+  return {
+    update: (next) => part?.update?.(next),
+    close() {
+      part?.close?.();
+      watch.close();
+    },
+  };
+}
+
+function showHead(host, watch, tab) {
+  const { session, identifier, problem } = watch;
+  if (!session) {
+    render(host, problem && (problem.status === 404
+      ? empty("No such session", `There is no session ${identifier}. It may have been deleted.`, h("a", { class: "button", href: link(["sessions"]) }, "All sessions"))
+      : notice(problem)));
+    return;
+  }
+  const { taskCounts: counts } = session;
+  render(host,
+    h("div", { class: "view-head" },
+      h("div", { class: "heading" },
+        h("p", { class: "crumbs" }, h("a", { href: link(["sessions"]), "data-key": "u" }, "Sessions")),
+        h("h1", {}, identifier, " ", badge(sessionStatus(session))),
+        session.sessionDescription && h("p", { class: "muted" }, session.sessionDescription),
+        h("p", { class: "sub" }, stateOfWatch(watch.state),
+          session.attachment && h("span", { class: "tag" }, `attached: ${session.attachment.kind}`),
+          session.launch && h("a", { class: "tag", href: link(["launches", session.launch.launchId]) }, `launch ${session.launch.state}`))),
+      h("div", { class: "row" },
+        session.state === "active" && button("New download", () => openNewTasks(identifier), { class: "primary", "data-key": "n" }),
+        button("End…", () => openEnd(session), { "aria-haspopup": "dialog" }))),
+    problem && notice(problem),
+    h("div", { class: "overview" },
+      h("ul", { class: "tiles", "aria-label": "Figures" },
+        tile("Running", count(counts.running), link(["sessions", identifier], { state: "running" })),
+        tile("Suspended", count(counts.suspended), link(["sessions", identifier], { state: "suspended" })),
+        tile("Succeeded", count(counts.succeeded), link(["sessions", identifier], { outcome: "succeeded" })),
+        tile("Failed", count(counts.failed + counts.httpError), link(["sessions", identifier], { outcome: counts.failed || !counts.httpError ? "failed" : "httpError" }), counts.failed + counts.httpError > 0 && "bad-text"),
+        tile("Received", bytes(session.countOfBytesReceived)),
+        tile("Sent", bytes(session.countOfBytesSent))),
+      plot("Throughput", [{ name: "Throughput", tone: "run", series: watch.throughput }], { format: rate, base: 1024, least: 1024, span: 60_000 })),
+    tabs("Parts of the session", [
+      { text: "Tasks", href: link(["sessions", identifier]), current: tab === "tasks" },
+      { text: "Events", href: link(["sessions", identifier, "events"]), current: tab === "events", count: count(session.lastEventSeq) },
+      { text: "Launches", href: link(["launches"], { session: identifier }) },
+      { text: "Configuration", href: link(["sessions", identifier, "configuration"]), current: tab === "configuration" },
+    ]));
+}
+
+/** Whether what is seen is what is. */
+export function stateOfWatch(state) {
+  const [tone, text] = { live: ["good", "live"], waiting: ["warn", "reconnecting"], ended: ["idle", "not live"] }[state];
+  return h("span", { class: `live ${tone}` }, h("i", { class: "dot", "aria-hidden": "true" }), text);
+}
+
+function tile(name, value, href, tone) {
+  const content = [h("span", { class: `tile-value ${tone || ""}` }, value), h("span", { class: "tile-name" }, name)];
+  return h("li", {}, href ? h("a", { class: "tile", href }, content) : h("div", { class: "tile" }, content));
+}
+
+function configuration(session) {
+  const shown = (value) => (value !== null && typeof value === "object" ? JSON.stringify(value) : String(value));
+  return section("Configuration", {},
+    h("p", { class: "muted pad" }, "Frozen when the session was made, but for the bandwidth limit."),
+    facts(Object.entries(session.configuration).map(([name, value]) => [name, h("code", {}, shown(value))]), { class: "facts wide-names" }));
+}
+
+function openEnd(session) {
+  const target = (verb) => `${path("sessions", session.identifier)}/${verb}`;
+  const ways = {
+    finish: ["Finish the tasks, then invalidate", () => post(target("finish-tasks-and-invalidate"))],
+    cancel: ["Cancel all tasks and invalidate", () => post(target("invalidate-and-cancel"))],
+    reset: ["Reset cookies, credentials and connections", () => post(target("reset"))],
+    delete: ["Delete the session with its contents", () => call("DELETE", path("sessions", session.identifier))],
+  };
+  confirmThen(`End or reset ${session.identifier}`, [
+    h("span", { class: "visually-hidden" }, "Choose what to do."),
+    ...Object.entries(ways).map(([name, [text]], index) =>
+      h("label", { class: "check" }, h("input", { type: "radio", name: "way", value: name, checked: index === 0 }), text)),
+  ], "Do it", async (form) => {
+    const way = form.get("way");
+    await ways[way][1]();
+    toast(`${ways[way][0]}: done.`);
+    if (way === "delete") go(["sessions"]);
+  });
+}

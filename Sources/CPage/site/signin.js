@@ -1,0 +1,83 @@
+// Typing a key, and finding out whose it is.
+
+import { call, Problem } from "./api.js";
+import { h, render } from "./dom.js";
+import { forgetKey, holderOf, keepKey, keyOf } from "./keys.js";
+import { button, dialog, field, notice } from "./parts.js";
+
+/**
+ * Finds out whose a key is and keeps it.
+ *
+ * @param {string} key
+ * @returns {Promise<"app"|"operator">}
+ * @throws {Problem} Where it is nobody's.
+ */
+export async function useKey(key) {
+  const refused = (error) => {
+    if (error instanceof Problem && error.status === 403) return null;
+    throw error;
+  };
+  const app = await call("GET", "/v1/app", { key }).catch(refused);
+  if (app) {
+    keepKey("app", key, { label: app.identifier });
+    return "app";
+  }
+  const apps = await call("GET", "/v1/apps?limit=1", { key }).catch(refused);
+  if (apps) {
+    keepKey("operator", key, { label: "operator" });
+    return "operator";
+  }
+  // The key of an app that may not read the app itself.
+  keepKey("app", key, { label: "limited key" });
+  return "app";
+}
+
+const wanted = {
+  app: ["Your app’s key", "Sessions, tasks and launches belong to an app. Its key shows them."],
+  operator: ["The operator’s key", "The service as a whole is for the operator. It is in DATA_DIR/admin.key after the first start."],
+};
+
+function keyInput(properties) {
+  return h("input", {
+    type: "password", name: "key", required: true, autocomplete: "off", spellcheck: "false", autocapitalize: "off", ...properties,
+  });
+}
+
+/** What stands where a key is needed first. */
+export function signInView(host, audience) {
+  const [title, text] = wanted[audience];
+  const problem = h("div");
+  const input = keyInput();
+  const submit = h("button", { type: "submit", class: "primary" }, "Open");
+  const form = h("form", { class: "sign-in panel", on: { submit: async (event) => {
+    event.preventDefault();
+    submit.setAttribute("aria-busy", "true");
+    render(problem);
+    try {
+      const found = await useKey(input.value.trim());
+      if (found !== audience) location.hash = found === "app" ? "#/sessions" : "#/service";
+    } catch (error) {
+      render(problem, notice(error));
+      input.focus();
+      input.select();
+    } finally {
+      submit.removeAttribute("aria-busy");
+    }
+  } } },
+  h("h1", {}, title), h("p", { class: "muted" }, text),
+  field("Key", input, "It stays in this page’s memory. Reloading or closing the page forgets it."),
+  problem, h("div", { class: "row" }, submit, h("a", { href: "/docs", class: "button quiet" }, "The API’s reference")));
+  render(host, form);
+  input.focus();
+  return {};
+}
+
+/** A dialog that shows whose keys are there, forgets them, and takes another. */
+export function openKeys() {
+  dialog("Keys", (close) => [
+    h("ul", { class: "plain-list" }, ["app", "operator"].filter(keyOf).map((audience) => h("li", { class: "row between" },
+      h("span", {}, audience === "app" ? "App " : "", h("strong", {}, holderOf(audience).label)),
+      button("Forget", () => { close(); forgetKey(audience); }, { class: "small" })))),
+    field("Another key", keyInput({ autofocus: true }), "An app’s key and the operator’s can be open side by side."),
+  ], { submit: "Open", action: (form) => useKey(form.get("key").trim()) });
+}

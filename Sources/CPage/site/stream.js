@@ -1,0 +1,97 @@
+// Server-sent events by fetch: EventSource cannot send a key.
+
+import { Problem, query, send } from "./api.js";
+
+const longestPause = 15_000;
+
+/**
+ * Takes a text of server-sent events apart as it comes (WHATWG HTML, section 9.2).
+ *
+ * @param {(data: string, id: string|null) => void} receive
+ * @returns {(text: string) => void} What takes the next piece.
+ */
+export function eventParser(receive) {
+  let rest = "";
+  let data = [];
+  let id = null;
+  return (text) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      if (line === "") {
+        if (data.length) receive(data.join("\n"), id);
+        data = [];
+        id = null;
+      } else if (line.startsWith("data:")) {
+        data.push(line.slice(line[5] === " " ? 6 : 5));
+      } else if (line.startsWith("id:")) {
+        id = line.slice(3).trim();
+      }
+    }
+  };
+}
+
+/**
+ * Follows the events of a session without attaching to it, until `signal` ends it. Comes back after breaks.
+ *
+ * @param {string} target The path of the events.
+ * @param {{after: number, signal: AbortSignal, receive: (event: object) => void, state: (state: string) => void,
+ *   lost: () => void}} options `state` hears `live` and `waiting`; `lost` hears that events in between are gone.
+ */
+export async function follow(target, { after, signal, receive, state, lost }) {
+  let last = after;
+  let pause = 500;
+  while (!signal.aborted) {
+    try {
+      const response = await send("GET", target + query({ attach: "false", after: last }), {
+        headers: { Accept: "text/event-stream" }, signal,
+      });
+      state("live");
+      pause = 500;
+      const parse = eventParser((data) => {
+        const event = JSON.parse(data);
+        if (event.seq !== null && event.seq !== undefined) last = event.seq;
+        receive(event);
+      });
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        parse(value);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof Problem && [401, 403, 404].includes(error.status)) return state("ended");
+      if (error instanceof Problem && ["events-expired", "cursor-invalid"].includes(error.code)) {
+        last = error.fields.oldestSeq ? error.fields.oldestSeq - 1 : error.fields.lastSeq;
+        lost();
+      }
+    }
+    if (signal.aborted) return;
+    state("waiting");
+    await sleep(pause * (0.75 + Math.random() / 2), signal);
+    pause = Math.min(pause * 2, longestPause);
+  }
+}
+
+/** Waits some milliseconds, or until `signal`. */
+export function sleep(milliseconds, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+  });
+}
+
+/**
+ * Calls again and again while the page is seen, the next time `period` after the last call ended.
+ *
+ * @param {() => Promise<void>} work
+ * @param {number} period Milliseconds.
+ * @param {AbortSignal} signal
+ */
+export async function poll(work, period, signal) {
+  while (!signal.aborted) {
+    if (!document.hidden) await work();
+    await sleep(period, signal);
+  }
+}

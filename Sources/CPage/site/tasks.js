@@ -1,0 +1,195 @@
+// The tasks of a session, a page at a time.
+
+import { call, path, query } from "./api.js";
+import { bulkBar } from "./bulk.js";
+import { h, render } from "./dom.js";
+import { bytes, count, fileName, hostOf, percent, rate } from "./format.js";
+import { badge, choice, empty, notice, pager, table, time } from "./parts.js";
+import { bar, spark } from "./plot.js";
+import { go, link, refine } from "./route.js";
+import { taskStatus, waitsFor } from "./words.js";
+
+const pageSize = 50;
+const columns = [
+  { title: "Select", hidden: true, class: "select" }, { title: "Task" }, { title: "State", class: "wide" },
+  { title: "Progress", class: "progress" }, { title: "Speed", class: "wide speed", number: true },
+  { title: "Attempts", number: true, class: "widest" }, { title: "Made", class: "widest" },
+];
+
+const filters = [
+  ["All", {}, ({ suspended, running, canceling, completed }) => suspended + running + canceling + completed],
+  ["Running", { state: "running" }, ({ running }) => running],
+  ["Suspended", { state: "suspended" }, ({ suspended }) => suspended],
+  ["Succeeded", { outcome: "succeeded" }, ({ succeeded }) => succeeded],
+  ["HTTP error", { outcome: "httpError" }, ({ httpError }) => httpError],
+  ["Failed", { outcome: "failed" }, ({ failed }) => failed],
+  ["Cancelled", { outcome: "cancelled" }, ({ cancelled }) => cancelled],
+];
+
+/**
+ * The list of a session's tasks, with filters, search and what can be done to many.
+ *
+ * @param {Element} host
+ * @param {import("./watch.js").SessionWatch} watch
+ */
+export function taskList(host, watch, route) {
+  const ender = new AbortController();
+  const selected = new Set();
+  let place = route.query;
+  let page = null;
+  let problem = null;
+  let isLoading = false;
+  let isStale = false;
+
+  async function load() {
+    if (isLoading) {
+      isStale = true;
+      return;
+    }
+    isLoading = true;
+    const asked = place;
+    try {
+      const { state, outcome, group, clientTaskId, cursor } = asked;
+      const target = `${path("sessions", watch.identifier)}/tasks` + query({ state, outcome, group, clientTaskId, cursor, limit: pageSize });
+      page = await call("GET", target, { signal: ender.signal });
+      problem = null;
+    } catch (error) {
+      if (ender.signal.aborted) return;
+      problem = error;
+    }
+    isLoading = false;
+    show();
+    // Not more than once a second, however much changes.
+    setTimeout(() => {
+      if (ender.signal.aborted || !isStale) return;
+      isStale = false;
+      load();
+    }, asked === place ? 1000 : 0);
+  }
+
+  function show() {
+    if (watch.problem?.status === 404) return;
+    const items = matching(page?.items ?? [], place.url);
+    for (const number of selected) if (!items.some((task) => task.taskIdentifier === number)) selected.delete(number);
+    render(host,
+      toolbar(watch, place),
+      problem && notice(problem),
+      page && items.length > 0 && bulkBar(watch.identifier, { place, selected, items, changed: show, done: load }),
+      page && (items.length === 0 ? nothing(place) : table("Tasks", columns, items.map((task) => row(task, watch, selected, show)), { class: "tasks" })),
+      page && pager(!place.cursor, page.nextCursor && link(["sessions", watch.identifier], { ...place, cursor: page.nextCursor }),
+        link(["sessions", watch.identifier], { ...place, cursor: "" })));
+  }
+
+  const unhear = watch.onChange(({ tasks }) => {
+    if (tasks.size > 0) {
+      isStale = true;
+      if (!isLoading) {
+        isStale = false;
+        load();
+      }
+    }
+    if (page) show();
+  });
+  load();
+  return {
+    update(next) {
+      const asked = ["state", "outcome", "group", "clientTaskId", "cursor"].some((name) => next.query[name] !== place[name]);
+      place = next.query;
+      if (asked) {
+        selected.clear();
+        load();
+      } else {
+        show();
+      }
+    },
+    close() {
+      unhear();
+      ender.abort();
+    },
+  };
+}
+
+function matching(items, url) {
+  if (!url) return items;
+  const text = url.toLowerCase();
+  return items.filter((task) => (task.originalRequest?.url ?? "").toLowerCase().includes(text));
+}
+
+function toolbar(watch, place) {
+  const counts = watch.session?.taskCounts;
+  const field = ["clientTaskId", "group", "url"].find((name) => place[name]) ?? place.in ?? "clientTaskId";
+  const search = (name, text) => {
+    if (name === "number") return text && go(["sessions", watch.identifier, "tasks", text]);
+    refine({ clientTaskId: "", group: "", url: "", in: name === "clientTaskId" ? "" : name, cursor: "", [name]: text.trim() });
+  };
+  return h("div", { class: "toolbar" },
+    h("nav", { class: "segments-nav", "aria-label": "Filter by state" }, filters.map(([text, filter, number]) => {
+      const isCurrent = (place.state ?? "") === (filter.state ?? "") && (place.outcome ?? "") === (filter.outcome ?? "");
+      return h("a", { href: link(["sessions", watch.identifier], { ...place, state: "", outcome: "", cursor: "", ...filter }), "aria-current": isCurrent ? "true" : null },
+        text, counts && h("span", { class: "count" }, count(number(counts))));
+    })),
+    h("form", { class: "search", role: "search", on: { submit: (event) => {
+      event.preventDefault();
+      search(event.currentTarget.elements.in.value, event.currentTarget.elements.text.value);
+    } } },
+    choice("in", [["clientTaskId", "Client id"], ["group", "Group"], ["url", "URL, this page"], ["number", "Number"]], field, {
+      change: (event) => refine({ in: event.target.value }, { replace: true }),
+    }, "Search in"),
+    h("input", { type: "search", name: "text", "aria-label": "Search tasks", placeholder: "Search, Enter", "data-key": "/", value: place[field] ?? "" })));
+}
+
+function nothing(place) {
+  const isFiltered = ["state", "outcome", "group", "clientTaskId", "url"].some((name) => place[name]);
+  return isFiltered
+    ? empty("No task matches", "Nothing of this session fits the filter or search.")
+    : empty("No tasks yet", "Hand over a download with the button above, or with POST …/tasks.");
+}
+
+function row(task, watch, selected, show) {
+  const number = task.taskIdentifier;
+  const live = task.state === "running" ? watch.progress.get(number) : null;
+  const name = task.clientTaskId ?? fileName(task.originalRequest?.url);
+  return {
+    key: number, "aria-selected": selected.has(number) ? "true" : null,
+    cells: [
+      h("input", { type: "checkbox", "aria-label": `Select task ${number}`, checked: selected.has(number), on: { change: (event) => {
+        if (event.target.checked) selected.add(number);
+        else selected.delete(number);
+        show();
+      } } }),
+      h("div", { class: "name" },
+        h("a", { class: "title", "data-row": true, href: link(["sessions", watch.identifier, "tasks", number]) }, h("span", { class: "muted" }, `${number} `), name),
+        h("span", { class: "sub" }, h("span", { class: "narrow" }, badge(taskStatus(task))),
+          task.kind === "upload" ? h("span", { class: "tag" }, "upload") : null,
+          h("span", { class: "muted clip" }, hostOf(task.originalRequest?.url)), task.group && h("span", { class: "tag" }, task.group), why(task))),
+      badge(taskStatus(task)),
+      progress(task, live),
+      task.state === "running" ? [spark(watch.rates.get(number), "Throughput"), h("span", { class: "figure" }, rate(speed(task, watch)))] : h("span", { class: "muted" }, "–"),
+      task.attempts?.count ?? 0, time(task.createdAt),
+    ],
+  };
+}
+
+function speed(task, watch) {
+  return watch.rates.get(task.taskIdentifier)?.last ?? task.progress?.throughput;
+}
+
+function why(task) {
+  if (task.state === "completed" && task.error) return h("span", { class: "bad-text clip" }, task.error.localizedDescription);
+  if (task.state === "completed" && task.outcome === "httpError") return h("span", { class: "bad-text" }, `status ${task.response?.statusCode ?? "–"}`);
+  const reason = task.waitingFor?.[0];
+  return reason && h("span", { class: "muted clip" }, `waits for ${waitsFor(reason.kind)}`);
+}
+
+/** How far a task is, by what a live event told last or else by what the task tells. */
+export function progress(task, live) {
+  const isUpload = task.kind === "upload";
+  const done = live?.total ?? (isUpload ? task.countOfBytesSent : task.countOfBytesReceived);
+  const expected = live?.expected ?? (isUpload ? task.countOfBytesExpectedToSend : task.countOfBytesExpectedToReceive);
+  if (task.state === "completed") return h("span", { class: "figure" }, bytes(done));
+  const fraction = expected > 0 ? Math.min(1, done / expected) : task.progress?.fractionCompleted;
+  const isMoving = task.state === "running" && ["receiving", "sending", "connecting", "finalizing"].includes(task.phase);
+  return h("div", { class: "progress-cell" },
+    bar(fraction ?? (isMoving ? null : 0), `Progress of task ${task.taskIdentifier}`, isMoving ? "run" : "idle"),
+    h("span", { class: "figure" }, expected > 0 ? `${percent(fraction)} of ${bytes(expected)}` : bytes(done)));
+}

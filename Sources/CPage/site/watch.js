@@ -1,0 +1,129 @@
+// One session, watched: its own state, its events as they come, and what its transfers move.
+
+import { call, path, Problem } from "./api.js";
+import { Series } from "./plot.js";
+import { follow, poll } from "./stream.js";
+
+const keptEvents = 1000;
+const tick = 500;
+
+/**
+ * Watches a session from its making until `close`. Listeners get `{tasks, events, problem}`: numbers of tasks that changed
+ * otherwise than by moving bytes, and how many events came, since they were last called.
+ */
+export class SessionWatch {
+  constructor(identifier) {
+    this.identifier = identifier;
+    this.session = null;
+    this.problem = null;
+    this.state = "waiting";
+    /** Events since the watch began, the newest last. */
+    this.events = [];
+    /** Bytes a second of all transfers together, and of each by its task's number. */
+    this.throughput = new Series();
+    this.rates = new Map();
+    /** What the last live event told of each task's bytes. */
+    this.progress = new Map();
+    this.listeners = new Set();
+    this.ender = new AbortController();
+    this.changed = new Set();
+    this.arrived = 0;
+    this.moved = new Map();
+    this.isStale = false;
+    this.begin();
+  }
+
+  /** Calls back about twice a second while something happens. */
+  onChange(listener) {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Ends the watch. */
+  close() {
+    this.ender.abort();
+    this.listeners.clear();
+  }
+
+  /** Reads the session again. */
+  async refresh() {
+    try {
+      this.session = await call("GET", path("sessions", this.identifier), { signal: this.ender.signal });
+      this.problem = null;
+    } catch (error) {
+      if (this.ender.signal.aborted) return;
+      this.problem = error instanceof Problem ? error : null;
+    }
+    this.isStale = false;
+  }
+
+  async begin() {
+    const { signal } = this.ender;
+    await this.refresh();
+    this.tell();
+    if (signal.aborted || !this.session) return;
+    follow(`${path("sessions", this.identifier)}/events`, {
+      after: this.session.lastEventSeq, signal,
+      receive: (event) => this.receive(event),
+      state: (state) => { this.state = state; this.isStale = true; },
+      lost: () => { this.changed.add("all"); },
+    });
+    poll(() => this.beat(), tick, signal);
+  }
+
+  receive(event) {
+    const task = event.taskIdentifier;
+    if (event.type === "task.didWriteData") {
+      this.move(task, event.data.totalBytesWritten, event.data.totalBytesExpectedToWrite);
+    } else if (event.type === "task.didSendBodyData") {
+      this.move(task, event.data.totalBytesSent, event.data.totalBytesExpectedToSend);
+    } else {
+      this.isStale = true;
+      if (task) this.changed.add(task);
+      if (event.type === "task.didComplete") this.forget(task);
+      this.events.push(event);
+      if (this.events.length > keptEvents) this.events.splice(0, this.events.length - keptEvents);
+      this.arrived += 1;
+    }
+  }
+
+  move(task, total, expected) {
+    // The first event of a stream tells of all that came before it.
+    const before = this.progress.get(task)?.total ?? total;
+    this.moved.set(task, (this.moved.get(task) ?? 0) + Math.max(0, total - before));
+    this.progress.set(task, { total, expected });
+  }
+
+  forget(task) {
+    this.rates.delete(task);
+    this.progress.delete(task);
+  }
+
+  async beat() {
+    const now = Date.now();
+    const seconds = (now - (this.lastBeat ?? now - tick)) / 1000;
+    this.lastBeat = now;
+    let sum = 0;
+    for (const [task, moved] of this.moved) {
+      if (!this.rates.has(task)) this.rates.set(task, new Series(48));
+      sum += moved;
+    }
+    // A series for each of very many transfers would help nobody.
+    if (this.rates.size > 500) this.rates.delete(this.rates.keys().next().value);
+    for (const [task, series] of this.rates) series.add((this.moved.get(task) ?? 0) / seconds, now);
+    this.throughput.add(sum / seconds, now);
+    this.moved.clear();
+    if (this.isStale && now - (this.lastRefresh ?? 0) >= 1000) {
+      this.lastRefresh = now;
+      await this.refresh();
+    }
+    this.tell();
+  }
+
+  tell() {
+    const news = { tasks: this.changed, events: this.arrived, problem: this.problem };
+    this.changed = new Set();
+    this.arrived = 0;
+    for (const listener of this.listeners) listener(news);
+  }
+}

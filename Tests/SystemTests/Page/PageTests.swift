@@ -1,0 +1,203 @@
+import Base
+import Core
+import TestSupport
+import Testing
+
+/// The page at `/` in a browser: what it shows and how it looks.
+@Suite(.serialized) struct PageTests {
+    @Test func `Every view can be read at every width, in light and dark, and breaks no rule of the browser`()
+        async throws
+    {
+        let stage = try await PageStage()
+        let page = try await PageDriver(stage.scene.service)
+        let launch = try await stage.scene.launches(of: "done").first?["launchId"].string ?? ""
+        let places = [
+            ("#/sessions", "done"), ("#/sessions/s", "segmented"), ("#/sessions/s/events", "didComplete"),
+            ("#/sessions/s/configuration", "retryPolicy"), ("#/sessions/s/tasks/1", "Receiving"),
+            ("#/sessions/s/tasks/2", "SOURCE"), ("#/sessions/s/tasks/4", "the time it may begin"),
+            ("#/sessions/s/tasks/7", "Name lookup"), ("#/launches", "done"), ("#/launches/\(launch)", "Attempt"),
+            ("#/questions", "archive"), ("#/app", "New data"), ("#/nowhere", "nothing here"),
+        ]
+        for (place, text) in places {
+            try await page.go(place)
+            try await page.see("t.text('main').toUpperCase().includes(\(page.quoted(text.uppercased())))")
+            try await checkLooks(of: page, place)
+        }
+        try await page.go("#/sessions/s")
+        try await page.click("New download")
+        try await checkLooks(of: page, "new download")
+        try await page.click("Cancel")
+        try await page.click("Keyboard shortcuts")
+        try await checkLooks(of: page, "shortcuts")
+        #expect(page.browser.takeComplaints() == [])
+    }
+
+    @Test func `The operator sees the service and its apps`() async throws {
+        let stage = try await PageStage()
+        let page = try await PageDriver(stage.scene.service, at: "/#/service", key: "dev-admin")
+        try await page.see("document.querySelectorAll('.plots polyline.line').length >= 9")
+        try await page.seeText("Ready")
+        try await checkLooks(of: page, "service")
+        try await page.go("#/apps")
+        try await page.seeText("dev", in: "tbody")
+        try await checkLooks(of: page, "apps")
+        // The operator's key opens no session; an app's key beside it does.
+        try await page.go("#/sessions")
+        try await page.signIn("dev")
+        try await page.seeText("done", in: "tbody")
+        try await page.click("Service")
+        try await page.seeText("Free disk")
+        // Whose key it is can only be asked.
+        let complaints = page.browser.takeComplaints().filter { !$0.contains("403 (Forbidden) \(page.base)/v1/app") }
+        #expect(complaints == [])
+    }
+
+    @Test func `Progress, states and events are seen as they come, and watching attaches nobody`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        let gate = Gate()
+        scene.origin.serve("/large", .generated(seed: 1, length: 8 << 20), always: [.holdBody(after: 4 << 20, gate)])
+        let slowly = [Misbehaviour.trickle(size: 16 << 10, pause: .milliseconds(20))]
+        scene.origin.serve("/slow", .generated(seed: 2, length: 512 << 20), always: slowly)
+        let page = try await PageDriver(scene.service, at: "/#/sessions/s")
+        try await page.seeText("No tasks yet")
+        try await scene.download("/large", ["clientTaskId": "a"])
+        try await page.see("/^[45]\\d %/m.test(t.text('tbody'))")
+        try await page.go("#/sessions/s/tasks/1")
+        try await page.seeText("Receiving")
+        try await scene.download("/slow")
+        try await page.go("#/sessions/s/tasks/2")
+        try await page.see("document.querySelectorAll('.plot path.area').length == 1")
+        #expect(try await scene.session()["attachment"] == .null)
+        try await page.click("Cancel")
+        try await page.click("Cancel it")
+        try await page.seeText("Cancelled", in: "#task-status")
+        try await page.go("#/sessions/s/tasks/1")
+        gate.open()
+        try await page.seeText("Succeeded", in: "#task-status")
+        try await page.seeText("TLS", in: ".waterfall")
+        #expect(try await page.count(".lane rect.receive") == 1)
+        try await receiver.waitForDelivery(type: "session.handleEvents")
+        try await page.go("#/sessions/s/events")
+        try await page.seeText("completed: succeeded, status 200")
+        #expect(page.browser.takeComplaints() == [])
+    }
+
+    @Test func `What tasks are called never becomes markup`() async throws {
+        let scene = try await Scene(configuration: nil)
+        let hostile = "<img src=x onerror='document.title=1'><b>bold</b>"
+        try await scene.api.put("/v1/sessions/s", ["sessionDescription": .string(hostile)])
+        let words: [String: JSON] = [
+            "clientTaskId": .string(hostile), "taskDescription": .string(hostile), "group": .string(hostile),
+            "state": "suspended",
+        ]
+        try await scene.download("/\(hostile.count)", words)
+        let page = try await PageDriver(scene.service)
+        for place in ["#/sessions", "#/sessions/s", "#/sessions/s/tasks/1"] {
+            try await page.go(place)
+            try await page.seeText(hostile)
+            #expect(try await page.count("main img, main h1 > b, .name b") == 0)
+        }
+        #expect(page.browser.takeComplaints() == [])
+    }
+
+    @Test func `Of very many tasks a page is shown, and the address leads to the next`() async throws {
+        let scene = try await Scene()
+        for batch in 0..<3 {
+            let tasks = (0..<1000).map { number -> JSON in
+                scene.downloadOf(
+                    "/a", ["state": "suspended", "clientTaskId": .string("task-\(batch * 1000 + number)")])
+            }
+            let made = try await scene.api.post("/v1/sessions/s/tasks/batch?return=minimal", ["tasks": .array(tasks)])
+            expect(made, 201)
+        }
+        let page = try await PageDriver(scene.service, at: "/#/sessions/s")
+        try await page.seeText("3,000")
+        try await page.seeText("task-0", in: "tbody")
+        #expect(try await page.count("tbody tr") == 50)
+        try await page.click("Next page")
+        try await page.seeText("task-50", in: "tbody")
+        #expect(try await page.count("tbody tr") == 50)
+        #expect(try await page.browser.evaluate("location.hash.includes('cursor=')") == true)
+        try await page.browser.evaluate("history.back()")
+        try await page.seeText("task-49", in: "tbody")
+        try await page.fill("Search tasks", "task-2345")
+        try await page.browser.press("Enter")
+        try await page.see("document.querySelectorAll('tbody tr').length == 1")
+        #expect(try await page.browser.evaluate("location.hash.includes('clientTaskId=task-2345')") == true)
+    }
+
+    @Test func `The reference shows every route and asks the service`() async throws {
+        let scene = try await Scene()
+        let page = try await PageDriver(scene.service, at: "/docs", key: nil)
+        #expect(try await page.count("main details.operation code") >= Contract.shared.operations.count)
+        for operation in Contract.shared.operations {
+            #expect(try await page.count("details#\(operation.identifier)") == 1, "\(operation.identifier)")
+        }
+        for operation in ["getSession", "createTask"] {
+            try await page.browser.evaluate("location.hash = '#\(operation)'")
+            try await page.see("document.querySelector('#\(operation)[open] form.try') != null")
+        }
+        try await checkLooks(of: page, "docs")
+        try await page.click("Send", in: "#getSession")
+        try await page.fill("Another key", "dev")
+        try await page.click("Open")
+        try await page.see("!document.querySelector('dialog').open")
+        try await page.browser.evaluate("document.getElementById('getSession-identifier').value = 's'")
+        try await page.click("Send", in: "#getSession")
+        try await page.seeText("\"lastEventSeq\": 0", in: "#getSession .output")
+        #expect(page.browser.takeComplaints() == [])
+    }
+
+    @Test func `Without the page its addresses are unknown`() async throws {
+        let scene = try await Scene(["--no-page"], configuration: nil)
+        for path in ["/", "/docs", "/page/main.js"] {
+            expectProblem(try await scene.service.api.with(key: nil).get(path), 404, "not-found")
+        }
+    }
+
+    private func checkLooks(of page: PageDriver, _ place: String) async throws {
+        for width in [390, 820, 1440] {
+            for isDark in [false, true] {
+                try await page.size(width, isDark: isDark)
+                let faults = try await page.faults()
+                #expect(faults == [], "\(place), \(width) wide, \(isDark ? "dark" : "light")")
+            }
+        }
+    }
+}
+
+/// A service with something of everything: transfers under way, in segments, waiting, suspended, failed and done;
+/// questions, launches and a fetch.
+struct PageStage {
+    let scene: Scene
+    let receiver: Receiver
+    private let gate = Gate()
+
+    init() async throws {
+        scene = try await Scene(configuration: nil)
+        receiver = try Receiver { $0.type == "app.performFetch" ? .json(["result": "newData"]) : .launched }
+        try await scene.launches(to: receiver)
+        try await scene.makeSession("s")
+        try await scene.makeSession("done")
+        let origin = scene.origin
+        let challenge = [("WWW-Authenticate", "Basic realm=\"archive\"")]
+        origin.serve("/small", .text("hello"))
+        origin.serve("/ask", .text("x"), always: [.status(401, challenge)])
+        origin.serve("/large", .generated(seed: 1, length: 64 << 20), always: [.holdBody(after: 3 << 20, gate)])
+        origin.serve("/segmented", .generated(seed: 2, length: 64 << 20), always: [.holdBody(after: 1 << 20, gate)])
+        try await scene.download("/large", ["clientTaskId": "large", "group": "images"])
+        try await scene.download("/segmented", ["clientTaskId": "segmented", "segments": 4])
+        try await scene.download("/small", ["clientTaskId": "held", "state": "suspended"])
+        try await scene.download("/small", ["clientTaskId": "later", "earliestBeginDate": "2099-01-01T00:00:00Z"])
+        try await scene.download("/ask", ["clientTaskId": "asks"])
+        try await scene.download("/small", ["confirmBeforeStart": true])
+        try await scene.download("/nowhere/missing.iso", ["taskDescription": "An image that is not there"])
+        try await scene.download("/small", in: "done")
+        try await scene.api.post("/v1/app/background-refresh/simulate")
+        try await scene.completed(7)
+        try await receiver.waitForDelivery(count: 2, type: "session.handleEvents")
+        try await receiver.waitForDelivery(type: "app.performFetch")
+    }
+}
