@@ -48,6 +48,10 @@ static const unsigned char events_js[] = {
 #embed "site/events.js"
 };
 
+static const unsigned char exchange_js[] = {
+#embed "site/exchange.js"
+};
+
 static const unsigned char format_js[] = {
 #embed "site/format.js"
 };
@@ -184,6 +188,7 @@ const page_file page_files[] = {
     {"docs.js", docs_js, sizeof docs_js},
     {"dom.js", dom_js, sizeof dom_js},
     {"events.js", events_js, sizeof events_js},
+    {"exchange.js", exchange_js, sizeof exchange_js},
     {"format.js", format_js, sizeof format_js},
     {"forms.js", forms_js, sizeof forms_js},
     {"history.js", history_js, sizeof history_js},

@@ -22,7 +22,7 @@ export class Problem extends Error {
  *
  * @param {string} method
  * @param {string} path
- * @param {{body?: any, audience?: "app"|"operator"|"nobody", key?: string, headers?: object, signal?: AbortSignal}} [options]
+ * @param {object} [options] `{body, audience, key, headers, signal}`; the audience is `app`, `operator` or `nobody`.
  * @returns {Promise<any>} The answer's JSON, or its text where it is something else; null where it has no body.
  * @throws {Problem}
  */
@@ -42,7 +42,11 @@ export async function send(method, path, { body, audience = "app", key, headers 
   let response;
   try {
     response = await fetch(path, {
-      method, headers: fields, signal, credentials: "omit", cache: "no-store",
+      method,
+      headers: fields,
+      signal,
+      credentials: "omit",
+      cache: "no-store",
       body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
     });
   } catch (error) {

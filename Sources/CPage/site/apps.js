@@ -8,8 +8,13 @@ import { link } from "./route.js";
 import { poll } from "./stream.js";
 
 const columns = [
-  { title: "App" }, { title: "State", class: "wide" }, { title: "Webhook", class: "wide" }, { title: "Refresh", class: "wide" }, { title: "Open tasks", number: true },
-  { title: "Stored", number: true, class: "wide" }, { title: "Made", class: "wide" },
+  { title: "App" },
+  { title: "State", class: "wide" },
+  { title: "Webhook", class: "wide" },
+  { title: "Refresh", class: "wide" },
+  { title: "Open tasks", number: true },
+  { title: "Stored", number: true, class: "wide" },
+  { title: "Made", class: "wide" },
 ];
 
 /** The list of apps. */
@@ -21,7 +26,10 @@ export function appsView(host, route) {
 
   async function load() {
     try {
-      page = await call("GET", "/v1/apps" + query({ limit: 100, cursor: place.cursor }), { audience: "operator", signal: ender.signal });
+      page = await call("GET", "/v1/apps" + query({ limit: 100, cursor: place.cursor }), {
+        audience: "operator",
+        signal: ender.signal,
+      });
       problem = null;
     } catch (error) {
       if (ender.signal.aborted) return;
@@ -31,11 +39,16 @@ export function appsView(host, route) {
   }
 
   function show() {
-    render(host,
+    render(
+      host,
       h("div", { class: "view-head" }, h("h1", {}, "Apps")),
       problem && notice(problem),
-      page && (page.items.length === 0 ? empty("No apps yet", "POST /v1/apps makes one, with its first key.") : table("Apps", columns, page.items.map(row))),
-      page && pager(!place.cursor, page.nextCursor && link(["apps"], { cursor: page.nextCursor }), link(["apps"])));
+      page &&
+        (page.items.length === 0
+          ? empty("No apps yet", "POST /v1/apps makes one, with its first key.")
+          : table("Apps", columns, page.items.map(row))),
+      page && pager(!place.cursor, page.nextCursor && link(["apps"], { cursor: page.nextCursor }), link(["apps"])),
+    );
   }
 
   poll(load, 5000, ender.signal);
@@ -49,15 +62,34 @@ export function appsView(host, route) {
 }
 
 function row({ identifier, state, webhook, backgroundRefreshStatus, usage, limits, createdAt }) {
-  const shown = state === "active" ? badge({ tone: "good", sign: "✓", text: "Active" }) : badge({ tone: "bad", sign: "✕", text: "Force quit" });
-  const hook = !webhook.url ? ["idle", "–", "none"] : { enabled: ["good", "✓", "enabled"], paused: ["pause", "‖", "paused"], disabled: ["bad", "✕", "disabled"] }[webhook.state];
+  const shown = state === "active"
+    ? badge({ tone: "good", sign: "✓", text: "Active" })
+    : badge({ tone: "bad", sign: "✕", text: "Force quit" });
+  const hook = !webhook.url ? ["idle", "–", "none"] : {
+    enabled: ["good", "✓", "enabled"],
+    paused: ["pause", "‖", "paused"],
+    disabled: ["bad", "✕", "disabled"],
+  }[webhook.state];
   return {
     key: identifier,
     cells: [
-      h("div", { class: "name" }, h("strong", { class: "title" }, identifier), h("span", { class: "narrow sub" }, shown, webhook.url && `webhook ${webhook.state}`)),
+      h(
+        "div",
+        { class: "name" },
+        h("strong", { class: "title" }, identifier),
+        h("span", { class: "narrow sub" }, shown, webhook.url && `webhook ${webhook.state}`),
+      ),
       shown.cloneNode(true),
-      h("div", { class: "name" }, h("span", {}, badge({ tone: hook[0], sign: hook[1], text: hook[2] })), webhook.disabledReason && h("span", { class: "sub bad-text" }, webhook.disabledReason)),
-      backgroundRefreshStatus, [count(usage.tasks), h("span", { class: "wide" }, ` of ${count(limits.tasks)}`)], bytes(usage.storedBytes), time(createdAt),
+      h(
+        "div",
+        { class: "name" },
+        h("span", {}, badge({ tone: hook[0], sign: hook[1], text: hook[2] })),
+        webhook.disabledReason && h("span", { class: "sub bad-text" }, webhook.disabledReason),
+      ),
+      backgroundRefreshStatus,
+      [count(usage.tasks), h("span", { class: "wide" }, ` of ${count(limits.tasks)}`)],
+      bytes(usage.storedBytes),
+      time(createdAt),
     ],
   };
 }

@@ -17,37 +17,71 @@ const atOnce = 6;
 export function bulkBar(session, list) {
   const { place, selected, items, changed } = list;
   const isAll = selected.size === items.length && items.length > 0;
-  const box = h("input", { type: "checkbox", checked: isAll, "aria-label": "Select all tasks of this page", on: { change: () => {
-    if (isAll) selected.clear();
-    else for (const task of items) selected.add(task.taskIdentifier);
-    changed();
-  } } });
+  const box = h("input", {
+    type: "checkbox",
+    checked: isAll,
+    "aria-label": "Select all tasks of this page",
+    on: {
+      change: () => {
+        if (isAll) selected.clear();
+        else for (const task of items) selected.add(task.taskIdentifier);
+        changed();
+      },
+    },
+  });
   const isWhole = selected.size === 0;
   // The session-wide forms know no client id, and nothing of a search in this page alone.
   const canWhole = !place.clientTaskId && !place.url;
   const text = isWhole ? (canWhole ? "All that match" : "None selected") : `${count(selected.size)} selected`;
-  return h("div", { class: "bulk", role: "group", "aria-label": "Change many tasks" },
+  return h(
+    "div",
+    { class: "bulk", role: "group", "aria-label": "Change many tasks" },
     h("label", { class: "check" }, box, h("span", {}, text)),
-    h("div", { class: "row" }, verbs.map(([verb, name]) => button(name, () => (isWhole ? whole(session, verb, name, list) : some(session, verb, name, list)), {
-      class: "small", disabled: isWhole && !canWhole,
-    }))));
+    h(
+      "div",
+      { class: "row" },
+      verbs.map(([verb, name]) =>
+        button(name, () => (isWhole ? whole(session, verb, name, list) : some(session, verb, name, list)), {
+          class: "small",
+          disabled: isWhole && !canWhole,
+        })
+      ),
+    ),
+  );
 }
 
 function whole(session, verb, name, { place, done }) {
-  const selection = Object.fromEntries(["state", "outcome", "group"].filter((key) => place[key]).map((key) => [key, place[key]]));
+  const selection = Object.fromEntries(
+    ["state", "outcome", "group"].filter((key) => place[key]).map((key) => [key, place[key]]),
+  );
   const words = Object.values(selection).join(", ");
-  confirmThen(`${name} ${words ? `all that are: ${words}` : "all tasks"}?`,
-    `This is for every task of the session that matches, not only for this page${verb === "retry" ? "; each completed one gets a new task" : ""}.`, name, async () => {
+  confirmThen(
+    `${name} ${words ? `all that are: ${words}` : "all tasks"}?`,
+    `This is for every task of the session that matches, not only for this page${
+      verb === "retry" ? "; each completed one gets a new task" : ""
+    }.`,
+    name,
+    async () => {
       const answer = await post(`${path("sessions", session)}/tasks/${verb}`, selection);
-      toast(`${counted(answer.changed, "task")} of ${count(answer.matched)} changed.${answer.errors?.length ? ` ${answer.errors.length} could not be.` : ""}`);
+      toast(
+        `${counted(answer.changed, "task")} of ${count(answer.matched)} changed.${
+          answer.errors?.length ? ` ${answer.errors.length} could not be.` : ""
+        }`,
+      );
       done();
-    });
+    },
+  );
 }
 
 async function some(session, verb, name, { selected, changed, done }) {
   const numbers = [...selected];
   if (verb === "cancel") {
-    confirmThen(`Cancel ${counted(numbers.length, "task")}?`, "What they have received so far is dropped.", "Cancel them", run);
+    confirmThen(
+      `Cancel ${counted(numbers.length, "task")}?`,
+      "What they have received so far is dropped.",
+      "Cancel them",
+      run,
+    );
     return;
   }
   await run();
@@ -70,7 +104,8 @@ async function some(session, verb, name, { selected, changed, done }) {
     selected.clear();
     changed();
     done();
-    if (last) toast(new Problem(last.status, { detail: `${name}: ${failures} of ${numbers.length} refused. ${last.message}` }));
-    else toast(`${name}: ${counted(numbers.length, "task")}.`);
+    if (last) {
+      toast(new Problem(last.status, { detail: `${name}: ${failures} of ${numbers.length} refused. ${last.message}` }));
+    } else toast(`${name}: ${counted(numbers.length, "task")}.`);
   }
 }

@@ -12,16 +12,31 @@ export class Description {
     this.schemas = Object.entries(document.components.schemas);
     this.operations = Object.entries(document.paths).flatMap(([path, item]) => this.operationsOf(path, item));
     this.webhooks = Object.entries(document.webhooks ?? {}).flatMap(([path, item]) => this.operationsOf(path, item));
-    this.tags = document.tags.map(({ name, description }) => ({ name, text: description, operations: this.operations.filter(({ tags }) => tags.includes(name)) }));
+    this.tags = document.tags.map(({ name, description }) => ({
+      name,
+      text: description,
+      operations: this.operations.filter(({ tags }) => tags.includes(name)),
+    }));
   }
 
   operationsOf(path, item) {
     return methods.filter((method) => item[method]).map((method) => {
       const operation = item[method];
-      const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map((parameter) => this.resolved(parameter));
+      const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map((parameter) =>
+        this.resolved(parameter)
+      );
       return {
-        path, method: method.toUpperCase(), identifier: operation.operationId, summary: operation.summary ?? "", text: operation.description ?? "",
-        tags: operation.tags ?? [], parameters, body: operation.requestBody && this.resolved(operation.requestBody), responses: Object.entries(operation.responses ?? {}).map(([status, response]) => [status, this.resolved(response)]),
+        path,
+        method: method.toUpperCase(),
+        identifier: operation.operationId,
+        summary: operation.summary ?? "",
+        text: operation.description ?? "",
+        tags: operation.tags ?? [],
+        parameters,
+        body: operation.requestBody && this.resolved(operation.requestBody),
+        responses: Object.entries(operation.responses ?? {}).map((
+          [status, response],
+        ) => [status, this.resolved(response)]),
         security: operation.security ?? this.document.security ?? [],
       };
     });
@@ -31,7 +46,10 @@ export class Description {
   resolved(value) {
     if (!value?.$ref) return value;
     const { $ref, ...beside } = value;
-    const found = $ref.slice(2).split("/").reduce((place, part) => place?.[part.replaceAll("~1", "/").replaceAll("~0", "~")], this.document);
+    const found = $ref.slice(2).split("/").reduce(
+      (place, part) => place?.[part.replaceAll("~1", "/").replaceAll("~0", "~")],
+      this.document,
+    );
     return { ...this.resolved(found), ...beside };
   }
 
@@ -43,8 +61,13 @@ export class Description {
   /** Who may use an operation, in words. */
   audience({ security }) {
     if (security.length === 0) return "No key is needed.";
-    return security.map((scheme) => Object.entries(scheme).map(([name, scopes]) =>
-      name === "adminKey" ? "the operator’s key" : `an app’s key${scopes.length ? ` with the scope ${scopes.join(" and ")}` : ""}`).join(" and ")).join(", or ").replace(/^./, (first) => first.toUpperCase()) + ".";
+    return security.map((scheme) =>
+      Object.entries(scheme).map(([name, scopes]) =>
+        name === "adminKey"
+          ? "the operator’s key"
+          : `an app’s key${scopes.length ? ` with the scope ${scopes.join(" and ")}` : ""}`
+      ).join(" and ")
+    ).join(", or ").replace(/^./, (first) => first.toUpperCase()) + ".";
   }
 }
 
@@ -58,16 +81,35 @@ export function exampleOf(description, schema, depth = 0) {
   if (value.enum) return value.enum[0];
   if (depth > 6) return null;
   const alternatives = value.oneOf ?? value.anyOf;
-  if (alternatives) return exampleOf(description, alternatives.find((choice) => choice.type !== "null") ?? alternatives[0], depth + 1);
-  if (value.allOf) return Object.assign({}, ...value.allOf.map((part) => exampleOf(description, part, depth + 1)).filter((part) => typeof part === "object"), ownMembers(description, value, depth));
+  if (alternatives) {
+    return exampleOf(
+      description,
+      alternatives.find((choice) => choice.type !== "null") ?? alternatives[0],
+      depth + 1,
+    );
+  }
+  if (value.allOf) {
+    return Object.assign(
+      {},
+      ...value.allOf.map((part) => exampleOf(description, part, depth + 1)).filter((part) => typeof part === "object"),
+      ownMembers(description, value, depth),
+    );
+  }
   const type = Array.isArray(value.type) ? value.type[0] : value.type;
   switch (type) {
-    case "object": return ownMembers(description, value, depth);
-    case "array": return value.items ? [exampleOf(description, value.items, depth + 1)] : [];
-    case "integer": case "number": return value.minimum ?? 0;
-    case "boolean": return false;
-    case "string": return value.format === "date-time" ? "2026-12-01T00:00:00.000Z" : "text";
-    default: return value.properties ? ownMembers(description, value, depth) : null;
+    case "object":
+      return ownMembers(description, value, depth);
+    case "array":
+      return value.items ? [exampleOf(description, value.items, depth + 1)] : [];
+    case "integer":
+    case "number":
+      return value.minimum ?? 0;
+    case "boolean":
+      return false;
+    case "string":
+      return value.format === "date-time" ? "2026-12-01T00:00:00.000Z" : "text";
+    default:
+      return value.properties ? ownMembers(description, value, depth) : null;
   }
 }
 

@@ -17,8 +17,18 @@ let description = null;
 let search = "";
 
 function showFrame() {
-  render(document.getElementById("holder"), h("a", { class: "quiet button", href: "/openapi.yaml" }, "YAML"), h("a", { class: "quiet button", href: "/openapi.json" }, "JSON"),
-    button(hasKeys() ? ["app", "operator"].map((audience) => holderOf(audience)?.label).filter(Boolean).join(" + ") : "Set a key", openKeys, { class: hasKeys() ? "quiet holder" : "small", id: "keys" }));
+  render(
+    document.getElementById("holder"),
+    h("a", { class: "quiet button", href: "/openapi.yaml" }, "YAML"),
+    h("a", { class: "quiet button", href: "/openapi.json" }, "JSON"),
+    button(
+      hasKeys()
+        ? ["app", "operator"].map((audience) => holderOf(audience)?.label).filter(Boolean).join(" + ")
+        : "Set a key",
+      openKeys,
+      { class: hasKeys() ? "quiet holder" : "small", id: "keys" },
+    ),
+  );
 }
 
 function fits(operation) {
@@ -28,13 +38,64 @@ function fits(operation) {
 }
 
 function showIndex() {
-  const groups = description.tags.map((tag) => ({ ...tag, operations: tag.operations.filter(fits) })).filter(({ operations }) => operations.length > 0);
-  render(index,
-    h("div", { class: "find" }, h("input", { type: "search", "aria-label": "Find a route", placeholder: "Find a route", id: "find", on: { input: (event) => { search = event.target.value; showIndex(); } } })),
+  const groups = description.tags.map((tag) => ({ ...tag, operations: tag.operations.filter(fits) })).filter((
+    { operations },
+  ) => operations.length > 0);
+  render(
+    index,
+    h(
+      "div",
+      { class: "find" },
+      h("input", {
+        type: "search",
+        "aria-label": "Find a route",
+        placeholder: "Find a route",
+        id: "find",
+        on: {
+          input: (event) => {
+            search = event.target.value;
+            showIndex();
+          },
+        },
+      }),
+    ),
     groups.length === 0 && h("p", { class: "muted" }, "No route matches."),
-    groups.map((tag) => h("section", { key: tag.name, "aria-label": tag.name }, h("h2", {}, tag.name), h("ul", {}, tag.operations.map((operation) =>
-      h("li", { key: operation.identifier }, h("a", { href: `#${operation.identifier}`, title: operation.summary }, method(operation), h("span", {}, operation.path.replace(/^\/v1/, "")))))))),
-    h("section", { key: "schemas", "aria-label": "More" }, h("h2", {}, "More"), h("ul", {}, [["webhooks", "Webhooks"], ["schemas", "Schemas"]].map(([id, text]) => h("li", {}, h("a", { href: `#${id}` }, text))))));
+    groups.map((tag) =>
+      h(
+        "section",
+        { key: tag.name, "aria-label": tag.name },
+        h("h2", {}, tag.name),
+        h(
+          "ul",
+          {},
+          tag.operations.map((operation) =>
+            h(
+              "li",
+              { key: operation.identifier },
+              h(
+                "a",
+                { href: `#${operation.identifier}`, title: operation.summary },
+                method(operation),
+                h("span", {}, operation.path.replace(/^\/v1/, "")),
+              ),
+            )
+          ),
+        ),
+      )
+    ),
+    h(
+      "section",
+      { key: "schemas", "aria-label": "More" },
+      h("h2", {}, "More"),
+      h(
+        "ul",
+        {},
+        [["webhooks", "Webhooks"], ["schemas", "Schemas"]].map(([id, text]) =>
+          h("li", {}, h("a", { href: `#${id}` }, text))
+        ),
+      ),
+    ),
+  );
 }
 
 function method({ method: name }) {
@@ -43,27 +104,76 @@ function method({ method: name }) {
 
 /** A part that is made when it is opened: all of them together would be very long. */
 function folded(id, summary, make) {
-  return h("details", { id, class: "panel operation", on: { toggle: (event) => {
-    const element = event.currentTarget;
-    if (!element.open || bodies.has(element)) return;
-    bodies.add(element);
-    element.append(make());
-  } } }, h("summary", {}, summary));
+  return h("details", {
+    id,
+    class: "panel operation",
+    on: {
+      toggle: (event) => {
+        const element = event.currentTarget;
+        if (!element.open || bodies.has(element)) return;
+        bodies.add(element);
+        element.append(make());
+      },
+    },
+  }, h("summary", {}, summary));
 }
 
 function showAll() {
-  render(main,
+  render(
+    main,
     h("section", { class: "intro" }, h("h1", {}, description.title), markdown(description.text)),
-    description.tags.map((tag) => h("section", { "aria-labelledby": `tag-${tag.name}` },
-      h("h2", { id: `tag-${tag.name}`, class: "tag-head" }, tag.name), tag.text && h("p", { class: "muted" }, markdown(tag.text)),
-      h("div", { class: "operations" }, tag.operations.map((operation) => folded(operation.identifier,
-        [method(operation), h("code", {}, operation.path), h("span", { class: "muted" }, operation.summary)], () => operationBody(description, operation)))))),
-    h("section", { "aria-labelledby": "webhooks" }, h("h2", { id: "webhooks", class: "tag-head" }, "Webhooks"),
+    description.tags.map((tag) =>
+      h(
+        "section",
+        { "aria-labelledby": `tag-${tag.name}` },
+        h("h2", { id: `tag-${tag.name}`, class: "tag-head" }, tag.name),
+        tag.text && h("p", { class: "muted" }, markdown(tag.text)),
+        h(
+          "div",
+          { class: "operations" },
+          tag.operations.map((operation) =>
+            folded(operation.identifier, [
+              method(operation),
+              h("code", {}, operation.path),
+              h("span", { class: "muted" }, operation.summary),
+            ], () => operationBody(description, operation))
+          ),
+        ),
+      )
+    ),
+    h(
+      "section",
+      { "aria-labelledby": "webhooks" },
+      h("h2", { id: "webhooks", class: "tag-head" }, "Webhooks"),
       h("p", { class: "muted" }, "What the service sends to the app."),
-      h("div", { class: "operations" }, description.webhooks.map((hook) => folded(hook.identifier, [method(hook), h("code", {}, hook.path), h("span", { class: "muted" }, hook.summary)], () => operationBody(description, hook))))),
-    h("section", { "aria-labelledby": "schemas" }, h("h2", { id: "schemas", class: "tag-head" }, "Schemas"),
-      h("div", { class: "operations" }, description.schemas.map(([name, schema]) => folded(`schema-${name}`, [h("code", {}, name), h("span", { class: "muted clip" }, schema.description?.split("\n")[0] ?? "")],
-        () => h("div", { class: "operation-body" }, schemaTree(description, schema)))))));
+      h(
+        "div",
+        { class: "operations" },
+        description.webhooks.map((hook) =>
+          folded(
+            hook.identifier,
+            [method(hook), h("code", {}, hook.path), h("span", { class: "muted" }, hook.summary)],
+            () => operationBody(description, hook),
+          )
+        ),
+      ),
+    ),
+    h(
+      "section",
+      { "aria-labelledby": "schemas" },
+      h("h2", { id: "schemas", class: "tag-head" }, "Schemas"),
+      h(
+        "div",
+        { class: "operations" },
+        description.schemas.map(([name, schema]) =>
+          folded(`schema-${name}`, [
+            h("code", {}, name),
+            h("span", { class: "muted clip" }, schema.description?.split("\n")[0] ?? ""),
+          ], () => h("div", { class: "operation-body" }, schemaTree(description, schema)))
+        ),
+      ),
+    ),
+  );
 }
 
 function openPlace() {

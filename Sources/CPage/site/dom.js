@@ -19,8 +19,9 @@ export function h(name, properties, ...children) {
     if (attribute === "key" || attribute === "keep") element[`$${attribute}`] = value;
     else if (attribute === "on") listen(element, value ?? {});
     else if (attribute === "svg") continue;
-    else if (attribute === "value" && "value" in element && name !== "progress") element.value = element.$value = value ?? "";
-    else if (attribute === "checked") element.checked = element.$checked = Boolean(value);
+    else if (attribute === "value" && "value" in element && name !== "progress") {
+      element.value = element.$value = value ?? "";
+    } else if (attribute === "checked") element.checked = element.$checked = Boolean(value);
     else if (value !== null && value !== undefined && value !== false) {
       element.setAttribute(attribute, value === true ? "" : String(value));
     }
@@ -47,7 +48,9 @@ export function clear(element) {
 }
 
 function nodes(children) {
-  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== "")
+  return children.flat(Infinity).filter((child) =>
+    child !== null && child !== undefined && child !== false && child !== ""
+  )
     .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
 }
 

@@ -1,6 +1,6 @@
 // The log of a session's events: what is kept, page by page, and what comes while one looks.
 
-import { post, path } from "./api.js";
+import { path, post } from "./api.js";
 import { h, render } from "./dom.js";
 import { bytes, clock, duration, moment } from "./format.js";
 import { eventsAfter } from "./history.js";
@@ -10,9 +10,15 @@ import { eventText } from "./words.js";
 
 const shown = 200;
 const kinds = [
-  ["", "All events"], ["task.didComplete", "didComplete"], ["task.didFinishDownloading", "didFinishDownloading"],
-  ["task.didFinishCollectingMetrics", "didFinishCollectingMetrics"], ["task.willRetry", "willRetry"], ["task.didResumeAtOffset", "didResumeAtOffset"],
-  ["task.didReceiveChallenge", "didReceiveChallenge"], ["task.willBeginDelayedRequest", "willBeginDelayedRequest"], ["task.didCreate", "didCreate"],
+  ["", "All events"],
+  ["task.didComplete", "didComplete"],
+  ["task.didFinishDownloading", "didFinishDownloading"],
+  ["task.didFinishCollectingMetrics", "didFinishCollectingMetrics"],
+  ["task.willRetry", "willRetry"],
+  ["task.didResumeAtOffset", "didResumeAtOffset"],
+  ["task.didReceiveChallenge", "didReceiveChallenge"],
+  ["task.willBeginDelayedRequest", "willBeginDelayedRequest"],
+  ["task.didCreate", "didCreate"],
   ["session.", "of the session"],
 ];
 
@@ -48,39 +54,106 @@ export function eventLog(host, watch, route) {
     const last = kept.at(-1)?.seq ?? 0;
     const fresh = isLatest ? watch.events.filter(({ seq }) => seq === null || seq === undefined || seq > last) : [];
     const all = [...kept, ...fresh].filter(({ type, taskIdentifier }) =>
-      (!place.type || type.startsWith(place.type)) && (!place.task || String(taskIdentifier) === place.task)).slice(-shown).reverse();
+      (!place.type || type.startsWith(place.type)) && (!place.task || String(taskIdentifier) === place.task)
+    ).slice(-shown).reverse();
     const first = kept[0]?.seq ?? 1;
-    render(host,
-      h("div", { class: "toolbar" },
-        h("div", { class: "row" },
-          choice("type", kinds, place.type ?? "", { change: (event) => refine({ type: event.target.value }) }, "Kind of event"),
-          h("input", { type: "search", inputmode: "numeric", class: "short", "aria-label": "Number of a task", placeholder: "Task", "data-key": "/", value: place.task ?? "",
-            on: { input: (event) => refine({ task: event.target.value.trim() }, { replace: true }) } })),
-        h("div", { class: "row" },
-          button("Pause", () => { isPaused = true; pauseBar(); }, { class: "small" }),
-          button("Acknowledge all…", acknowledge, { class: "small" }))),
+    render(
+      host,
+      h(
+        "div",
+        { class: "toolbar" },
+        h(
+          "div",
+          { class: "row" },
+          choice(
+            "type",
+            kinds,
+            place.type ?? "",
+            { change: (event) => refine({ type: event.target.value }) },
+            "Kind of event",
+          ),
+          h("input", {
+            type: "search",
+            inputmode: "numeric",
+            class: "short",
+            "aria-label": "Number of a task",
+            placeholder: "Task",
+            "data-key": "/",
+            value: place.task ?? "",
+            on: { input: (event) => refine({ task: event.target.value.trim() }, { replace: true }) },
+          }),
+        ),
+        h(
+          "div",
+          { class: "row" },
+          button("Pause", () => {
+            isPaused = true;
+            pauseBar();
+          }, { class: "small" }),
+          button("Acknowledge all…", acknowledge, { class: "small" }),
+        ),
+      ),
       problem && notice(problem),
-      all.length === 0 ? empty("No events here", "Kept events stay until they are acknowledged, and an hour more.")
-        : section("Events", { class: "panel log" }, h("ol", { class: "event-list", reversed: true }, all.map((event) => line(event, watch)))),
-      h("nav", { class: "pager", "aria-label": "Pages" },
-        first > 1 ? h("a", { class: "button", href: link(["sessions", watch.identifier, "events"], { ...place, after: Math.max(0, first - 1 - shown) || "0" }) }, "Earlier") : h("span", { class: "muted" }, "The beginning"),
+      all.length === 0
+        ? empty("No events here", "Kept events stay until they are acknowledged, and an hour more.")
+        : section(
+          "Events",
+          { class: "panel log" },
+          h("ol", { class: "event-list", reversed: true }, all.map((event) => line(event, watch))),
+        ),
+      h(
+        "nav",
+        { class: "pager", "aria-label": "Pages" },
+        first > 1
+          ? h("a", {
+            class: "button",
+            href: link(["sessions", watch.identifier, "events"], {
+              ...place,
+              after: Math.max(0, first - 1 - shown) || "0",
+            }),
+          }, "Earlier")
+          : h("span", { class: "muted" }, "The beginning"),
         isLatest ? h("span", { class: "muted" }, "The latest") : [
-          h("a", { class: "button", href: link(["sessions", watch.identifier, "events"], { ...place, after: last }) }, "Later"),
-          h("a", { class: "button", href: link(["sessions", watch.identifier, "events"], { ...place, after: "" }) }, "The latest")]));
+          h(
+            "a",
+            { class: "button", href: link(["sessions", watch.identifier, "events"], { ...place, after: last }) },
+            "Later",
+          ),
+          h(
+            "a",
+            { class: "button", href: link(["sessions", watch.identifier, "events"], { ...place, after: "" }) },
+            "The latest",
+          ),
+        ],
+      ),
+    );
   }
 
   function pauseBar() {
-    const bar = h("div", { class: "notice", role: "status", key: "pause" }, "Paused. ", button("Go on", () => { isPaused = false; show(); }, { class: "small", autofocus: true }));
+    const bar = h(
+      "div",
+      { class: "notice", role: "status", key: "pause" },
+      "Paused. ",
+      button("Go on", () => {
+        isPaused = false;
+        show();
+      }, { class: "small", autofocus: true }),
+    );
     host.prepend(bar);
     bar.querySelector("button").focus();
   }
 
   function acknowledge() {
     const { lastEventSeq } = watch.session;
-    confirmThen("Acknowledge all events?", `Events up to ${lastEventSeq} count as handled by the app: they are dropped in an hour, and contents begin to expire. This is usually the app’s own affair.`, "Acknowledge", async () => {
-      await post(`${path("sessions", watch.identifier)}/events/ack`, { through: lastEventSeq });
-      toast(`Acknowledged up to ${lastEventSeq}.`);
-    });
+    confirmThen(
+      "Acknowledge all events?",
+      `Events up to ${lastEventSeq} count as handled by the app: they are dropped in an hour, and contents begin to expire. This is usually the app’s own affair.`,
+      "Acknowledge",
+      async () => {
+        await post(`${path("sessions", watch.identifier)}/events/ack`, { through: lastEventSeq });
+        toast(`Acknowledged up to ${lastEventSeq}.`);
+      },
+    );
   }
 
   const start = () => load(place.after ? Number(place.after) : Math.max(0, (watch.session?.lastEventSeq ?? 0) - shown));
@@ -109,10 +182,23 @@ export function eventLog(host, watch, route) {
 
 function line(event, watch) {
   const { seq, type, taskIdentifier, occurredAt } = event;
-  return h("li", { key: `${seq ?? "live"} ${type} ${taskIdentifier ?? ""} ${occurredAt}` },
-    h("details", {}, h("summary", {},
-      h("span", { class: "seq" }, seq ?? "live"), h("time", { datetime: occurredAt, title: moment(occurredAt) }, clock(occurredAt)),
-      h("code", {}, type), taskIdentifier && h("a", { href: link(["sessions", watch.identifier, "tasks", taskIdentifier]) }, `task ${taskIdentifier}`),
-      h("span", { class: "event-text" }, eventText(event, { bytes, duration }))),
-    h("pre", {}, JSON.stringify(event, null, 2))));
+  return h(
+    "li",
+    { key: `${seq ?? "live"} ${type} ${taskIdentifier ?? ""} ${occurredAt}` },
+    h(
+      "details",
+      {},
+      h(
+        "summary",
+        {},
+        h("span", { class: "seq" }, seq ?? "live"),
+        h("time", { datetime: occurredAt, title: moment(occurredAt) }, clock(occurredAt)),
+        h("code", {}, type),
+        taskIdentifier &&
+          h("a", { href: link(["sessions", watch.identifier, "tasks", taskIdentifier]) }, `task ${taskIdentifier}`),
+        h("span", { class: "event-text" }, eventText(event, { bytes, duration })),
+      ),
+      h("pre", {}, JSON.stringify(event, null, 2)),
+    ),
+  );
 }

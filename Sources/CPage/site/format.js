@@ -2,12 +2,12 @@
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-/** Bytes with a unit: `12.4 MiB`. An en dash where they are not known. */
+/** Bytes with a unit and three digits: `12.4 MiB`. An en dash where they are not known. */
 export function bytes(count) {
   if (count === null || count === undefined || Number.isNaN(count)) return "–";
   let value = count;
   let unit = 0;
-  while (Math.abs(value) >= 1024 && unit < units.length - 1) {
+  while (Math.abs(value) >= 1000 && unit < units.length - 1) {
     value /= 1024;
     unit += 1;
   }

@@ -9,11 +9,27 @@ import { go } from "./route.js";
 /** Asks for a name and makes a session, or goes to the one that has it. */
 export function openNewSession() {
   dialog("New session", () => [
-    field("Identifier", h("input", {
-      name: "identifier", required: true, autofocus: true, autocomplete: "off", spellcheck: "false", maxlength: 128, pattern: "[A-Za-z0-9._~:@+\\-]+", placeholder: "nightly-mirror",
-    }), "Letters, digits and . _ - ~ : @ +. A session that is there already is opened."),
+    field(
+      "Identifier",
+      h("input", {
+        name: "identifier",
+        required: true,
+        autofocus: true,
+        autocomplete: "off",
+        spellcheck: "false",
+        maxlength: 128,
+        pattern: "[A-Za-z0-9._~:@+\\-]+",
+        placeholder: "nightly-mirror",
+      }),
+      "Letters, digits and . _ - ~ : @ +. A session that is there already is opened.",
+    ),
     field("Description", h("input", { name: "description", autocomplete: "off" })),
-    h("label", { class: "check" }, h("input", { type: "checkbox", name: "discretionary" }), "Discretionary: waits for good conditions"),
+    h(
+      "label",
+      { class: "check" },
+      h("input", { type: "checkbox", name: "discretionary" }),
+      "Discretionary: waits for good conditions",
+    ),
     h("label", { class: "check" }, h("input", { type: "checkbox", name: "quiet" }), "Never launch the app for it"),
   ], {
     submit: "Make it",
@@ -21,7 +37,10 @@ export function openNewSession() {
       const configuration = {};
       if (form.has("discretionary")) configuration.isDiscretionary = true;
       if (form.has("quiet")) configuration.sessionSendsLaunchEvents = false;
-      const body = { ...(Object.keys(configuration).length ? { configuration } : {}), ...(form.get("description") ? { sessionDescription: form.get("description") } : {}) };
+      const body = {
+        ...(Object.keys(configuration).length ? { configuration } : {}),
+        ...(form.get("description") ? { sessionDescription: form.get("description") } : {}),
+      };
       await call("PUT", path("sessions", form.get("identifier")), { body });
       go(["sessions", form.get("identifier")]);
     },
@@ -31,12 +50,37 @@ export function openNewSession() {
 /** Asks for URLs and hands them over as downloads of a session. */
 export function openNewTasks(session) {
   dialog("New download", () => [
-    field("URLs", h("textarea", { name: "urls", rows: 4, required: true, autofocus: true, spellcheck: "false", placeholder: "https://example.com/a.bin" }), "One on each line; each becomes a task."),
-    h("div", { class: "field-row" },
+    field(
+      "URLs",
+      h("textarea", {
+        name: "urls",
+        rows: 4,
+        required: true,
+        autofocus: true,
+        spellcheck: "false",
+        placeholder: "https://example.com/a.bin",
+      }),
+      "One on each line; each becomes a task.",
+    ),
+    h(
+      "div",
+      { class: "field-row" },
       field("Group", h("input", { name: "group", autocomplete: "off" })),
-      field("Segments", choice("segments", [["1", "One"], ["auto", "As it fits"], ["2", "2"], ["4", "4"], ["8", "8"], ["16", "16"]], "1")),
-      field("Priority", choice("priority", [["0.25", "Low"], ["0.5", "Usual"], ["0.75", "High"]], "0.5"))),
-    field("SHA-256", h("input", { name: "digest", autocomplete: "off", spellcheck: "false", pattern: "[0-9A-Fa-f]{64}" }), "What the content must have; for a single URL."),
+      field(
+        "Segments",
+        choice(
+          "segments",
+          [["1", "One"], ["auto", "As it fits"], ["2", "2"], ["4", "4"], ["8", "8"], ["16", "16"]],
+          "1",
+        ),
+      ),
+      field("Priority", choice("priority", [["0.25", "Low"], ["0.5", "Usual"], ["0.75", "High"]], "0.5")),
+    ),
+    field(
+      "SHA-256",
+      h("input", { name: "digest", autocomplete: "off", spellcheck: "false", pattern: "[0-9A-Fa-f]{64}" }),
+      "What the content must have; for a single URL.",
+    ),
     h("label", { class: "check" }, h("input", { type: "checkbox", name: "suspended" }), "Make it suspended"),
     h("label", { class: "check" }, h("input", { type: "checkbox", name: "confirm" }), "Ask before it begins"),
   ], {
@@ -59,10 +103,15 @@ export function openNewTasks(session) {
 function task(url, form, isAlone) {
   const segments = form.get("segments");
   return {
-    kind: "download", request: { url }, priority: Number(form.get("priority")),
+    kind: "download",
+    request: { url },
+    priority: Number(form.get("priority")),
     ...(segments === "1" ? {} : { segments: segments === "auto" ? "auto" : Number(segments) }),
     ...(form.get("group") ? { group: form.get("group") } : {}),
-    ...(isAlone && form.get("digest") ? { expectedDigest: { algorithm: "sha-256", value: form.get("digest").toLowerCase() } } : {}),
-    ...(form.has("suspended") ? { state: "suspended" } : {}), ...(form.has("confirm") ? { confirmBeforeStart: true } : {}),
+    ...(isAlone && form.get("digest")
+      ? { expectedDigest: { algorithm: "sha-256", value: form.get("digest").toLowerCase() } }
+      : {}),
+    ...(form.has("suspended") ? { state: "suspended" } : {}),
+    ...(form.has("confirm") ? { confirmBeforeStart: true } : {}),
   };
 }

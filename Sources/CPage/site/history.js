@@ -12,7 +12,8 @@ const mostPages = 40;
  *
  * @param {string} session
  * @param {number} after
- * @returns {Promise<{items: object[], lastSeq: number, acknowledgedSeq: number}>} Where events behind `after` have been dropped, the oldest there are.
+ * @returns {Promise<{items: object[], lastSeq: number, acknowledgedSeq: number}>} Where events behind `after` have been
+ *   dropped, the oldest there are.
  */
 export async function eventsAfter(session, after, limit = pageSize, signal = undefined) {
   const target = `${path("sessions", session)}/events`;
@@ -27,7 +28,7 @@ export async function eventsAfter(session, after, limit = pageSize, signal = und
 /**
  * The metrics of a completed task. The log has no index by task, but its times rise: so the place is found by halving.
  *
- * @returns {Promise<object|null>} The data of its `task.didFinishCollectingMetrics`; null where the log has it no longer.
+ * @returns {Promise<object|null>} The data of its `task.didFinishCollectingMetrics`; null where the log has lost it.
  */
 export async function findMetrics(session, task, signal) {
   const wanted = Date.parse(task.completedAt) - slack;
@@ -43,7 +44,9 @@ export async function findMetrics(session, task, signal) {
   }
   for (let page = 0; page < mostPages; page += 1) {
     const { items } = await eventsAfter(session, low, pageSize, signal);
-    const found = items.find((event) => event.taskIdentifier === task.taskIdentifier && event.type === "task.didFinishCollectingMetrics");
+    const found = items.find((event) =>
+      event.taskIdentifier === task.taskIdentifier && event.type === "task.didFinishCollectingMetrics"
+    );
     if (found) return found.data;
     const last = items.at(-1);
     if (!last || Date.parse(last.occurredAt) > wanted + 2 * slack) return null;

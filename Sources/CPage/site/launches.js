@@ -22,7 +22,9 @@ export function launchesView(host, route) {
   async function load() {
     try {
       const { state, kind, session, cursor } = place;
-      page = await call("GET", "/v1/launches" + query({ state, kind, session, cursor, limit: 50 }), { signal: ender.signal });
+      page = await call("GET", "/v1/launches" + query({ state, kind, session, cursor, limit: 50 }), {
+        signal: ender.signal,
+      });
       problem = null;
     } catch (error) {
       if (ender.signal.aborted) return;
@@ -33,20 +35,72 @@ export function launchesView(host, route) {
 
   function show() {
     const pick = (name) => ({ change: (event) => refine({ [name]: event.target.value, cursor: "" }) });
-    render(host,
-      h("div", { class: "view-head" }, h("h1", {}, "Launches"), h("form", { class: "row", role: "search", on: { submit: (event) => {
-        event.preventDefault();
-        refine({ session: event.currentTarget.elements.session.value.trim(), cursor: "" });
-      } } },
-      choice("state", [["", "Any state"], ...states.map((state) => [state, launchStatus({ state }).text])], place.state ?? "", pick("state"), "State"),
-      choice("kind", [["", "Any kind"], ...kinds.map((kind) => [kind, launchKind(kind)])], place.kind ?? "", pick("kind"), "Kind"),
-      h("input", { type: "search", name: "session", placeholder: "Session, Enter", "aria-label": "Session", "data-key": "/", value: place.session ?? "" }))),
+    render(
+      host,
+      h(
+        "div",
+        { class: "view-head" },
+        h("h1", {}, "Launches"),
+        h(
+          "form",
+          {
+            class: "row",
+            role: "search",
+            on: {
+              submit: (event) => {
+                event.preventDefault();
+                refine({ session: event.currentTarget.elements.session.value.trim(), cursor: "" });
+              },
+            },
+          },
+          choice(
+            "state",
+            [["", "Any state"], ...states.map((state) => [state, launchStatus({ state }).text])],
+            place.state ?? "",
+            pick("state"),
+            "State",
+          ),
+          choice(
+            "kind",
+            [["", "Any kind"], ...kinds.map((kind) => [kind, launchKind(kind)])],
+            place.kind ?? "",
+            pick("kind"),
+            "Kind",
+          ),
+          h("input", {
+            type: "search",
+            name: "session",
+            placeholder: "Session, Enter",
+            "aria-label": "Session",
+            "data-key": "/",
+            value: place.session ?? "",
+          }),
+        ),
+      ),
       problem && notice(problem),
       page && (page.items.length === 0
-        ? empty("No launches", place.state || place.kind || place.session ? "None fits the filter." : "When the last task of a session ends and nobody reads its events, the app’s webhook is called. That is a launch.")
-        : table("Launches", [{ title: "Launch" }, { title: "State", class: "wide" }, { title: "Reasons", class: "widest" }, { title: "Attempts", number: true, class: "wide" }, { title: "Next attempt", class: "wide" }, { title: "Made" }, { title: "Change", hidden: true }],
-          page.items.map((launch) => row(launch, load)))),
-      page && pager(!place.cursor, page.nextCursor && link(["launches"], { ...place, cursor: page.nextCursor }), link(["launches"], { ...place, cursor: "" })));
+        ? empty(
+          "No launches",
+          place.state || place.kind || place.session
+            ? "None fits the filter."
+            : "When the last task of a session ends and nobody reads its events, the app’s webhook is called. That is a launch.",
+        )
+        : table("Launches", [
+          { title: "Launch" },
+          { title: "State", class: "wide" },
+          { title: "Reasons", class: "widest" },
+          { title: "Attempts", number: true, class: "wide" },
+          { title: "Next attempt", class: "wide" },
+          { title: "Made" },
+          { title: "Change", hidden: true },
+        ], page.items.map((launch) => row(launch, load)))),
+      page &&
+        pager(
+          !place.cursor,
+          page.nextCursor && link(["launches"], { ...place, cursor: page.nextCursor }),
+          link(["launches"], { ...place, cursor: "" }),
+        ),
+    );
   }
 
   poll(load, 3000, ender.signal);
@@ -63,10 +117,28 @@ function row(launch, load) {
   return {
     key: launch.launchId,
     cells: [
-      h("div", { class: "name" }, h("a", { class: "title", "data-row": true, href: link(["launches", launch.launchId]) }, launchKind(launch.kind)),
-        h("span", { class: "sub" }, h("span", { class: "narrow" }, badge(launchStatus(launch))),
-          launch.sessionIdentifier && h("a", { href: link(["sessions", launch.sessionIdentifier]) }, launch.sessionIdentifier), h("code", { class: "muted wide" }, launch.launchId))),
-      badge(launchStatus(launch)), launch.reasons.map(launchReason).join(", ") || "–", launch.attempts.length, time(launch.nextAttemptAt), time(launch.createdAt),
+      h(
+        "div",
+        { class: "name" },
+        h(
+          "a",
+          { class: "title", "data-row": true, href: link(["launches", launch.launchId]) },
+          launchKind(launch.kind),
+        ),
+        h(
+          "span",
+          { class: "sub" },
+          h("span", { class: "narrow" }, badge(launchStatus(launch))),
+          launch.sessionIdentifier &&
+            h("a", { href: link(["sessions", launch.sessionIdentifier]) }, launch.sessionIdentifier),
+          h("code", { class: "muted wide" }, launch.launchId),
+        ),
+      ),
+      badge(launchStatus(launch)),
+      launch.reasons.map(launchReason).join(", ") || "–",
+      launch.attempts.length,
+      time(launch.nextAttemptAt),
+      time(launch.createdAt),
       redeliverable.has(launch.state) ? button("Redeliver", () => redeliver(launch, load), { class: "small" }) : null,
     ],
   };
@@ -98,28 +170,87 @@ export function launchView(host, route) {
 
   function show() {
     if (!launch) {
-      render(host, problem && (problem.status === 404 ? empty("No such launch", "It may have been forgotten.", h("a", { class: "button", href: link(["launches"]) }, "All launches")) : notice(problem)));
+      render(
+        host,
+        problem && (problem.status === 404
+          ? empty(
+            "No such launch",
+            "It may have been forgotten.",
+            h("a", { class: "button", href: link(["launches"]) }, "All launches"),
+          )
+          : notice(problem)),
+      );
       return;
     }
-    render(host,
-      h("div", { class: "view-head" }, h("div", { class: "heading" },
-        h("p", { class: "crumbs" }, h("a", { href: link(["launches"]), "data-key": "u" }, "Launches")),
-        h("h1", {}, launchKind(launch.kind), " ", badge(launchStatus(launch)))),
-      redeliverable.has(launch.state) && button("Redeliver", () => redeliver(launch, load), { class: "primary" })),
+    render(
+      host,
+      h(
+        "div",
+        { class: "view-head" },
+        h(
+          "div",
+          { class: "heading" },
+          h("p", { class: "crumbs" }, h("a", { href: link(["launches"]), "data-key": "u" }, "Launches")),
+          h("h1", {}, launchKind(launch.kind), " ", badge(launchStatus(launch))),
+        ),
+        redeliverable.has(launch.state) && button("Redeliver", () => redeliver(launch, load), { class: "primary" }),
+      ),
       problem && notice(problem),
-      section("Launch", {}, facts([
-        ["Identifier", h("code", {}, launch.launchId)],
-        ["Session", launch.sessionIdentifier && h("a", { href: link(["sessions", launch.sessionIdentifier]) }, launch.sessionIdentifier)],
-        ["Reasons", launch.reasons.map(launchReason).join(", ")], ["Events up to", launch.lastSeq],
-        ["Made", moment(launch.createdAt)], ["Next attempt", launch.nextAttemptAt && time(launch.nextAttemptAt)], ["Completed", launch.completedAt && moment(launch.completedAt)],
-      ])),
-      launch.attempts.length === 0 ? empty("No attempt yet", launch.state === "parked" ? "The app has no webhook, or it is paused or disabled." : "The webhook has not been called yet.")
-        : section("Attempts", {}, table("Attempts", [{ title: "Attempt", number: true }, { title: "Began" }, { title: "Took", number: true, class: "wide" }, { title: "Status", number: true }, { title: "What came back" }],
-          launch.attempts.toReversed().map((attempt) => ({
-            key: attempt.number,
-            cells: [attempt.number, time(attempt.startedAt), duration(attempt.duration), attempt.statusCode ?? "–",
-              h("div", { class: "name" }, attempt.error ? h("span", { class: "bad-text" }, attempt.error) : attempt.duration === null ? "under way" : "accepted", attempt.excerpt && h("code", { class: "excerpt" }, attempt.excerpt))],
-          })))));
+      section(
+        "Launch",
+        {},
+        facts([
+          ["Identifier", h("code", {}, launch.launchId)],
+          [
+            "Session",
+            launch.sessionIdentifier &&
+            h("a", { href: link(["sessions", launch.sessionIdentifier]) }, launch.sessionIdentifier),
+          ],
+          ["Reasons", launch.reasons.map(launchReason).join(", ")],
+          ["Events up to", launch.lastSeq],
+          ["Made", moment(launch.createdAt)],
+          ["Next attempt", launch.nextAttemptAt && time(launch.nextAttemptAt)],
+          ["Completed", launch.completedAt && moment(launch.completedAt)],
+        ]),
+      ),
+      launch.attempts.length === 0
+        ? empty(
+          "No attempt yet",
+          launch.state === "parked"
+            ? "The app has no webhook, or it is paused or disabled."
+            : "The webhook has not been called yet.",
+        )
+        : section(
+          "Attempts",
+          {},
+          table(
+            "Attempts",
+            [{ title: "Attempt", number: true }, { title: "Began" }, { title: "Took", number: true, class: "wide" }, {
+              title: "Status",
+              number: true,
+            }, { title: "What came back" }],
+            launch.attempts.toReversed().map((attempt) => ({
+              key: attempt.number,
+              cells: [
+                attempt.number,
+                time(attempt.startedAt),
+                duration(attempt.duration),
+                attempt.statusCode ?? "–",
+                h(
+                  "div",
+                  { class: "name" },
+                  attempt.error
+                    ? h("span", { class: "bad-text" }, attempt.error)
+                    : attempt.duration === null
+                    ? "under way"
+                    : "accepted",
+                  attempt.excerpt && h("code", { class: "excerpt" }, attempt.excerpt),
+                ),
+              ],
+            })),
+          ),
+        ),
+    );
   }
 
   poll(load, 2000, ender.signal);

@@ -13,7 +13,7 @@ import { appsView } from "./apps.js";
 import { sessionsView } from "./sessions.js";
 import { sessionView } from "./session.js";
 import { listenForShortcuts, showShortcuts } from "./shortcuts.js";
-import { signInView, openKeys } from "./signin.js";
+import { openKeys, signInView } from "./signin.js";
 import { poll } from "./stream.js";
 import { taskView } from "./task.js";
 
@@ -24,18 +24,26 @@ let openQuestions = 0;
 /** What stands at a place: a name that stays while only its query changes, who may see it, and what makes it. */
 function viewAt([first, second, third, fourth]) {
   switch (first) {
-    case undefined: return keyOf("app") || !keyOf("operator") ? ["sessions", "app", sessionsView, "Sessions"] : ["service", "operator", serviceView, "Service"];
+    case undefined:
+      return keyOf("app") || !keyOf("operator")
+        ? ["sessions", "app", sessionsView, "Sessions"]
+        : ["service", "operator", serviceView, "Service"];
     case "sessions":
       if (second === undefined) return ["sessions", "app", sessionsView, "Sessions"];
       if (third === "tasks" && fourth) return [`task ${second} ${fourth}`, "app", taskView, `Task ${fourth}`];
       return [`session ${second} ${third ?? "tasks"}`, "app", sessionView, second];
     case "launches":
       return second ? [`launch ${second}`, "app", launchView, "Launch"] : ["launches", "app", launchesView, "Launches"];
-    case "questions": return ["questions", "app", questionsView, "Questions"];
-    case "app": return ["app", "app", appView, "App"];
-    case "service": return ["service", "operator", serviceView, "Service"];
-    case "apps": return ["apps", "operator", appsView, "Apps"];
-    default: return ["nowhere", "nobody", nowhereView, "Not found"];
+    case "questions":
+      return ["questions", "app", questionsView, "Questions"];
+    case "app":
+      return ["app", "app", appView, "App"];
+    case "service":
+      return ["service", "operator", serviceView, "Service"];
+    case "apps":
+      return ["apps", "operator", appsView, "Apps"];
+    default:
+      return ["nowhere", "nobody", nowhereView, "Not found"];
   }
 }
 
@@ -57,7 +65,14 @@ function show() {
 }
 
 function nowhereView(host) {
-  render(host, empty("There is nothing here", "The address names no part of this page.", h("a", { class: "button", href: "#/" }, "To the sessions")));
+  render(
+    host,
+    empty(
+      "There is nothing here",
+      "The address names no part of this page.",
+      h("a", { class: "button", href: "#/" }, "To the sessions"),
+    ),
+  );
   return {};
 }
 
@@ -72,14 +87,28 @@ function showFrame(name, needsKey) {
   ].filter(Boolean);
   const nav = document.getElementById("nav");
   nav.hidden = items.length === 0;
-  render(nav, items.map(([text, segments, pattern, count]) =>
-    h("a", { href: link(segments), "aria-current": !needsKey && pattern.test(name) ? "page" : null }, text,
-      count && h("span", { class: "count attention", "aria-label": `${count} open` }, count))));
-  render(document.getElementById("holder"),
+  render(
+    nav,
+    items.map(([text, segments, pattern, count]) =>
+      h(
+        "a",
+        { href: link(segments), "aria-current": !needsKey && pattern.test(name) ? "page" : null },
+        text,
+        count && h("span", { class: "count attention", "aria-label": `${count} open` }, count),
+      )
+    ),
+  );
+  render(
+    document.getElementById("holder"),
     h("a", { class: "quiet button", href: "/docs" }, "API"),
     hasKeys() && button("?", showShortcuts, { class: "quiet", "aria-label": "Keyboard shortcuts" }),
-    hasKeys() && button(["app", "operator"].map((audience) => holderOf(audience)?.label).filter(Boolean).join(" + "), openKeys,
-      { class: "quiet holder", "aria-label": "Keys", title: "Keys" }));
+    hasKeys() &&
+      button(["app", "operator"].map((audience) => holderOf(audience)?.label).filter(Boolean).join(" + "), openKeys, {
+        class: "quiet holder",
+        "aria-label": "Keys",
+        title: "Keys",
+      }),
+  );
 }
 
 async function countQuestions() {
@@ -106,7 +135,9 @@ document.getElementById("skip").addEventListener("click", (event) => {
   main.focus();
 });
 // A page that comes back from the browser's cache must not bring its keys along.
-addEventListener("pageshow", (event) => { if (event.persisted) forgetKey(); });
+addEventListener("pageshow", (event) => {
+  if (event.persisted) forgetKey();
+});
 listenForShortcuts();
 poll(countQuestions, 10_000, new AbortController().signal);
 show();

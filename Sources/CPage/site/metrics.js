@@ -13,7 +13,9 @@ export function parseMetrics(text) {
     const match = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)/.exec(line);
     if (!match) continue;
     const labels = {};
-    for (const [, name, value] of (match[2] ?? "").matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)) labels[name] = value.replace(/\\(.)/g, "$1");
+    for (const [, name, value] of (match[2] ?? "").matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)) {
+      labels[name] = value.replace(/\\(.)/g, "$1");
+    }
     samples.push({ name: match[1], labels, value: Number(match[3]) });
   }
   return samples;
@@ -21,7 +23,9 @@ export function parseMetrics(text) {
 
 /** The sum of a metric's samples whose labels are as wanted; undefined where there is none. */
 export function total(samples, name, labels = {}) {
-  const own = samples.filter((sample) => sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value));
+  const own = samples.filter((sample) =>
+    sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value)
+  );
   return own.length === 0 ? undefined : own.reduce((sum, { value }) => sum + value, 0);
 }
 

@@ -5,7 +5,12 @@ import { moment, relative } from "./format.js";
 
 /** A state with its colour, its sign and its text. */
 export function badge({ tone, text, sign }, properties = {}) {
-  return h("span", { class: `badge ${tone}`, ...properties }, h("span", { "aria-hidden": "true", class: "sign" }, sign), text);
+  return h(
+    "span",
+    { class: `badge ${tone}`, ...properties },
+    h("span", { "aria-hidden": "true", class: "sign" }, sign),
+    text,
+  );
 }
 
 /**
@@ -18,7 +23,8 @@ export function badge({ tone, text, sign }, properties = {}) {
 export function button(text, action, properties = {}) {
   const { on, ...attributes } = properties;
   return h("button", {
-    type: "button", ...attributes,
+    type: "button",
+    ...attributes,
     on: { ...on, click: (event) => attempt(() => action(event), event.currentTarget) },
   }, text);
 }
@@ -44,43 +50,96 @@ export function time(value) {
 
 /** Names and values. Rows without a value are left out. */
 export function facts(rows, properties = {}) {
-  const given = rows.filter((row) => row && row[1] !== null && row[1] !== undefined && row[1] !== "" && row[1] !== false);
-  return h("dl", { class: "facts", ...properties }, given.map(([name, ...value]) => [h("dt", {}, name), h("dd", {}, value)]));
+  const given = rows.filter((row) =>
+    row && row[1] !== null && row[1] !== undefined && row[1] !== "" && row[1] !== false
+  );
+  return h(
+    "dl",
+    { class: "facts", ...properties },
+    given.map(([name, ...value]) => [h("dt", {}, name), h("dd", {}, value)]),
+  );
 }
 
 /** A part of a view with a heading. */
 export function section(title, properties, ...children) {
   const { aside, ...attributes } = properties ?? {};
   const id = `h-${title.toLowerCase().replace(/[^a-z]+/g, "-")}`;
-  return h("section", { "aria-labelledby": id, class: "panel", ...attributes },
-    h("header", { class: "panel-head" }, h("h2", { id }, title), aside && h("div", { class: "aside" }, aside)), children);
+  return h(
+    "section",
+    { "aria-labelledby": id, class: "panel", ...attributes },
+    h("header", { class: "panel-head" }, h("h2", { id }, title), aside && h("div", { class: "aside" }, aside)),
+    children,
+  );
 }
 
 /** What stands where there is nothing. */
 export function empty(title, text, ...children) {
-  return h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), text && h("p", { class: "muted" }, text), children);
+  return h(
+    "div",
+    { class: "empty" },
+    h("p", { class: "empty-title" }, title),
+    text && h("p", { class: "muted" }, text),
+    children,
+  );
 }
 
 /** A problem in words, in its place. */
 export function notice(problem) {
   const lines = problem.lines ?? [];
-  return h("div", { class: "notice bad", role: "alert" },
-    h("p", {}, h("strong", {}, problem.fields?.title ?? "That did not work."), " ",
-      problem.fields?.title === problem.message ? "" : problem.message),
-    lines.length > 0 && h("ul", {}, lines.map((line) => h("li", {}, line))));
+  return h(
+    "div",
+    { class: "notice bad", role: "alert" },
+    h(
+      "p",
+      {},
+      h("strong", {}, problem.fields?.title ?? "That did not work."),
+      " ",
+      problem.fields?.title === problem.message ? "" : problem.message,
+    ),
+    lines.length > 0 && h("ul", {}, lines.map((line) => h("li", {}, line))),
+  );
 }
 
 /** A table. Columns are `{title, class?, number?}`; rows are lists of cells, each with a key. */
 export function table(caption, columns, rows, properties = {}) {
-  return h("div", { class: "table-frame" }, h("table", properties,
-    h("caption", { class: "visually-hidden" }, caption),
-    h("thead", {}, h("tr", {}, columns.map((column) =>
-      h("th", { scope: "col", class: [column.class, column.number && "number"].filter(Boolean).join(" ") || null },
-        column.hidden ? h("span", { class: "visually-hidden" }, column.title) : column.title)))),
-    h("tbody", {}, rows.map(({ key, cells, ...attributes }) => h("tr", { key, ...attributes },
-      cells.map((cell, index) => h("td", {
-        class: [columns[index].class, columns[index].number && "number"].filter(Boolean).join(" ") || null,
-      }, cell)))))));
+  return h(
+    "div",
+    { class: "table-frame" },
+    h(
+      "table",
+      properties,
+      h("caption", { class: "visually-hidden" }, caption),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          columns.map((column) =>
+            h("th", {
+              scope: "col",
+              class: [column.class, column.number && "number"].filter(Boolean).join(" ") || null,
+            }, column.hidden ? h("span", { class: "visually-hidden" }, column.title) : column.title)
+          ),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        rows.map(({ key, cells, ...attributes }) =>
+          h(
+            "tr",
+            { key, ...attributes },
+            cells.map((cell, index) =>
+              h("td", {
+                class: [columns[index].class, columns[index].number && "number"].filter(Boolean).join(" ") || null,
+              }, cell)
+            ),
+          )
+        ),
+      ),
+    ),
+  );
 }
 
 /** A button that copies a text. */
@@ -101,9 +160,21 @@ export function toast(message) {
   const isProblem = message instanceof Error;
   const place = document.getElementById(isProblem ? "alerts" : "messages");
   const lines = isProblem ? message.lines ?? [] : [];
-  const box = h("div", { class: `toast${isProblem ? " bad" : ""}` },
-    h("div", {}, h("p", {}, isProblem ? message.message : message), lines.map((line) => h("p", { class: "muted" }, line))),
-    h("button", { type: "button", class: "quiet small", "aria-label": "Dismiss", on: { click: () => box.remove() } }, "✕"));
+  const box = h(
+    "div",
+    { class: `toast${isProblem ? " bad" : ""}` },
+    h(
+      "div",
+      {},
+      h("p", {}, isProblem ? message.message : message),
+      lines.map((line) => h("p", { class: "muted" }, line)),
+    ),
+    h(
+      "button",
+      { type: "button", class: "quiet small", "aria-label": "Dismiss", on: { click: () => box.remove() } },
+      "✕",
+    ),
+  );
   place.append(box);
   while (place.children.length > 3) place.firstChild.remove();
   setTimeout(() => box.remove(), isProblem ? 12_000 : 4000);
@@ -131,22 +202,39 @@ export function dialog(title, content, { submit, danger, action } = {}) {
   const close = () => element.close();
   const problem = h("div", { class: "dialog-problem" });
   const confirm = submit && h("button", { class: danger ? "danger" : "primary", type: "submit" }, submit);
-  const form = h("form", { novalidate: false, on: { submit: async (event) => {
-    event.preventDefault();
-    confirm?.setAttribute("aria-busy", "true");
-    render(problem);
-    try {
-      if (await action?.(new FormData(form)) !== false) close();
-    } catch (error) {
-      render(problem, notice(error));
-    } finally {
-      confirm?.removeAttribute("aria-busy");
-    }
-  } } },
-  h("header", { class: "dialog-head" }, h("h2", { id: "dialog-title" }, title),
-    h("button", { type: "button", class: "quiet small", "aria-label": "Close", on: { click: close } }, "✕")),
-  h("div", { class: "dialog-body" }, content(close), problem),
-  h("footer", { class: "dialog-foot" }, h("button", { type: "button", on: { click: close } }, submit ? "Cancel" : "Close"), confirm));
+  const form = h(
+    "form",
+    {
+      novalidate: false,
+      on: {
+        submit: async (event) => {
+          event.preventDefault();
+          confirm?.setAttribute("aria-busy", "true");
+          render(problem);
+          try {
+            if (await action?.(new FormData(form)) !== false) close();
+          } catch (error) {
+            render(problem, notice(error));
+          } finally {
+            confirm?.removeAttribute("aria-busy");
+          }
+        },
+      },
+    },
+    h(
+      "header",
+      { class: "dialog-head" },
+      h("h2", { id: "dialog-title" }, title),
+      h("button", { type: "button", class: "quiet small", "aria-label": "Close", on: { click: close } }, "✕"),
+    ),
+    h("div", { class: "dialog-body" }, content(close), problem),
+    h(
+      "footer",
+      { class: "dialog-foot" },
+      h("button", { type: "button", on: { click: close } }, submit ? "Cancel" : "Close"),
+      confirm,
+    ),
+  );
   clear(element);
   element.append(form);
   if (!element.open) element.showModal();
@@ -163,25 +251,49 @@ export function field(label, control, hint) {
   const id = control.id || `f-${label.toLowerCase().replace(/[^a-z0-9]+/g, "-")}`;
   control.id = id;
   if (hint) control.setAttribute("aria-describedby", `${id}-hint`);
-  return h("div", { class: "field" }, h("label", { for: id }, label), control,
-    hint && h("p", { class: "hint", id: `${id}-hint` }, hint));
+  return h(
+    "div",
+    { class: "field" },
+    h("label", { for: id }, label),
+    control,
+    hint && h("p", { class: "hint", id: `${id}-hint` }, hint),
+  );
 }
 
 /** A choice among words. `label` is for one that has no field around it. */
 export function choice(name, options, value, on, label) {
-  return h("select", { name, value, on, "aria-label": label }, options.map(([word, text]) => h("option", { value: word }, text)));
+  return h(
+    "select",
+    { name, value, on, "aria-label": label },
+    options.map(([word, text]) => h("option", { value: word }, text)),
+  );
 }
 
 /** Links among the parts of a view. */
 export function tabs(label, items) {
-  return h("nav", { class: "tabs", "aria-label": label }, items.map(({ text, href, current, count }) =>
-    h("a", { href, "aria-current": current ? "page" : null }, text, count !== undefined && h("span", { class: "count" }, count))));
+  return h(
+    "nav",
+    { class: "tabs", "aria-label": label },
+    items.map(({ text, href, current, count }) =>
+      h(
+        "a",
+        { href, "aria-current": current ? "page" : null },
+        text,
+        count !== undefined && h("span", { class: "count" }, count),
+      )
+    ),
+  );
 }
 
 /** Links back to the first page and on to the next one. */
 export function pager(isFirst, next, first) {
   if (isFirst && !next) return null;
-  return h("nav", { class: "pager", "aria-label": "Pages" },
+  return h(
+    "nav",
+    { class: "pager", "aria-label": "Pages" },
     isFirst ? h("span", { class: "muted" }, "First page") : h("a", { class: "button", href: first }, "First page"),
-    next ? h("a", { class: "button", href: next, rel: "next" }, "Next page") : h("span", { class: "muted" }, "Last page"));
+    next
+      ? h("a", { class: "button", href: next, rel: "next" }, "Next page")
+      : h("span", { class: "muted" }, "Last page"),
+  );
 }

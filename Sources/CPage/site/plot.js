@@ -37,32 +37,76 @@ export function roundUp(value, base = 10) {
  *
  * @param {string} title
  * @param {{name: string, tone: string, series: Series}[]} lines
- * @param {{format: (value: number) => string, base?: number, least?: number, span?: number}} options `least`: of the axis' end;
- *   `span`: milliseconds.
+ * @param {{format: (value: number) => string, base?: number, least?: number, span?: number}} options `least`: of the
+ *   axis' end; `span`: milliseconds.
  */
 export function plot(title, lines, { format, base = 10, least = 1, span = 120_000 }) {
   const width = 600;
   const height = 120;
   const ceiling = roundUp(Math.max(least, ...lines.map(({ series }) => series.highest)), base);
   const end = Math.max(...lines.map(({ series }) => series.points.at(-1)?.at ?? 0));
-  const place = ({ at, value }) => [width - ((end - at) / span) * width, height - 2 - (Math.min(value, ceiling) / ceiling) * (height - 8)];
-  const said = lines.map(({ name, series }) => `${name} ${series.last === undefined ? "–" : format(series.last)}`).join(", ");
-  return h("figure", { class: "plot" },
-    h("figcaption", {}, h("span", { class: "plot-title" }, title), h("span", { class: "legend" }, lines.map(({ name, tone, series }) =>
-      h("span", {}, h("i", { class: `swatch ${tone}`, "aria-hidden": "true" }), lines.length > 1 ? `${name} ` : "",
-        h("b", {}, series.last === undefined ? "–" : format(series.last)))))),
-    h("div", { class: "plot-area" },
-      h("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `${title}: ${said}` },
-        [0.25, 0.5, 0.75].map((part) => h("line", { class: "grid", x1: 0, x2: width, y1: height * part, y2: height * part })),
+  const place = (
+    { at, value },
+  ) => [width - ((end - at) / span) * width, height - 2 - (Math.min(value, ceiling) / ceiling) * (height - 8)];
+  const said = lines.map(({ name, series }) => `${name} ${series.last === undefined ? "–" : format(series.last)}`).join(
+    ", ",
+  );
+  return h(
+    "figure",
+    { class: "plot" },
+    h(
+      "figcaption",
+      {},
+      h("span", { class: "plot-title" }, title),
+      h(
+        "span",
+        { class: "legend" },
+        lines.map(({ name, tone, series }) =>
+          h(
+            "span",
+            {},
+            h("i", { class: `swatch ${tone}`, "aria-hidden": "true" }),
+            lines.length > 1 ? `${name} ` : "",
+            h("b", {}, series.last === undefined ? "–" : format(series.last)),
+          )
+        ),
+      ),
+    ),
+    h(
+      "div",
+      { class: "plot-area" },
+      h(
+        "svg",
+        {
+          viewBox: `0 0 ${width} ${height}`,
+          preserveAspectRatio: "none",
+          role: "img",
+          "aria-label": `${title}: ${said}`,
+        },
+        [0.25, 0.5, 0.75].map((part) =>
+          h("line", { class: "grid", x1: 0, x2: width, y1: height * part, y2: height * part })
+        ),
         lines.map(({ tone, series }) => {
           const points = series.points.filter(({ at }) => end - at <= span).map(place);
           if (points.length === 0) return null;
           const text = points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" ");
-          return h("g", { class: tone },
-            lines.length === 1 && h("path", { class: "area", d: `M${points[0][0].toFixed(1)},${height} L${text.replaceAll(" ", " L")} L${points.at(-1)[0].toFixed(1)},${height} Z` }),
-            h("polyline", { class: "line", points: text }));
-        })),
-      h("span", { class: "ceiling", "aria-hidden": "true" }, format(ceiling))));
+          return h(
+            "g",
+            { class: tone },
+            lines.length === 1 &&
+              h("path", {
+                class: "area",
+                d: `M${points[0][0].toFixed(1)},${height} L${text.replaceAll(" ", " L")} L${
+                  points.at(-1)[0].toFixed(1)
+                },${height} Z`,
+              }),
+            h("polyline", { class: "line", points: text }),
+          );
+        }),
+      ),
+      h("span", { class: "ceiling", "aria-hidden": "true" }, format(ceiling)),
+    ),
+  );
 }
 
 /** A line without an axis, as wide as a word. */
@@ -72,9 +116,13 @@ export function spark(series, label) {
   const highest = series.highest || 1;
   const first = series.capacity - points.length;
   const text = points.map(({ value }, index) =>
-    `${(((first + index) / (series.capacity - 1)) * 80).toFixed(1)},${(21 - (value / highest) * 19).toFixed(1)}`).join(" ");
-  return h("svg", { class: "spark run", viewBox: "0 0 80 22", role: "img", "aria-label": label },
-    h("polyline", { class: "line", points: text }));
+    `${(((first + index) / (series.capacity - 1)) * 80).toFixed(1)},${(21 - (value / highest) * 19).toFixed(1)}`
+  ).join(" ");
+  return h(
+    "svg",
+    { class: "spark run", viewBox: "0 0 80 22", role: "img", "aria-label": label },
+    h("polyline", { class: "line", points: text }),
+  );
 }
 
 /** How much of the whole is there; without a whole it only says that something moves. */

@@ -3,14 +3,30 @@
 import { call, path, post, query } from "./api.js";
 import { h, render } from "./dom.js";
 import { counted } from "./format.js";
-import { badge, button, choice, confirmThen, dialog, empty, facts, field, notice, pager, time, toast } from "./parts.js";
+import {
+  badge,
+  button,
+  choice,
+  confirmThen,
+  dialog,
+  empty,
+  facts,
+  field,
+  notice,
+  pager,
+  time,
+  toast,
+} from "./parts.js";
 import { link, refine } from "./route.js";
 import { poll } from "./stream.js";
 import { questionStatus } from "./words.js";
 
 const methods = {
-  HTTPBasic: "a user and a password (Basic)", HTTPDigest: "a user and a password (Digest)", HTTPBearer: "a token (Bearer)",
-  ClientCertificate: "a client certificate", ServerTrust: "whether to trust the server’s key",
+  HTTPBasic: "a user and a password (Basic)",
+  HTTPDigest: "a user and a password (Digest)",
+  HTTPBearer: "a token (Bearer)",
+  ClientCertificate: "a client certificate",
+  ServerTrust: "whether to trust the server’s key",
 };
 
 /** The list of questions, each with its form. */
@@ -23,7 +39,11 @@ export function questionsView(host, route) {
   async function load() {
     try {
       const { state, session, cursor } = place;
-      page = await call("GET", "/v1/questions" + query({ state: state === "all" ? "" : state, session, cursor, limit: 50 }), { signal: ender.signal });
+      page = await call(
+        "GET",
+        "/v1/questions" + query({ state: state === "all" ? "" : state, session, cursor, limit: 50 }),
+        { signal: ender.signal },
+      );
       problem = null;
     } catch (error) {
       if (ender.signal.aborted) return;
@@ -33,16 +53,32 @@ export function questionsView(host, route) {
   }
 
   function show() {
-    const states = choice("state", [["open", "Open"], ["answered", "Answered"], ["expired", "Expired"], ["all", "All"]], place.state, {
-      change: (event) => refine({ state: event.target.value, cursor: "" }),
-    }, "State");
-    render(host,
+    const states = choice(
+      "state",
+      [["open", "Open"], ["answered", "Answered"], ["expired", "Expired"], ["all", "All"]],
+      place.state,
+      {
+        change: (event) => refine({ state: event.target.value, cursor: "" }),
+      },
+      "State",
+    );
+    render(
+      host,
       h("div", { class: "view-head" }, h("h1", {}, "Questions"), states),
       problem && notice(problem),
       page && (page.items.length === 0
-        ? empty(place.state === "open" ? "Nothing to answer" : "No questions", "A task asks when a server wants a credential, or when it was told to ask before it begins.")
+        ? empty(
+          place.state === "open" ? "Nothing to answer" : "No questions",
+          "A task asks when a server wants a credential, or when it was told to ask before it begins.",
+        )
         : h("ul", { class: "cards" }, page.items.map((question) => card(question, load)))),
-      page && pager(!place.cursor, page.nextCursor && link(["questions"], { ...place, cursor: page.nextCursor }), link(["questions"], { ...place, cursor: "" })));
+      page &&
+        pager(
+          !place.cursor,
+          page.nextCursor && link(["questions"], { ...place, cursor: page.nextCursor }),
+          link(["questions"], { ...place, cursor: "" }),
+        ),
+    );
   }
 
   poll(load, 3000, ender.signal);
@@ -58,17 +94,43 @@ export function questionsView(host, route) {
 function card(question, load) {
   const space = question.protectionSpace;
   const isOpen = question.state === "open";
-  const task = h("a", { href: link(["sessions", question.sessionIdentifier, "tasks", question.taskIdentifier]) }, `task ${question.taskIdentifier} of ${question.sessionIdentifier}`);
-  return h("li", { class: "panel card", key: question.questionId },
-    h("header", { class: "panel-head" }, h("h2", {}, space ? `${space.host}:${space.port} asks for ${methods[space.authenticationMethod] ?? space.authenticationMethod}` : "May it begin?"), badge(questionStatus(question))),
+  const task = h(
+    "a",
+    { href: link(["sessions", question.sessionIdentifier, "tasks", question.taskIdentifier]) },
+    `task ${question.taskIdentifier} of ${question.sessionIdentifier}`,
+  );
+  return h(
+    "li",
+    { class: "panel card", key: question.questionId },
+    h(
+      "header",
+      { class: "panel-head" },
+      h(
+        "h2",
+        {},
+        space
+          ? `${space.host}:${space.port} asks for ${methods[space.authenticationMethod] ?? space.authenticationMethod}`
+          : "May it begin?",
+      ),
+      badge(questionStatus(question)),
+    ),
     facts([
-      ["Asked by", [task, question.taskCount > 1 ? ` and ${counted(question.taskCount - 1, "more task")} that waits for the same` : ""]],
-      ["Realm", space?.realm], ["Proxy", space?.isProxy ? "yes" : null], ["Server’s key", space?.serverPublicKey && h("code", {}, space.serverPublicKey)],
+      ["Asked by", [
+        task,
+        question.taskCount > 1 ? ` and ${counted(question.taskCount - 1, "more task")} that waits for the same` : "",
+      ]],
+      ["Realm", space?.realm],
+      ["Proxy", space?.isProxy ? "yes" : null],
+      ["Server’s key", space?.serverPublicKey && h("code", {}, space.serverPublicKey)],
       ["Refused before", question.previousFailureCount > 0 && `${question.previousFailureCount} times`],
       ["Request", question.request && h("code", {}, `${question.request.method} ${question.request.url}`)],
-      ["Asked", time(question.createdAt)], ["Expires", isOpen && time(question.deadline)], ["Answer", question.disposition], ["Answered", question.answeredAt && time(question.answeredAt)],
+      ["Asked", time(question.createdAt)],
+      ["Expires", isOpen && time(question.deadline)],
+      ["Answer", question.disposition],
+      ["Answered", question.answeredAt && time(question.answeredAt)],
     ]),
-    isOpen && h("div", { class: "row pad" }, space ? challengeButtons(question, load) : delayedButtons(question, load)));
+    isOpen && h("div", { class: "row pad" }, space ? challengeButtons(question, load) : delayedButtons(question, load)),
+  );
 }
 
 async function answer(question, body, load) {
@@ -80,11 +142,23 @@ async function answer(question, body, load) {
 function challengeButtons(question, load) {
   const isTrust = question.protectionSpace.authenticationMethod === "ServerTrust";
   return [
-    button(isTrust ? "Trust this key…" : "Give a credential…", () => openCredential(question, load), { class: "primary", "aria-haspopup": "dialog" }),
+    button(isTrust ? "Trust this key…" : "Give a credential…", () => openCredential(question, load), {
+      class: "primary",
+      "aria-haspopup": "dialog",
+    }),
     button("Go on without", () => answer(question, { disposition: "performDefaultHandling" }, load)),
     button("Try the next scheme", () => answer(question, { disposition: "rejectProtectionSpace" }, load)),
-    button("Cancel the tasks", () => confirmThen("Cancel the tasks that wait?", "All tasks that wait for this answer end as cancelled.", "Cancel them",
-      () => answer(question, { disposition: "cancelAuthenticationChallenge" }, load)), { class: "danger-quiet" }),
+    button(
+      "Cancel the tasks",
+      () =>
+        confirmThen(
+          "Cancel the tasks that wait?",
+          "All tasks that wait for this answer end as cancelled.",
+          "Cancel them",
+          () => answer(question, { disposition: "cancelAuthenticationChallenge" }, load),
+        ),
+      { class: "danger-quiet" },
+    ),
   ];
 }
 
@@ -102,18 +176,47 @@ function input(name, properties = {}) {
 
 function openCredential(question, load) {
   const { authenticationMethod: method, serverPublicKey, host } = question.protectionSpace;
-  const persistence = () => field("Keep it", choice("persistence", [["none", "Not at all"], ["forSession", "For this session"], ["permanent", "For good"]], "forSession"),
-    "What is kept is sealed, and serves later tasks without asking.");
+  const persistence = () =>
+    field(
+      "Keep it",
+      choice(
+        "persistence",
+        [["none", "Not at all"], ["forSession", "For this session"], ["permanent", "For good"]],
+        "forSession",
+      ),
+      "What is kept is sealed, and serves later tasks without asking.",
+    );
   const fields = {
     HTTPBearer: () => [field("Token", input("token", { type: "password", autofocus: true }))],
-    ClientCertificate: () => [field("Certificate (PEM)", h("textarea", { name: "certificate", rows: 5, required: true, autofocus: true })), field("Key (PEM)", h("textarea", { name: "key", rows: 5, required: true }))],
-    ServerTrust: () => [h("p", {}, "The server’s certificate could not be verified. If you know that this is its key, tasks of the session may talk to it:"), h("p", {}, h("code", {}, serverPublicKey))],
-  }[method] ?? (() => [field("User", input("user", { autofocus: true, value: question.proposedCredential?.user ?? "" })), field("Password", input("password", { type: "password", required: false }))]);
+    ClientCertificate: () => [
+      field("Certificate (PEM)", h("textarea", { name: "certificate", rows: 5, required: true, autofocus: true })),
+      field("Key (PEM)", h("textarea", { name: "key", rows: 5, required: true })),
+    ],
+    ServerTrust: () => [
+      h(
+        "p",
+        {},
+        "The server’s certificate could not be verified. If you know that this is its key, tasks of the session may talk to it:",
+      ),
+      h("p", {}, h("code", {}, serverPublicKey)),
+    ],
+  }[method] ??
+    (() => [
+      field("User", input("user", { autofocus: true, value: question.proposedCredential?.user ?? "" })),
+      field("Password", input("password", { type: "password", required: false })),
+    ]);
   dialog(method === "ServerTrust" ? `Trust ${host}?` : `A credential for ${host}`, () => [...fields(), persistence()], {
     submit: method === "ServerTrust" ? "Trust it" : "Use it",
     action(form) {
-      const credential = method === "ServerTrust" ? { trustPublicKey: serverPublicKey } : Object.fromEntries(["user", "password", "token", "certificate", "key"].filter((name) => form.has(name)).map((name) => [name, form.get(name)]));
-      return answer(question, { disposition: "useCredential", credential: { ...credential, persistence: form.get("persistence") } }, load);
+      const credential = method === "ServerTrust" ? { trustPublicKey: serverPublicKey } : Object.fromEntries(
+        ["user", "password", "token", "certificate", "key"].filter((name) => form.has(name)).map((
+          name,
+        ) => [name, form.get(name)]),
+      );
+      return answer(question, {
+        disposition: "useCredential",
+        credential: { ...credential, persistence: form.get("persistence") },
+      }, load);
     },
   });
 }
@@ -121,13 +224,22 @@ function openCredential(question, load) {
 function openNewRequest(question, load) {
   dialog("Begin with another request", () => [
     field("URL", input("url", { type: "url", value: question.request?.url ?? "", autofocus: true })),
-    field("Header fields", h("textarea", { name: "headers", rows: 4, placeholder: "Authorization: Bearer …" }), "One on each line. They take the place of the ones it was made with."),
+    field(
+      "Header fields",
+      h("textarea", { name: "headers", rows: 4, placeholder: "Authorization: Bearer …" }),
+      "One on each line. They take the place of the ones it was made with.",
+    ),
   ], {
     submit: "Begin",
     action(form) {
       const lines = form.get("headers").split("\n").map((line) => line.trim()).filter(Boolean);
-      const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(":")).trim(), line.slice(line.indexOf(":") + 1).trim()]));
-      return answer(question, { disposition: "useNewRequest", request: { url: form.get("url"), ...(lines.length ? { headers } : {}) } }, load);
+      const headers = Object.fromEntries(
+        lines.map((line) => [line.slice(0, line.indexOf(":")).trim(), line.slice(line.indexOf(":") + 1).trim()]),
+      );
+      return answer(question, {
+        disposition: "useNewRequest",
+        request: { url: form.get("url"), ...(lines.length ? { headers } : {}) },
+      }, load);
     },
   });
 }

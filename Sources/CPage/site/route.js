@@ -1,4 +1,5 @@
-// Where the reader is, kept in the address behind `#`, so that reload, back and bookmarks work. The server never sees it.
+// Where the reader is, kept in the address behind `#`, so that reload, back and bookmarks work. The server does not see
+// it.
 
 /**
  * The place that an address names.

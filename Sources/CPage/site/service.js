@@ -10,7 +10,7 @@ import { poll } from "./stream.js";
 
 const period = 3000;
 const span = 100 * period;
-const outcomes = [["succeeded", "good"], ["httpError", "warn"], ["failed", "bad"]];
+const outcomes = [["succeeded", "good", "ok"], ["httpError", "warn", "HTTP error"], ["failed", "bad", "failed"]];
 
 /** The view of the service. */
 export function serviceView(host) {
@@ -25,15 +25,21 @@ export function serviceView(host) {
     if (!series.has(name)) series.set(name, new Series(101));
     return series.get(name);
   };
-  const add = (name, value, at) => { if (value !== undefined && !Number.isNaN(value)) of(name).add(value, at); };
+  const add = (name, value, at) => {
+    if (value !== undefined && !Number.isNaN(value)) of(name).add(value, at);
+  };
 
   async function load() {
     const at = Date.now();
     try {
       const [text, health, tasks, declared] = await Promise.all([
         call("GET", "/metrics", { audience: "operator", signal: ender.signal }),
-        call("GET", "/readyz", { audience: "nobody", signal: ender.signal }).then(() => ({ ready: true }), (error) => ({ ready: false, why: error.message })),
-        openTasks(ender.signal), call("GET", "/v1/system/conditions", { audience: "operator", signal: ender.signal }),
+        call("GET", "/readyz", { audience: "nobody", signal: ender.signal }).then(
+          () => ({ ready: true }),
+          (error) => ({ ready: false, why: error.message }),
+        ),
+        openTasks(ender.signal),
+        call("GET", "/v1/system/conditions", { audience: "operator", signal: ender.signal }),
       ]);
       ready = health;
       conditions = declared;
@@ -64,22 +70,44 @@ export function serviceView(host) {
 
   function show() {
     const perSecond = (value) => `${value >= 10 ? count(value) : value.toFixed(1)}/s`;
-    const draw = (title, lines, options) => h("li", { class: "panel", key: title }, plot(title, lines.map(([name, tone, key]) => ({ name, tone, series: of(key) })), { span, ...options }));
-    render(host,
-      h("div", { class: "view-head" }, h("h1", {}, "Service ", ready && badge(ready.ready ? { tone: "good", sign: "✓", text: "Ready" } : { tone: "bad", sign: "✕", text: "Not ready" }))),
+    const draw = (title, lines, options) =>
+      h(
+        "li",
+        { class: "panel", key: title },
+        plot(title, lines.map(([name, tone, key]) => ({ name, tone, series: of(key) })), { span, ...options }),
+      );
+    render(
+      host,
+      h(
+        "div",
+        { class: "view-head" },
+        h(
+          "h1",
+          {},
+          "Service ",
+          ready &&
+            badge(
+              ready.ready ? { tone: "good", sign: "✓", text: "Ready" } : { tone: "bad", sign: "✕", text: "Not ready" },
+            ),
+        ),
+      ),
       ready?.why && h("div", { class: "notice bad", role: "alert" }, ready.why),
       problem && notice(problem),
-      h("ul", { class: "plots", "aria-label": "Plots of the last five minutes" },
+      h(
+        "ul",
+        { class: "plots", "aria-label": "Plots of the last five minutes" },
         draw("Transfers", [["running", "run", "running"]], { format: count }),
         draw("Queue", [["waiting", "warn", "waiting"]], { format: count }),
         draw("Bytes", [["in", "run", "received"], ["out", "good", "sent"]], { format: rate, base: 1024, least: 1024 }),
-        draw("Tasks completed", outcomes.map(([outcome, tone]) => [outcome, tone, outcome]), { format: perSecond }),
+        draw("Tasks completed", outcomes.map(([outcome, tone, name]) => [name, tone, outcome]), { format: perSecond }),
         draw("Retries", [["retries", "warn", "retries"]], { format: perSecond }),
         draw("Webhooks", [["taken", "good", "launched"], ["failed", "bad", "unlaunched"]], { format: perSecond }),
         draw("Load", [["load", "warn", "load"]], { format: (value) => value.toFixed(2) }),
         draw("Free disk", [["free", "good", "free"]], { format: bytes, base: 1024 }),
-        draw("API requests", [["requests", "run", "requests"]], { format: perSecond })),
-      conditions && declaredConditions(conditions));
+        draw("API requests", [["requests", "run", "requests"]], { format: perSecond }),
+      ),
+      conditions && declaredConditions(conditions),
+    );
   }
 
   poll(load, period, ender.signal);
@@ -93,9 +121,22 @@ async function openTasks(signal) {
 }
 
 function declaredConditions({ network, power, maximumLoad, windows, backgroundRefreshStatus }) {
-  const said = (members) => Object.entries(members).filter(([, value]) => value).map(([name]) => name).join(", ") || "none";
-  return section("Declared conditions", {}, facts([
-    ["Network", network.reachable ? said(network) : "not reachable"], ["Power", said(power)], ["Maximum load", maximumLoad ?? "any"],
-    ["Hours", windows.length === 0 ? "always" : windows.map(({ days, from, to }) => `${days.join(", ")} ${from}–${to}`).join("; ")], ["Background refresh", backgroundRefreshStatus],
-  ]));
+  const said = (members) =>
+    Object.entries(members).filter(([, value]) => value).map(([name]) => name).join(", ") || "none";
+  return section(
+    "Declared conditions",
+    {},
+    facts([
+      ["Network", network.reachable ? said(network) : "not reachable"],
+      ["Power", said(power)],
+      ["Maximum load", maximumLoad ?? "any"],
+      [
+        "Hours",
+        windows.length === 0
+          ? "always"
+          : windows.map(({ days, from, to }) => `${days.join(", ")} ${from}–${to}`).join("; "),
+      ],
+      ["Background refresh", backgroundRefreshStatus],
+    ]),
+  );
 }

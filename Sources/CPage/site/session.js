@@ -38,45 +38,99 @@ export function sessionView(host, route) {
 function showHead(host, watch, tab) {
   const { session, identifier, problem } = watch;
   if (!session) {
-    render(host, problem && (problem.status === 404
-      ? empty("No such session", `There is no session ${identifier}. It may have been deleted.`, h("a", { class: "button", href: link(["sessions"]) }, "All sessions"))
-      : notice(problem)));
+    render(
+      host,
+      problem && (problem.status === 404
+        ? empty(
+          "No such session",
+          `There is no session ${identifier}. It may have been deleted.`,
+          h("a", { class: "button", href: link(["sessions"]) }, "All sessions"),
+        )
+        : notice(problem)),
+    );
     return;
   }
   const { taskCounts: counts } = session;
-  render(host,
-    h("div", { class: "view-head" },
-      h("div", { class: "heading" },
+  render(
+    host,
+    h(
+      "div",
+      { class: "view-head" },
+      h(
+        "div",
+        { class: "heading" },
         h("p", { class: "crumbs" }, h("a", { href: link(["sessions"]), "data-key": "u" }, "Sessions")),
         h("h1", {}, identifier, " ", badge(sessionStatus(session))),
         session.sessionDescription && h("p", { class: "muted" }, session.sessionDescription),
-        h("p", { class: "sub" }, stateOfWatch(watch.state),
+        h(
+          "p",
+          { class: "sub" },
+          stateOfWatch(watch.state),
           session.attachment && h("span", { class: "tag" }, `attached: ${session.attachment.kind}`),
-          session.launch && h("a", { class: "tag", href: link(["launches", session.launch.launchId]) }, `launch ${session.launch.state}`))),
-      h("div", { class: "row" },
-        session.state === "active" && button("New download", () => openNewTasks(identifier), { class: "primary", "data-key": "n" }),
-        button("End…", () => openEnd(session), { "aria-haspopup": "dialog" }))),
+          session.launch &&
+            h(
+              "a",
+              { class: "tag", href: link(["launches", session.launch.launchId]) },
+              `launch: ${session.launch.state}`,
+            ),
+        ),
+      ),
+      h(
+        "div",
+        { class: "row" },
+        session.state === "active" &&
+          button("New download", () => openNewTasks(identifier), { class: "primary", "data-key": "n" }),
+        button("End…", () => openEnd(session), { "aria-haspopup": "dialog" }),
+      ),
+    ),
     problem && notice(problem),
-    h("div", { class: "overview" },
-      h("ul", { class: "tiles", "aria-label": "Figures" },
+    h(
+      "div",
+      { class: "overview" },
+      h(
+        "ul",
+        { class: "tiles", "aria-label": "Figures" },
         tile("Running", count(counts.running), link(["sessions", identifier], { state: "running" })),
         tile("Suspended", count(counts.suspended), link(["sessions", identifier], { state: "suspended" })),
         tile("Succeeded", count(counts.succeeded), link(["sessions", identifier], { outcome: "succeeded" })),
-        tile("Failed", count(counts.failed + counts.httpError), link(["sessions", identifier], { outcome: counts.failed || !counts.httpError ? "failed" : "httpError" }), counts.failed + counts.httpError > 0 && "bad-text"),
-        tile("Received", bytes(session.countOfBytesReceived)),
-        tile("Sent", bytes(session.countOfBytesSent))),
-      plot("Throughput", [{ name: "Throughput", tone: "run", series: watch.throughput }], { format: rate, base: 1024, least: 1024, span: 60_000 })),
+        tile(
+          "Failed",
+          count(counts.failed + counts.httpError),
+          link(["sessions", identifier], { outcome: counts.failed || !counts.httpError ? "failed" : "httpError" }),
+          counts.failed + counts.httpError > 0 && "bad-text",
+        ),
+        tile("Received", bytes(session.countOfBytesReceived + watch.moving("download"))),
+        tile("Sent", bytes(session.countOfBytesSent + watch.moving("upload"))),
+      ),
+      plot("Throughput", [{ name: "Throughput", tone: "run", series: watch.throughput }], {
+        format: rate,
+        base: 1024,
+        least: 1024,
+        span: 60_000,
+      }),
+    ),
     tabs("Parts of the session", [
       { text: "Tasks", href: link(["sessions", identifier]), current: tab === "tasks" },
-      { text: "Events", href: link(["sessions", identifier, "events"]), current: tab === "events", count: count(session.lastEventSeq) },
+      {
+        text: "Events",
+        href: link(["sessions", identifier, "events"]),
+        current: tab === "events",
+        count: count(session.lastEventSeq),
+      },
       { text: "Launches", href: link(["launches"], { session: identifier }) },
-      { text: "Configuration", href: link(["sessions", identifier, "configuration"]), current: tab === "configuration" },
-    ]));
+      {
+        text: "Configuration",
+        href: link(["sessions", identifier, "configuration"]),
+        current: tab === "configuration",
+      },
+    ]),
+  );
 }
 
 /** Whether what is seen is what is. */
 export function stateOfWatch(state) {
-  const [tone, text] = { live: ["good", "live"], waiting: ["warn", "reconnecting"], ended: ["idle", "not live"] }[state];
+  const [tone, text] =
+    { live: ["good", "live"], waiting: ["warn", "reconnecting"], ended: ["idle", "not live"] }[state];
   return h("span", { class: `live ${tone}` }, h("i", { class: "dot", "aria-hidden": "true" }), text);
 }
 
@@ -87,9 +141,14 @@ function tile(name, value, href, tone) {
 
 function configuration(session) {
   const shown = (value) => (value !== null && typeof value === "object" ? JSON.stringify(value) : String(value));
-  return section("Configuration", {},
+  return section(
+    "Configuration",
+    {},
     h("p", { class: "muted pad" }, "Frozen when the session was made, but for the bandwidth limit."),
-    facts(Object.entries(session.configuration).map(([name, value]) => [name, h("code", {}, shown(value))]), { class: "facts wide-names" }));
+    facts(Object.entries(session.configuration).map(([name, value]) => [name, h("code", {}, shown(value))]), {
+      class: "facts wide-names",
+    }),
+  );
 }
 
 function openEnd(session) {
@@ -100,14 +159,25 @@ function openEnd(session) {
     reset: ["Reset cookies, credentials and connections", () => post(target("reset"))],
     delete: ["Delete the session with its contents", () => call("DELETE", path("sessions", session.identifier))],
   };
-  confirmThen(`End or reset ${session.identifier}`, [
-    h("span", { class: "visually-hidden" }, "Choose what to do."),
-    ...Object.entries(ways).map(([name, [text]], index) =>
-      h("label", { class: "check" }, h("input", { type: "radio", name: "way", value: name, checked: index === 0 }), text)),
-  ], "Do it", async (form) => {
-    const way = form.get("way");
-    await ways[way][1]();
-    toast(`${ways[way][0]}: done.`);
-    if (way === "delete") go(["sessions"]);
-  });
+  confirmThen(
+    `End or reset ${session.identifier}`,
+    [
+      h("span", { class: "visually-hidden" }, "Choose what to do."),
+      ...Object.entries(ways).map(([name, [text]], index) =>
+        h(
+          "label",
+          { class: "check" },
+          h("input", { type: "radio", name: "way", value: name, checked: index === 0 }),
+          text,
+        )
+      ),
+    ],
+    "Do it",
+    async (form) => {
+      const way = form.get("way");
+      await ways[way][1]();
+      toast(`${ways[way][0]}: done.`);
+      if (way === "delete") go(["sessions"]);
+    },
+  );
 }

@@ -10,10 +10,15 @@ import { poll } from "./stream.js";
 import { sessionStatus } from "./words.js";
 
 const columns = [
-  { title: "Session" }, { title: "State", class: "wide" }, { title: "Running", number: true },
-  { title: "Suspended", number: true, class: "wide" }, { title: "Succeeded", number: true, class: "wide" },
-  { title: "Not well", number: true }, { title: "Received", number: true, class: "wide" },
-  { title: "Sent", number: true, class: "widest" }, { title: "Unread events", number: true, class: "widest" },
+  { title: "Session" },
+  { title: "State", class: "wide" },
+  { title: "Running", number: true },
+  { title: "Suspended", number: true, class: "wide" },
+  { title: "Succeeded", number: true, class: "wide" },
+  { title: "Failed", number: true },
+  { title: "Received", number: true, class: "wide" },
+  { title: "Sent", number: true, class: "widest" },
+  { title: "Unread events", number: true, class: "widest" },
 ];
 
 /** The list of sessions. */
@@ -37,22 +42,46 @@ export function sessionsView(host, route) {
   function show() {
     const search = (place.search ?? "").toLowerCase();
     const items = (page?.items ?? []).filter(({ identifier, sessionDescription }) =>
-      `${identifier} ${sessionDescription ?? ""}`.toLowerCase().includes(search));
-    render(host,
-      h("div", { class: "view-head" }, h("h1", {}, "Sessions"),
-        h("div", { class: "row" },
-          h("input", { type: "search", placeholder: "Search", "aria-label": "Search the sessions of this page", "data-key": "/", value: place.search ?? "",
-            on: { input: (event) => refine({ search: event.target.value }, { replace: true }) } }),
-          button("New session", openNewSession, { class: "primary", "data-key": "n" }))),
+      `${identifier} ${sessionDescription ?? ""}`.toLowerCase().includes(search)
+    );
+    render(
+      host,
+      h(
+        "div",
+        { class: "view-head" },
+        h("h1", {}, "Sessions"),
+        h(
+          "div",
+          { class: "row" },
+          h("input", {
+            type: "search",
+            placeholder: "Search",
+            "aria-label": "Search the sessions of this page",
+            "data-key": "/",
+            value: place.search ?? "",
+            on: { input: (event) => refine({ search: event.target.value }, { replace: true }) },
+          }),
+          button("New session", openNewSession, { class: "primary", "data-key": "n" }),
+        ),
+      ),
       problem && notice(problem),
       page && (items.length === 0 ? nothing(search) : table("Sessions", columns, items.map(row))),
-      page && pager(!place.cursor, page.nextCursor && link(["sessions"], { ...place, cursor: page.nextCursor }), link(["sessions"], { ...place, cursor: "" })));
+      page &&
+        pager(
+          !place.cursor,
+          page.nextCursor && link(["sessions"], { ...place, cursor: page.nextCursor }),
+          link(["sessions"], { ...place, cursor: "" }),
+        ),
+    );
   }
 
   function nothing(search) {
     return search
       ? empty("No session matches", "The search looks at the identifiers and descriptions of this page.")
-      : empty("No sessions yet", "A session is a durable container of downloads and uploads. Your app makes one with PUT /v1/sessions/NAME; so does the button above.");
+      : empty(
+        "No sessions yet",
+        "A session is a durable container of downloads and uploads. Your app makes one with PUT /v1/sessions/NAME; so does the button above.",
+      );
   }
 
   poll(load, 3000, ender.signal);
@@ -69,26 +98,52 @@ export function sessionsView(host, route) {
 
 function row(session) {
   const { taskCounts: counts } = session;
-  const tasks = (state, number) => (number ? h("a", { href: link(["sessions", session.identifier], state) }, count(number)) : h("span", { class: "muted" }, "0"));
+  const tasks = (
+    state,
+    number,
+  ) => (number
+    ? h("a", { href: link(["sessions", session.identifier], state) }, count(number))
+    : h("span", { class: "muted" }, "0"));
   const bad = counts.failed + counts.httpError;
   return {
     key: session.identifier,
     cells: [
-      h("div", { class: "name" },
+      h(
+        "div",
+        { class: "name" },
         h("a", { href: link(["sessions", session.identifier]), "data-row": true, class: "title" }, session.identifier),
-        h("span", { class: "sub" },
+        h(
+          "span",
+          { class: "sub" },
           h("span", { class: "narrow" }, badge(sessionStatus(session))),
-          session.sessionDescription, session.launch && h("a", { class: "tag", href: link(["launches", session.launch.launchId]) }, `launch ${session.launch.state}`),
+          session.sessionDescription,
+          session.launch &&
+            h(
+              "a",
+              { class: "tag", href: link(["launches", session.launch.launchId]) },
+              `launch: ${session.launch.state}`,
+            ),
           session.attachment && h("span", { class: "tag" }, `attached: ${session.attachment.kind}`),
-          h("span", { class: "muted" }, "made ", time(session.createdAt)))),
+          h("span", { class: "muted" }, "made ", time(session.createdAt)),
+        ),
+      ),
       badge(sessionStatus(session)),
       tasks({ state: "running" }, counts.running),
       tasks({ state: "suspended" }, counts.suspended),
       tasks({ outcome: "succeeded" }, counts.succeeded),
-      bad ? h("a", { class: "bad-text", href: link(["sessions", session.identifier], { outcome: counts.failed ? "failed" : "httpError" }) }, count(bad)) : h("span", { class: "muted" }, "0"),
-      bytes(session.countOfBytesReceived), bytes(session.countOfBytesSent),
-      h("a", { href: link(["sessions", session.identifier, "events"]) }, count(session.lastEventSeq - session.acknowledgedSeq)),
+      bad
+        ? h("a", {
+          class: "bad-text",
+          href: link(["sessions", session.identifier], { outcome: counts.failed ? "failed" : "httpError" }),
+        }, count(bad))
+        : h("span", { class: "muted" }, "0"),
+      bytes(session.countOfBytesReceived),
+      bytes(session.countOfBytesSent),
+      h(
+        "a",
+        { href: link(["sessions", session.identifier, "events"]) },
+        count(session.lastEventSeq - session.acknowledgedSeq),
+      ),
     ],
   };
 }
-

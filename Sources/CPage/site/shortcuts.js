@@ -7,16 +7,33 @@ import { go } from "./route.js";
 const places = { s: ["sessions"], l: ["launches"], q: ["questions"], a: ["app"], o: ["service"], p: ["apps"] };
 
 const described = [
-  ["g then s", "Sessions"], ["g then l", "Launches"], ["g then q", "Questions"], ["g then a", "App"],
-  ["g then o", "Service"], ["g then p", "Apps"], ["/", "Search"], ["n", "New download or session"],
-  ["j, k", "Next and previous row"], ["Enter", "Open the row"], ["x", "Select the row"], ["u", "Up: from a task to its session"],
-  ["?", "This list"], ["Esc", "Close a dialog"],
+  ["g then s", "Sessions"],
+  ["g then l", "Launches"],
+  ["g then q", "Questions"],
+  ["g then a", "App"],
+  ["g then o", "Service"],
+  ["g then p", "Apps"],
+  ["/", "Search"],
+  ["n", "New download or session"],
+  ["j, k", "Next and previous row"],
+  ["Enter", "Open the row"],
+  ["x", "Select the row"],
+  ["u", "Up: from a task to its session"],
+  ["?", "This list"],
+  ["Esc", "Close a dialog"],
 ];
 
 /** Shows what keys there are. */
 export function showShortcuts() {
-  dialog("Keyboard", () => h("dl", { class: "shortcuts" }, described.map(([keys, text]) => [
-    h("dt", {}, keys.split(/( then |, )/).map((part) => (/ then |, /.test(part) ? part : h("kbd", {}, part)))), h("dd", {}, text)])));
+  dialog("Keyboard", () =>
+    h(
+      "dl",
+      { class: "shortcuts" },
+      described.map(([keys, text]) => [
+        h("dt", {}, keys.split(/( then |, )/).map((part) => (/ then |, /.test(part) ? part : h("kbd", {}, part)))),
+        h("dd", {}, text),
+      ]),
+    ));
 }
 
 /** Begins to listen. Views mark what keys reach: `data-key` on a control, `data-row` on the link of a row. */
@@ -47,7 +64,8 @@ export function listenForShortcuts() {
 function moveRow(step) {
   const rows = [...document.querySelectorAll("[data-row]")];
   const index = rows.indexOf(document.activeElement);
-  const next = rows[index < 0 ? (step > 0 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, index + step))];
+  const next =
+    rows[index < 0 ? (step > 0 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, index + step))];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
 }

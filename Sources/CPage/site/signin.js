@@ -34,12 +34,21 @@ export async function useKey(key) {
 
 const wanted = {
   app: ["Your app’s key", "Sessions, tasks and launches belong to an app. Its key shows them."],
-  operator: ["The operator’s key", "The service as a whole is for the operator. It is in DATA_DIR/admin.key after the first start."],
+  operator: [
+    "The operator’s key",
+    "The service as a whole is for the operator. It is in DATA_DIR/admin.key after the first start.",
+  ],
 };
 
 function keyInput(properties) {
   return h("input", {
-    type: "password", name: "key", required: true, autocomplete: "off", spellcheck: "false", autocapitalize: "off", ...properties,
+    type: "password",
+    name: "key",
+    required: true,
+    autocomplete: "off",
+    spellcheck: "false",
+    autocapitalize: "off",
+    ...properties,
   });
 }
 
@@ -49,24 +58,34 @@ export function signInView(host, audience) {
   const problem = h("div");
   const input = keyInput();
   const submit = h("button", { type: "submit", class: "primary" }, "Open");
-  const form = h("form", { class: "sign-in panel", on: { submit: async (event) => {
-    event.preventDefault();
-    submit.setAttribute("aria-busy", "true");
-    render(problem);
-    try {
-      const found = await useKey(input.value.trim());
-      if (found !== audience) location.hash = found === "app" ? "#/sessions" : "#/service";
-    } catch (error) {
-      render(problem, notice(error));
-      input.focus();
-      input.select();
-    } finally {
-      submit.removeAttribute("aria-busy");
-    }
-  } } },
-  h("h1", {}, title), h("p", { class: "muted" }, text),
-  field("Key", input, "It stays in this page’s memory. Reloading or closing the page forgets it."),
-  problem, h("div", { class: "row" }, submit, h("a", { href: "/docs", class: "button quiet" }, "The API’s reference")));
+  const form = h(
+    "form",
+    {
+      class: "sign-in panel",
+      on: {
+        submit: async (event) => {
+          event.preventDefault();
+          submit.setAttribute("aria-busy", "true");
+          render(problem);
+          try {
+            const found = await useKey(input.value.trim());
+            if (found !== audience) location.hash = found === "app" ? "#/sessions" : "#/service";
+          } catch (error) {
+            render(problem, notice(error));
+            input.focus();
+            input.select();
+          } finally {
+            submit.removeAttribute("aria-busy");
+          }
+        },
+      },
+    },
+    h("h1", {}, title),
+    h("p", { class: "muted" }, text),
+    field("Key", input, "It stays in this page’s memory. Reloading or closing the page forgets it."),
+    problem,
+    h("div", { class: "row" }, submit, h("a", { href: "/docs", class: "button quiet" }, "The API’s reference")),
+  );
   render(host, form);
   input.focus();
   return {};
@@ -75,9 +94,21 @@ export function signInView(host, audience) {
 /** A dialog that shows whose keys are there, forgets them, and takes another. */
 export function openKeys() {
   dialog("Keys", (close) => [
-    h("ul", { class: "plain-list" }, ["app", "operator"].filter(keyOf).map((audience) => h("li", { class: "row between" },
-      h("span", {}, audience === "app" ? "App " : "", h("strong", {}, holderOf(audience).label)),
-      button("Forget", () => { close(); forgetKey(audience); }, { class: "small" })))),
+    h(
+      "ul",
+      { class: "plain-list" },
+      ["app", "operator"].filter(keyOf).map((audience) =>
+        h(
+          "li",
+          { class: "row between" },
+          h("span", {}, audience === "app" ? "App " : "", h("strong", {}, holderOf(audience).label)),
+          button("Forget", () => {
+            close();
+            forgetKey(audience);
+          }, { class: "small" }),
+        )
+      ),
+    ),
     field("Another key", keyInput({ autofocus: true }), "An app’s key and the operator’s can be open side by side."),
   ], { submit: "Open", action: (form) => useKey(form.get("key").trim()) });
 }

@@ -44,7 +44,8 @@ export async function follow(target, { after, signal, receive, state, lost }) {
   while (!signal.aborted) {
     try {
       const response = await send("GET", target + query({ attach: "false", after: last }), {
-        headers: { Accept: "text/event-stream" }, signal,
+        headers: { Accept: "text/event-stream" },
+        signal,
       });
       state("live");
       pause = 500;
@@ -78,7 +79,10 @@ export async function follow(target, { after, signal, receive, state, lost }) {
 export function sleep(milliseconds, signal) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, milliseconds);
-    signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    }, { once: true });
   });
 }
 

@@ -1,10 +1,11 @@
 // One task: what it does, why it waits, how its attempts went.
 
-import { call, path, post, send } from "./api.js";
+import { call, path, post } from "./api.js";
 import { h, render } from "./dom.js";
+import { request, result } from "./exchange.js";
 import { bytes, duration, fileName, rate } from "./format.js";
 import { findMetrics } from "./history.js";
-import { attempt, badge, button, confirmThen, copyable, empty, facts, notice, section, time, toast } from "./parts.js";
+import { badge, button, confirmThen, empty, facts, notice, section, time } from "./parts.js";
 import { plot, Series } from "./plot.js";
 import { go, link } from "./route.js";
 import { segmentMap } from "./segments.js";
@@ -14,9 +15,6 @@ import { progress } from "./tasks.js";
 import { SessionWatch } from "./watch.js";
 import { waterfall } from "./waterfall.js";
 import { eventText, taskStatus, waitsFor } from "./words.js";
-
-/** The largest content that is saved through the page's memory. */
-const savedThroughMemory = 256 * 1024 * 1024;
 
 /** The view of a task. */
 export function taskView(host, route) {
@@ -41,7 +39,13 @@ export function taskView(host, route) {
     }
     if (task?.state === "completed" && metrics === undefined) {
       metrics = null;
-      findMetrics(identifier, task, ender.signal).then((found) => { metrics = found; show(); }, () => { metrics = false; show(); });
+      findMetrics(identifier, task, ender.signal).then((found) => {
+        metrics = found;
+        show();
+      }, () => {
+        metrics = false;
+        show();
+      });
     }
     show();
   }
@@ -62,13 +66,21 @@ export function taskView(host, route) {
 
   function show() {
     if (!task) {
-      render(host, problem && (problem.status === 404
-        ? empty("No such task", `The session ${identifier} has no task ${number}. Completed tasks are kept for seven days.`, h("a", { class: "button", href: link(["sessions", identifier]) }, "Its session"))
-        : notice(problem)));
+      render(
+        host,
+        problem && (problem.status === 404
+          ? empty(
+            "No such task",
+            `The session ${identifier} has no task ${number}. Completed tasks are kept for seven days.`,
+            h("a", { class: "button", href: link(["sessions", identifier]) }, "Its session"),
+          )
+          : notice(problem)),
+      );
       return;
     }
     const seen = watch.events.filter((event) => event.taskIdentifier === task.taskIdentifier).slice(-50);
-    render(host,
+    render(
+      host,
       head(identifier, task, watch, act),
       problem && notice(problem),
       task.waitingFor?.length > 0 && task.state === "running" && waiting(task),
@@ -78,8 +90,25 @@ export function taskView(host, route) {
       attempts(task, metrics),
       result(task, target),
       request(task),
-      seen.length > 0 && section("Seen while this page is open", {}, h("ol", { class: "event-list" }, seen.reverse().map((event) =>
-        h("li", { key: `${event.occurredAt} ${event.type}` }, time(event.occurredAt), h("code", {}, event.type), h("span", {}, eventText(event, { bytes, duration })))))));
+      seen.length > 0 &&
+        section(
+          "Seen while this page is open",
+          {},
+          h(
+            "ol",
+            { class: "event-list" },
+            seen.reverse().map((event) =>
+              h(
+                "li",
+                { key: `${event.occurredAt} ${event.type}` },
+                time(event.occurredAt),
+                h("code", {}, event.type),
+                h("span", {}, eventText(event, { bytes, duration })),
+              )
+            ),
+          ),
+        ),
+    );
   }
 
   poll(load, 60_000, ender.signal);
@@ -93,110 +122,178 @@ export function taskView(host, route) {
 
 function head(session, task, watch, act) {
   const isOpen = task.state === "running" || task.state === "suspended";
-  return h("div", { class: "view-head" },
-    h("div", { class: "heading" },
-      h("p", { class: "crumbs" }, h("a", { href: link(["sessions"]) }, "Sessions"), " / ", h("a", { href: link(["sessions", session]), "data-key": "u" }, session)),
-      h("h1", {}, h("span", { class: "muted" }, `Task ${task.taskIdentifier} `), task.clientTaskId ?? fileName(task.originalRequest?.url), " ", badge(taskStatus(task), { id: "task-status" })),
+  return h(
+    "div",
+    { class: "view-head" },
+    h(
+      "div",
+      { class: "heading" },
+      h(
+        "p",
+        { class: "crumbs" },
+        h("a", { href: link(["sessions"]) }, "Sessions"),
+        " / ",
+        h("a", { href: link(["sessions", session]), "data-key": "u" }, session),
+      ),
+      h(
+        "h1",
+        {},
+        h("span", { class: "muted" }, `Task ${task.taskIdentifier} `),
+        task.clientTaskId ?? fileName(task.originalRequest?.url),
+        " ",
+        badge(taskStatus(task), { id: "task-status" }),
+      ),
       task.taskDescription && h("p", {}, task.taskDescription),
-      h("p", { class: "sub" }, stateOfWatch(watch.state), h("span", { class: "muted" }, task.kind, ", made ", time(task.createdAt)),
-        task.retryOf && h("a", { class: "tag", href: link(["sessions", session, "tasks", task.retryOf]) }, `retry of ${task.retryOf}`))),
-    h("div", { class: "row" },
+      h(
+        "p",
+        { class: "sub" },
+        stateOfWatch(watch.state),
+        h("span", { class: "muted" }, task.kind, ", made ", time(task.createdAt)),
+        task.retryOf &&
+          h(
+            "a",
+            { class: "tag", href: link(["sessions", session, "tasks", task.retryOf]) },
+            `retry of ${task.retryOf}`,
+          ),
+      ),
+    ),
+    h(
+      "div",
+      { class: "row" },
       task.state === "running" && button("Suspend", act("suspend")),
       task.state === "suspended" && button("Resume", act("resume"), { class: "primary" }),
-      task.state === "running" && (task.phase === "retryWait" || task.phase === "waitingForConnectivity") && button("Try now", act("resume"), { class: "primary" }),
-      isOpen && button("Cancel", () => confirmThen(`Cancel task ${task.taskIdentifier}?`, "What it has received so far is dropped.", "Cancel it", act("cancel")), { class: "danger-quiet" }),
-      task.state === "completed" && button("Retry", act("retry"))));
+      task.state === "running" && (task.phase === "retryWait" || task.phase === "waitingForConnectivity") &&
+        button("Try now", act("resume"), { class: "primary" }),
+      isOpen && button("Cancel", () =>
+        confirmThen(
+          `Cancel task ${task.taskIdentifier}?`,
+          "What it has received so far is dropped.",
+          "Cancel it",
+          act("cancel"),
+        ), { class: "danger-quiet" }),
+      task.state === "completed" && button("Retry", act("retry")),
+    ),
+  );
 }
 
 function waiting(task) {
-  return section("Why it waits", { class: "panel waits" }, h("ul", { class: "plain-list pad" }, task.waitingFor.map((reason) => h("li", {},
-    h("strong", {}, `It waits for ${waitsFor(reason.kind)}.`), " ", reason.detail, reason.until && [" It goes on ", time(reason.until), "."],
-    reason.questionId && [" ", h("a", { href: link(["questions"], { state: "open" }) }, "Answer the question")]))));
+  return section(
+    "Why it waits",
+    { class: "panel waits" },
+    h(
+      "ul",
+      { class: "plain-list pad" },
+      task.waitingFor.map((reason) =>
+        h(
+          "li",
+          {},
+          h("strong", {}, `It waits for ${waitsFor(reason.kind)}.`),
+          " ",
+          reason.detail,
+          reason.until && [" It goes on ", time(reason.until), "."],
+          reason.questionId && [" ", h("a", { href: link(["questions"], { state: "open" }) }, "Answer the question")],
+        )
+      ),
+    ),
+  );
 }
 
 function failure(error) {
-  return section("Why it failed", { class: "panel failed" }, facts([
-    ["Error", h("strong", {}, error.localizedDescription)], ["Code", `${error.name} (${error.code})`],
-    ["URL", error.failingURL && h("code", {}, error.failingURL)], ["Policy", error.policy],
-    ["Underneath", error.underlying && `${error.underlying.message} (${error.underlying.domain} ${error.underlying.code})`],
-  ]));
+  return section(
+    "Why it failed",
+    { class: "panel failed" },
+    facts([
+      ["Error", h("strong", {}, error.localizedDescription)],
+      ["Code", `${error.name} (${error.code})`],
+      ["URL", error.failingURL && h("code", {}, error.failingURL)],
+      ["Policy", error.policy],
+      [
+        "Underneath",
+        error.underlying && `${error.underlying.message} (${error.underlying.domain} ${error.underlying.code})`,
+      ],
+    ]),
+  );
 }
 
 function transfer(task, watch, speed) {
   const isRunning = task.state === "running";
-  return section("Transfer", { aside: isRunning && h("span", { class: "figure" }, task.progress?.estimatedTimeRemaining > 0 ? `about ${duration(task.progress.estimatedTimeRemaining)} left` : null) },
-    h("div", { class: "pad stack" },
-      task.state !== "completed" && h("div", { class: "large-progress" }, progress(task, watch.progress.get(task.taskIdentifier))),
-      h("ul", { class: "tiles" },
-        task.kind === "download" && figure("Received", bytes(task.countOfBytesReceived)), task.kind === "upload" && figure("Sent", bytes(task.countOfBytesSent)),
+  return section(
+    "Transfer",
+    {
+      aside: isRunning && h(
+        "span",
+        { class: "figure" },
+        task.progress?.estimatedTimeRemaining > 0
+          ? `about ${duration(task.progress.estimatedTimeRemaining)} left`
+          : null,
+      ),
+    },
+    h(
+      "div",
+      { class: "pad stack" },
+      task.state !== "completed" &&
+        h("div", { class: "large-progress" }, progress(task, watch.progress.get(task.taskIdentifier))),
+      h(
+        "ul",
+        { class: "tiles" },
+        task.kind === "download" && figure("Received", bytes(task.countOfBytesReceived)),
+        task.kind === "upload" && figure("Sent", bytes(task.countOfBytesSent)),
         isRunning && figure("Speed", rate(watch.rates.get(task.taskIdentifier)?.last ?? task.progress?.throughput)),
-        figure(task.completedAt ? "Took" : "Elapsed", task.startedAt ? duration((Date.parse(task.completedAt ?? new Date().toISOString()) - Date.parse(task.startedAt)) / 1000) : "–"),
+        figure(
+          task.completedAt ? "Took" : "Elapsed",
+          task.startedAt
+            ? duration((Date.parse(task.completedAt ?? new Date().toISOString()) - Date.parse(task.startedAt)) / 1000)
+            : "–",
+        ),
         figure("Attempts", task.attempts?.count ?? 0),
-        task.countOfBytesFetchedTwice > 0 && figure("Fetched twice", bytes(task.countOfBytesFetchedTwice))),
-      speed.highest > 0 && plot("Throughput", [{ name: "Throughput", tone: "run", series: speed }], { format: rate, base: 1024, least: 1024, span: 60_000 })));
+        task.countOfBytesFetchedTwice > 0 && figure("Fetched twice", bytes(task.countOfBytesFetchedTwice)),
+      ),
+      speed.highest > 0 &&
+        plot("Throughput", [{ name: "Throughput", tone: "run", series: speed }], {
+          format: rate,
+          base: 1024,
+          least: 1024,
+          span: 60_000,
+        }),
+    ),
+  );
 }
 
 function figure(name, value) {
-  return h("li", {}, h("div", { class: "tile" }, h("span", { class: "tile-value" }, value), h("span", { class: "tile-name" }, name)));
+  return h(
+    "li",
+    {},
+    h("div", { class: "tile" }, h("span", { class: "tile-value" }, value), h("span", { class: "tile-name" }, name)),
+  );
 }
 
 function attempts(task, metrics) {
   const { attempts: told } = task;
   const next = told?.nextAt && h("p", {}, "The next attempt begins ", time(told.nextAt), ".");
-  return section("Attempts", {}, h("div", { class: "pad stack" },
-    next,
-    told?.last && task.state !== "completed" && facts([
-      ["Last attempt", [time(told.last.startedAt), told.last.endedAt ? [", ended ", time(told.last.endedAt)] : ", under way"]],
-      ["Status", told.last.statusCode], ["Broke with", told.last.error?.localizedDescription],
-    ]),
-    metrics?.transactionMetrics ? waterfall(metrics) : h("p", { class: "muted" },
-      task.state !== "completed" ? "Name lookup, connection and waiting times of each request are told when the task completes."
-        : metrics === null ? "Looking for the metrics in the log of events…"
-          : "The event with the metrics is no longer in the log. Acknowledged events are kept for an hour.")));
-}
-
-function result(task, target) {
-  const { response, content } = task;
-  if (!response && !content) return null;
-  return section("Response", {
-    aside: content && button("Save content", () => save(task, target)),
-  }, facts([
-    ["Status", response?.statusCode], ["From", response?.url && h("code", {}, response.url)],
-    ["Content", content && `${bytes(content.length)}${response?.mimeType ? `, ${response.mimeType}` : ""}`],
-    [content?.digest?.algorithm ?? "Digest", content && copyable(content.digest.value, "digest")],
-    ["Expires", content && (content.expiresAt ? time(content.expiresAt) : "after its event is acknowledged")],
-    ["Moved to", task.destination && h("code", {}, `${task.destination.root}/${task.destination.path}`)],
-  ]), headerTable("Header fields of the response", response?.headers));
-}
-
-function request(task) {
-  const now = task.currentRequest ?? task.originalRequest;
-  return section("Request", {}, facts([
-    ["URL", copyable(task.originalRequest.url, "URL")], ["Method", now.method],
-    ["Now at", now.url !== task.originalRequest.url && h("code", {}, now.url)],
-    ["Mirrors", task.mirrors?.length > 0 && h("ul", { class: "plain-list" }, task.mirrors.map((url) => h("li", {}, h("code", {}, url))))],
-    ["Redirects", task.redirects?.length > 0 && h("ol", { class: "plain-list" }, task.redirects.map(({ statusCode, to }) => h("li", {}, `${statusCode} to `, h("code", {}, to))))],
-    ["Group", task.group], ["Priority", task.priority], ["Begins", task.earliestBeginDate && time(task.earliestBeginDate)],
-    ["Expected digest", task.expectedDigest && h("code", {}, `${task.expectedDigest.algorithm} ${task.expectedDigest.value}`)],
-    ["Metadata", Object.keys(task.metadata ?? {}).length > 0 && h("code", {}, JSON.stringify(task.metadata))],
-  ]), headerTable("Header fields of the request", now.headers));
-}
-
-function headerTable(title, headers) {
-  const rows = Object.entries(headers ?? {});
-  return rows.length > 0 && h("details", { class: "fold" }, h("summary", {}, `${title} (${rows.length})`),
-    facts(rows.map(([name, value]) => [name, h("code", {}, value)]), { class: "facts wide-names" }));
-}
-
-async function save(task, target) {
-  if (task.content.length > savedThroughMemory) {
-    toast(`The content is too large for the page. Fetch it with curl: GET ${target}/content`);
-    return;
-  }
-  await attempt(async () => {
-    const response = await send("GET", `${target}/content`);
-    const url = URL.createObjectURL(await response.blob());
-    h("a", { href: url, download: task.response?.suggestedFilename ?? fileName(task.originalRequest.url) }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
-  });
+  return section(
+    "Attempts",
+    {},
+    h(
+      "div",
+      { class: "pad stack" },
+      next,
+      told?.last && task.state !== "completed" && facts([
+        ["Last attempt", [
+          time(told.last.startedAt),
+          told.last.endedAt ? [", ended ", time(told.last.endedAt)] : ", under way",
+        ]],
+        ["Status", told.last.statusCode],
+        ["Broke with", told.last.error?.localizedDescription],
+      ]),
+      metrics?.transactionMetrics ? waterfall(metrics) : h(
+        "p",
+        { class: "muted" },
+        task.state !== "completed"
+          ? "Name lookup, connection and waiting times of each request are told when the task completes."
+          : metrics === null
+          ? "Looking for the metrics in the log of events…"
+          : "The event with the metrics is no longer in the log. Acknowledged events are kept for an hour.",
+      ),
+    ),
+  );
 }

@@ -11,9 +11,13 @@ import { taskStatus, waitsFor } from "./words.js";
 
 const pageSize = 50;
 const columns = [
-  { title: "Select", hidden: true, class: "select" }, { title: "Task" }, { title: "State", class: "wide" },
-  { title: "Progress", class: "progress" }, { title: "Speed", class: "wide speed", number: true },
-  { title: "Attempts", number: true, class: "widest" }, { title: "Made", class: "widest" },
+  { title: "Select", hidden: true, class: "select" },
+  { title: "Task" },
+  { title: "State", class: "wide" },
+  { title: "Progress", class: "progress" },
+  { title: "Speed", class: "wide speed", number: true },
+  { title: "Attempts", number: true, class: "widest" },
+  { title: "Made", class: "widest" },
 ];
 
 const filters = [
@@ -50,7 +54,8 @@ export function taskList(host, watch, route) {
     const asked = place;
     try {
       const { state, outcome, group, clientTaskId, cursor } = asked;
-      const target = `${path("sessions", watch.identifier)}/tasks` + query({ state, outcome, group, clientTaskId, cursor, limit: pageSize });
+      const target = `${path("sessions", watch.identifier)}/tasks` +
+        query({ state, outcome, group, clientTaskId, cursor, limit: pageSize });
       page = await call("GET", target, { signal: ender.signal });
       problem = null;
     } catch (error) {
@@ -71,13 +76,22 @@ export function taskList(host, watch, route) {
     if (watch.problem?.status === 404) return;
     const items = matching(page?.items ?? [], place.url);
     for (const number of selected) if (!items.some((task) => task.taskIdentifier === number)) selected.delete(number);
-    render(host,
+    render(
+      host,
       toolbar(watch, place),
       problem && notice(problem),
       page && items.length > 0 && bulkBar(watch.identifier, { place, selected, items, changed: show, done: load }),
-      page && (items.length === 0 ? nothing(place) : table("Tasks", columns, items.map((task) => row(task, watch, selected, show)), { class: "tasks" })),
-      page && pager(!place.cursor, page.nextCursor && link(["sessions", watch.identifier], { ...place, cursor: page.nextCursor }),
-        link(["sessions", watch.identifier], { ...place, cursor: "" })));
+      page &&
+        (items.length === 0
+          ? nothing(place)
+          : table("Tasks", columns, items.map((task) => row(task, watch, selected, show)), { class: "tasks" })),
+      page &&
+        pager(
+          !place.cursor,
+          page.nextCursor && link(["sessions", watch.identifier], { ...place, cursor: page.nextCursor }),
+          link(["sessions", watch.identifier], { ...place, cursor: "" }),
+        ),
+    );
   }
 
   const unhear = watch.onChange(({ tasks }) => {
@@ -93,7 +107,9 @@ export function taskList(host, watch, route) {
   load();
   return {
     update(next) {
-      const asked = ["state", "outcome", "group", "clientTaskId", "cursor"].some((name) => next.query[name] !== place[name]);
+      const asked = ["state", "outcome", "group", "clientTaskId", "cursor"].some((name) =>
+        next.query[name] !== place[name]
+      );
       place = next.query;
       if (asked) {
         selected.clear();
@@ -120,22 +136,66 @@ function toolbar(watch, place) {
   const field = ["clientTaskId", "group", "url"].find((name) => place[name]) ?? place.in ?? "clientTaskId";
   const search = (name, text) => {
     if (name === "number") return text && go(["sessions", watch.identifier, "tasks", text]);
-    refine({ clientTaskId: "", group: "", url: "", in: name === "clientTaskId" ? "" : name, cursor: "", [name]: text.trim() });
+    refine({
+      clientTaskId: "",
+      group: "",
+      url: "",
+      in: name === "clientTaskId" ? "" : name,
+      cursor: "",
+      [name]: text.trim(),
+    });
   };
-  return h("div", { class: "toolbar" },
-    h("nav", { class: "segments-nav", "aria-label": "Filter by state" }, filters.map(([text, filter, number]) => {
-      const isCurrent = (place.state ?? "") === (filter.state ?? "") && (place.outcome ?? "") === (filter.outcome ?? "");
-      return h("a", { href: link(["sessions", watch.identifier], { ...place, state: "", outcome: "", cursor: "", ...filter }), "aria-current": isCurrent ? "true" : null },
-        text, counts && h("span", { class: "count" }, count(number(counts))));
-    })),
-    h("form", { class: "search", role: "search", on: { submit: (event) => {
-      event.preventDefault();
-      search(event.currentTarget.elements.in.value, event.currentTarget.elements.text.value);
-    } } },
-    choice("in", [["clientTaskId", "Client id"], ["group", "Group"], ["url", "URL, this page"], ["number", "Number"]], field, {
-      change: (event) => refine({ in: event.target.value }, { replace: true }),
-    }, "Search in"),
-    h("input", { type: "search", name: "text", "aria-label": "Search tasks", placeholder: "Search, Enter", "data-key": "/", value: place[field] ?? "" })));
+  return h(
+    "div",
+    { class: "toolbar" },
+    h(
+      "nav",
+      { class: "segments-nav", "aria-label": "Filter by state" },
+      filters.map(([text, filter, number]) => {
+        const isCurrent = (place.state ?? "") === (filter.state ?? "") &&
+          (place.outcome ?? "") === (filter.outcome ?? "");
+        return h(
+          "a",
+          {
+            href: link(["sessions", watch.identifier], { ...place, state: "", outcome: "", cursor: "", ...filter }),
+            "aria-current": isCurrent ? "true" : null,
+          },
+          text,
+          counts && h("span", { class: "count" }, count(number(counts))),
+        );
+      }),
+    ),
+    h(
+      "form",
+      {
+        class: "search",
+        role: "search",
+        on: {
+          submit: (event) => {
+            event.preventDefault();
+            search(event.currentTarget.elements.in.value, event.currentTarget.elements.text.value);
+          },
+        },
+      },
+      choice(
+        "in",
+        [["clientTaskId", "Client id"], ["group", "Group"], ["url", "URL, this page"], ["number", "Number"]],
+        field,
+        {
+          change: (event) => refine({ in: event.target.value }, { replace: true }),
+        },
+        "Search in",
+      ),
+      h("input", {
+        type: "search",
+        name: "text",
+        "aria-label": "Search tasks",
+        placeholder: "Search, Enter",
+        "data-key": "/",
+        value: place[field] ?? "",
+      }),
+    ),
+  );
 }
 
 function nothing(place) {
@@ -150,22 +210,47 @@ function row(task, watch, selected, show) {
   const live = task.state === "running" ? watch.progress.get(number) : null;
   const name = task.clientTaskId ?? fileName(task.originalRequest?.url);
   return {
-    key: number, "aria-selected": selected.has(number) ? "true" : null,
+    key: number,
+    "aria-selected": selected.has(number) ? "true" : null,
     cells: [
-      h("input", { type: "checkbox", "aria-label": `Select task ${number}`, checked: selected.has(number), on: { change: (event) => {
-        if (event.target.checked) selected.add(number);
-        else selected.delete(number);
-        show();
-      } } }),
-      h("div", { class: "name" },
-        h("a", { class: "title", "data-row": true, href: link(["sessions", watch.identifier, "tasks", number]) }, h("span", { class: "muted" }, `${number} `), name),
-        h("span", { class: "sub" }, h("span", { class: "narrow" }, badge(taskStatus(task))),
+      h("input", {
+        type: "checkbox",
+        "aria-label": `Select task ${number}`,
+        checked: selected.has(number),
+        on: {
+          change: (event) => {
+            if (event.target.checked) selected.add(number);
+            else selected.delete(number);
+            show();
+          },
+        },
+      }),
+      h(
+        "div",
+        { class: "name" },
+        h(
+          "a",
+          { class: "title", "data-row": true, href: link(["sessions", watch.identifier, "tasks", number]) },
+          h("span", { class: "muted" }, `${number} `),
+          name,
+        ),
+        h(
+          "span",
+          { class: "sub" },
+          h("span", { class: "narrow" }, badge(taskStatus(task))),
           task.kind === "upload" ? h("span", { class: "tag" }, "upload") : null,
-          h("span", { class: "muted clip" }, hostOf(task.originalRequest?.url)), task.group && h("span", { class: "tag" }, task.group), why(task))),
+          h("span", { class: "muted clip" }, hostOf(task.originalRequest?.url)),
+          task.group && h("span", { class: "tag" }, task.group),
+          why(task),
+        ),
+      ),
       badge(taskStatus(task)),
       progress(task, live),
-      task.state === "running" ? [spark(watch.rates.get(number), "Throughput"), h("span", { class: "figure" }, rate(speed(task, watch)))] : h("span", { class: "muted" }, "–"),
-      task.attempts?.count ?? 0, time(task.createdAt),
+      task.state === "running"
+        ? [spark(watch.rates.get(number), "Throughput"), h("span", { class: "figure" }, rate(speed(task, watch)))]
+        : h("span", { class: "muted" }, "–"),
+      task.attempts?.count ?? 0,
+      time(task.createdAt),
     ],
   };
 }
@@ -175,8 +260,12 @@ function speed(task, watch) {
 }
 
 function why(task) {
-  if (task.state === "completed" && task.error) return h("span", { class: "bad-text clip" }, task.error.localizedDescription);
-  if (task.state === "completed" && task.outcome === "httpError") return h("span", { class: "bad-text" }, `status ${task.response?.statusCode ?? "–"}`);
+  if (task.state === "completed" && task.error) {
+    return h("span", { class: "bad-text clip" }, task.error.localizedDescription);
+  }
+  if (task.state === "completed" && task.outcome === "httpError") {
+    return h("span", { class: "bad-text" }, `status ${task.response?.statusCode ?? "–"}`);
+  }
   const reason = task.waitingFor?.[0];
   return reason && h("span", { class: "muted clip" }, `waits for ${waitsFor(reason.kind)}`);
 }
@@ -188,8 +277,13 @@ export function progress(task, live) {
   const expected = live?.expected ?? (isUpload ? task.countOfBytesExpectedToSend : task.countOfBytesExpectedToReceive);
   if (task.state === "completed") return h("span", { class: "figure" }, bytes(done));
   const fraction = expected > 0 ? Math.min(1, done / expected) : task.progress?.fractionCompleted;
-  const isMoving = task.state === "running" && ["receiving", "sending", "connecting", "finalizing"].includes(task.phase);
-  return h("div", { class: "progress-cell" },
+  const isMoving = task.state === "running" &&
+    ["receiving", "sending", "connecting", "finalizing"].includes(task.phase);
+  if (done === 0 && !isMoving) return h("span", { class: "muted" }, expected > 0 ? `of ${bytes(expected)}` : "–");
+  return h(
+    "div",
+    { class: "progress-cell" },
     bar(fraction ?? (isMoving ? null : 0), `Progress of task ${task.taskIdentifier}`, isMoving ? "run" : "idle"),
-    h("span", { class: "figure" }, expected > 0 ? `${percent(fraction)} of ${bytes(expected)}` : bytes(done)));
+    h("span", { class: "figure" }, expected > 0 ? `${percent(fraction)} of ${bytes(expected)}` : bytes(done)),
+  );
 }

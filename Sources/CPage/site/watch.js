@@ -6,6 +6,13 @@ import { follow, poll } from "./stream.js";
 
 const keptEvents = 1000;
 const tick = 500;
+/** How much of a speed is the last tick's: events and ticks do not keep step. */
+const freshness = 0.35;
+
+function smoothed(series, speed) {
+  const next = series.last === undefined ? speed : series.last + (speed - series.last) * freshness;
+  return next < 1 ? 0 : next;
+}
 
 /**
  * Watches a session from its making until `close`. Listeners get `{tasks, events, problem}`: numbers of tasks that changed
@@ -22,7 +29,7 @@ export class SessionWatch {
     /** Bytes a second of all transfers together, and of each by its task's number. */
     this.throughput = new Series();
     this.rates = new Map();
-    /** What the last live event told of each task's bytes. */
+    /** What the last live event told of each task's bytes: `{total, expected, kind}`. */
     this.progress = new Map();
     this.listeners = new Set();
     this.ender = new AbortController();
@@ -63,10 +70,16 @@ export class SessionWatch {
     this.tell();
     if (signal.aborted || !this.session) return;
     follow(`${path("sessions", this.identifier)}/events`, {
-      after: this.session.lastEventSeq, signal,
+      after: this.session.lastEventSeq,
+      signal,
       receive: (event) => this.receive(event),
-      state: (state) => { this.state = state; this.isStale = true; },
-      lost: () => { this.changed.add("all"); },
+      state: (state) => {
+        this.state = state;
+        this.isStale = true;
+      },
+      lost: () => {
+        this.changed.add("all");
+      },
     });
     poll(() => this.beat(), tick, signal);
   }
@@ -74,9 +87,9 @@ export class SessionWatch {
   receive(event) {
     const task = event.taskIdentifier;
     if (event.type === "task.didWriteData") {
-      this.move(task, event.data.totalBytesWritten, event.data.totalBytesExpectedToWrite);
+      this.move(task, "download", event.data.totalBytesWritten, event.data.totalBytesExpectedToWrite);
     } else if (event.type === "task.didSendBodyData") {
-      this.move(task, event.data.totalBytesSent, event.data.totalBytesExpectedToSend);
+      this.move(task, "upload", event.data.totalBytesSent, event.data.totalBytesExpectedToSend);
     } else {
       this.isStale = true;
       if (task) this.changed.add(task);
@@ -87,11 +100,16 @@ export class SessionWatch {
     }
   }
 
-  move(task, total, expected) {
+  move(task, kind, total, expected) {
     // The first event of a stream tells of all that came before it.
     const before = this.progress.get(task)?.total ?? total;
     this.moved.set(task, (this.moved.get(task) ?? 0) + Math.max(0, total - before));
-    this.progress.set(task, { total, expected });
+    this.progress.set(task, { kind, total, expected });
+  }
+
+  /** What transfers under way have moved, which the session's own figures do not have yet. */
+  moving(kind) {
+    return [...this.progress.values()].reduce((sum, one) => sum + (one.kind === kind ? one.total : 0), 0);
   }
 
   forget(task) {
@@ -110,8 +128,8 @@ export class SessionWatch {
     }
     // A series for each of very many transfers would help nobody.
     if (this.rates.size > 500) this.rates.delete(this.rates.keys().next().value);
-    for (const [task, series] of this.rates) series.add((this.moved.get(task) ?? 0) / seconds, now);
-    this.throughput.add(sum / seconds, now);
+    for (const [task, series] of this.rates) series.add(smoothed(series, (this.moved.get(task) ?? 0) / seconds), now);
+    this.throughput.add(smoothed(this.throughput, sum / seconds), now);
     this.moved.clear();
     if (this.isStale && now - (this.lastRefresh ?? 0) >= 1000) {
       this.lastRefresh = now;

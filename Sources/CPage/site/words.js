@@ -3,20 +3,33 @@
 const signs = { good: "✓", bad: "✕", warn: "!", run: "▸", idle: "–", pause: "‖" };
 
 const outcomes = {
-  succeeded: ["good", "Succeeded"], httpError: ["bad", "HTTP error"], failed: ["bad", "Failed"],
-  cancelled: ["idle", "Cancelled"], notModified: ["good", "Not modified"],
+  succeeded: ["good", "Succeeded"],
+  httpError: ["bad", "HTTP error"],
+  failed: ["bad", "Failed"],
+  cancelled: ["idle", "Cancelled"],
+  notModified: ["good", "Not modified"],
 };
 
 const phases = {
-  delayed: ["idle", "Delayed"], awaitingAnswer: ["warn", "Awaits an answer"], deferred: ["idle", "Deferred"],
-  waitingForConnectivity: ["warn", "No connectivity"], queued: ["idle", "Queued"], connecting: ["run", "Connecting"],
-  sending: ["run", "Sending"], receiving: ["run", "Receiving"], retryWait: ["warn", "Waits to retry"],
+  delayed: ["idle", "Delayed"],
+  awaitingAnswer: ["warn", "Awaits an answer"],
+  deferred: ["idle", "Deferred"],
+  waitingForConnectivity: ["warn", "No connectivity"],
+  queued: ["idle", "Queued"],
+  connecting: ["run", "Connecting"],
+  sending: ["run", "Sending"],
+  receiving: ["run", "Receiving"],
+  retryWait: ["warn", "Waits to retry"],
   finalizing: ["run", "Finalizing"],
 };
 
 const launches = {
-  pending: ["warn", "Pending"], delivering: ["run", "Delivering"], launched: ["run", "Launched"],
-  completed: ["good", "Completed"], superseded: ["idle", "Superseded"], exhausted: ["bad", "Exhausted"],
+  pending: ["warn", "Pending"],
+  delivering: ["run", "Delivering"],
+  launched: ["run", "Launched"],
+  completed: ["good", "Completed"],
+  superseded: ["idle", "Superseded"],
+  exhausted: ["bad", "Exhausted"],
   parked: ["pause", "Parked"],
 };
 
@@ -25,21 +38,33 @@ const sessions = { active: ["good", "Active"], invalidating: ["warn", "Invalidat
 const questions = { open: ["warn", "Open"], answered: ["good", "Answered"], expired: ["idle", "Expired"] };
 
 const kinds = {
-  "session.handleEvents": "Handle events", "app.performFetch": "Background fetch",
-  "app.backgroundRefreshStatusDidChange": "Refresh status changed", "webhook.ping": "Ping",
+  "session.handleEvents": "Handle events",
+  "app.performFetch": "Background fetch",
+  "app.backgroundRefreshStatusDidChange": "Refresh status changed",
+  "webhook.ping": "Ping",
 };
 
 const reasons = {
-  tasksFinished: "tasks finished", authenticationRequired: "authentication required",
+  tasksFinished: "tasks finished",
+  authenticationRequired: "authentication required",
   delayedRequestReady: "a delayed request is ready",
 };
 
 const waits = {
-  connectivity: "the network", cellularAccess: "a network that is not cellular",
-  expensiveAccess: "a network that is not expensive", constrainedAccess: "a network that is not constrained",
-  power: "external power", cheapNetwork: "a cheap network", unconstrainedNetwork: "an unconstrained network",
-  load: "a less busy machine", window: "its hours", earliestBeginDate: "the time it may begin", answer: "your answer",
-  retry: "the next attempt", originPause: "the origin, which asked to be left alone", capacity: "its turn",
+  connectivity: "the network",
+  cellularAccess: "a network that is not cellular",
+  expensiveAccess: "a network that is not expensive",
+  constrainedAccess: "a network that is not constrained",
+  power: "external power",
+  cheapNetwork: "a cheap network",
+  unconstrainedNetwork: "an unconstrained network",
+  load: "a less busy machine",
+  window: "its hours",
+  earliestBeginDate: "the time it may begin",
+  answer: "your answer",
+  retry: "the next attempt",
+  originPause: "the origin, which asked to be left alone",
+  capacity: "its turn",
   disk: "room on the disk",
 };
 
@@ -66,24 +91,40 @@ export const outcomeStatus = (outcome) => said(outcomes[outcome] ?? ["idle", out
 /** What happened in an event, in a sentence. */
 export function eventText({ type, data }, { bytes, duration }) {
   switch (type) {
-    case "task.didCreate": return `created: ${data.kind} of ${data.url}`;
-    case "task.isWaitingForConnectivity": return "waits for connectivity";
-    case "task.didSendBodyData": return `sent ${bytes(data.totalBytesSent)}`;
-    case "task.didWriteData": return `received ${bytes(data.totalBytesWritten)}`;
+    case "task.didCreate":
+      return `created: ${data.kind} of ${data.url}`;
+    case "task.isWaitingForConnectivity":
+      return "waits for connectivity";
+    case "task.didSendBodyData":
+      return `sent ${bytes(data.totalBytesSent)}`;
+    case "task.didWriteData":
+      return `received ${bytes(data.totalBytesWritten)}`;
     case "task.willRetry":
-      return `attempt ${data.attempt} broke${data.error ? `: ${data.error.localizedDescription}` : ""}; goes on at ${bytes(data.offset)}`;
-    case "task.willBeginDelayedRequest": return "asks whether to begin";
-    case "task.didReceiveChallenge": return `was asked for a credential by ${data.protectionSpace?.host ?? "the server"}`;
+      return `attempt ${data.attempt} broke${data.error ? `: ${data.error.localizedDescription}` : ""}; goes on at ${
+        bytes(data.offset)
+      }`;
+    case "task.willBeginDelayedRequest":
+      return "asks whether to begin";
+    case "task.didReceiveChallenge":
+      return `was asked for a credential by ${data.protectionSpace?.host ?? "the server"}`;
     case "task.didResumeAtOffset":
       return data.fileOffset ? `goes on at ${bytes(data.fileOffset)} (${data.cause})` : `begins anew (${data.cause})`;
-    case "task.didFinishDownloading": return `finished downloading ${bytes(data.length)}`;
+    case "task.didFinishDownloading":
+      return `finished downloading ${bytes(data.length)}`;
     case "task.didFinishCollectingMetrics":
       return `took ${duration(data.taskInterval?.duration)}, requests: ${data.transactionMetrics?.length ?? 0}`;
     case "task.didComplete":
-      return `completed: ${outcomeStatus(data.outcome).text.toLowerCase()}`
-        + (data.error ? `, ${data.error.localizedDescription}` : data.response ? `, status ${data.response.statusCode}` : "");
-    case "session.didFinishEvents": return "the app has handled its events";
-    case "session.didBecomeInvalid": return "became invalid";
-    default: return "";
+      return `completed: ${outcomeStatus(data.outcome).text.toLowerCase()}` +
+        (data.error
+          ? `, ${data.error.localizedDescription}`
+          : data.response
+          ? `, status ${data.response.statusCode}`
+          : "");
+    case "session.didFinishEvents":
+      return "the app has handled its events";
+    case "session.didBecomeInvalid":
+      return "became invalid";
+    default:
+      return "";
   }
 }
