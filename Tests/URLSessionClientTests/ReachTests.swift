@@ -21,7 +21,8 @@ struct ReachTests {
         }
     }
 
-    /// The operations of openapi.yaml; what the service itself calls is not among them.
+    /// The operations of openapi.yaml; what the service itself calls is not among them, nor the page's files, which are
+    /// a browser's.
     static func operations() throws -> [Operation] {
         let text = String(decoding: try #require(readFile("\(repository)/openapi.yaml")), as: UTF8.self)
         var (found, path, method): ([Operation], String, String) = ([], "", "")
@@ -32,7 +33,9 @@ struct ReachTests {
                 method = word.dropLast().uppercased()
             }
             // Deeper ones are those of links.
-            guard line.hasPrefix("      operationId: ") else { continue }
+            guard line.hasPrefix("      operationId: "), path != "/", path != "/docs", path != "/page/{file}" else {
+                continue
+            }
             found.append(
                 Operation(method: method, path: path, identifier: String(word.dropFirst("operationId: ".count))))
         }
