@@ -1,4 +1,5 @@
 """What the package must show in a Debian that has no toolchain: it is complete, installs, serves, and goes."""
+import os
 import pathlib
 import re
 import shlex
@@ -11,6 +12,7 @@ from service_story import ROOT, serve_and_check
 STATE = "/var/lib/urlsessiond"
 SETTINGS = "/etc/urlsessiond.env"
 UNIT = "/usr/lib/systemd/system/urlsessiond.service"
+ENABLED = "/etc/systemd/system/multi-user.target.wants/urlsessiond.service"
 DOCUMENTS = "/usr/share/doc/urlsessiond"
 APT = {"DEBIAN_FRONTEND": "noninteractive"}
 
@@ -76,6 +78,8 @@ def check_installed(root):
             sys.exit(f"{program} looks for libraries that are in no Debian package:\n{libraries}")
     say(root.run(["urlsessiond", "--version"]).strip(), "and", root.run(["urlsession", "--version"]).strip(), "start")
     root.run(["dpkg", "--verify", "urlsessiond"])
+    if not root.at(ENABLED).is_symlink():
+        sys.exit("the service would not start with the machine")
     running = [path for path in pathlib.Path("/proc").glob("[0-9]*/root") if links_to(path, root.path)]
     if running:
         sys.exit(f"installing started {running}")
@@ -111,7 +115,7 @@ def check_gone(root, package):
     if root.at("/usr/bin/urlsessiond").exists() or not root.at(f"{STATE}/urlsessiond.db").exists() or not root.at(SETTINGS).exists():
         sys.exit("removal left the program, or took data or settings")
     said = root.run("apt-get purge -y urlsessiond", APT)
-    left = [path for path in {*files_of(package), STATE} if root.at(path).exists()]
+    left = [path for path in {*files_of(package), STATE, ENABLED} if os.path.lexists(root.at(path))]
     if left or f"Removing {STATE}" not in said or neighbour.read_text() != "not ours":
         sys.exit(f"purging left {left}, or said nothing of the data:\n{said}")
     say("an upgrade keeps settings, removal keeps data, purging takes both and says so")
