@@ -18,7 +18,8 @@ package final class APIServer: Sendable {
     let held: HeldRequests
     let limiter: RateLimiter?
     let shownTasks = ShownTasks()
-    private let requests: RequestMeters
+    /// Set at the end of `init`: the routes, which label what is counted, need the rest.
+    private let requests = Locked<RequestMeters?>(nil)
 
     package init(settings: APISettings, service: Service, launches: Launches, metrics: Metrics, log: Log) {
         self.settings = settings
@@ -30,8 +31,9 @@ package final class APIServer: Sendable {
         idempotencyKeys = IdempotencyKeys(service: service)
         cursors = CursorSeal(key: settings.cursorKey)
         held = HeldRequests(limit: settings.heldRequestsPerKey)
-        requests = RequestMeters(metrics)
         limiter = settings.rateLimit.map { RateLimiter(perSecond: $0, clock: service.clock) }
+        let meters = RequestMeters(metrics, routes: Set(routes.map(\.pattern)), held: held)
+        requests.withLock { $0 = meters }
     }
 
     package var routes: [Route] {
@@ -46,7 +48,7 @@ package final class APIServer: Sendable {
 
     /// Counts and logs a request that was answered.
     package func observe(_ observation: Observation) {
-        requests.count(observation)
+        requests.withLock { $0 }?.count(observation)
         guard log.shows(.debug) else { return }
         log.debug(
             "request answered", ("request", observation.requestID), ("method", observation.method),
@@ -77,8 +79,9 @@ package final class APIServer: Sendable {
         response.headers.append(
             (
                 "Access-Control-Expose-Headers",
-                "ETag, Link, Location, Retry-After, X-Request-Id, Content-Range, Repr-Digest, Upload-Offset, "
-                    + "Upload-Complete"
+                "Accept-Ranges, Allow, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Link, Location, "
+                    + "RateLimit, RateLimit-Policy, Repr-Digest, Retry-After, Upload-Complete, Upload-Length, "
+                    + "Upload-Offset, WWW-Authenticate, X-Request-Id"
             ))
     }
 

@@ -58,7 +58,22 @@ extension Call {
         }
     }
 
+    /// A moment.
+    func queryTime(_ name: String) throws -> Timestamp? {
+        try queryText(name, .timestamp).flatMap { Timestamp(rfc3339: $0) }
+    }
+
     // MARK: Pages
+
+    /// The parameters of lists that go by the time of creation.
+    static let listing = ["order", "createdAfter", "createdBefore", "limit", "cursor"]
+
+    /// Which part of a list is wanted, and from which end.
+    func span(_ standard: ListOrder = .ascending) throws -> ListSpan {
+        ListSpan(
+            try queryWord("order", ListOrder.allCases.map { ($0.rawValue, $0) }) ?? standard,
+            createdAfter: try queryTime("createdAfter"), createdBefore: try queryTime("createdBefore"))
+    }
 
     /// How many items a page may have.
     func limit() throws -> Int { Int(try queryInteger("limit", in: 1...1000) ?? 100) }
@@ -120,7 +135,7 @@ extension Call {
 extension Problem {
     /// A fault of a query parameter.
     static func query(_ name: String, _ detail: String) -> Problem {
-        Problem(.invalidValue, "\(name): \(detail)", errors: [Entry(pointer: name, detail: detail)])
+        Problem(.invalidValue, "\(name): \(detail)", errors: [Entry(parameter: name, detail: detail)])
     }
 
     /// A fault of a header field.

@@ -41,7 +41,12 @@ struct Call: Sendable {
 
     /// The session that the path names.
     func session() async throws -> SessionRecord {
-        try await service.session(parameter("identifier"), app: app)
+        let identifier = parameter("identifier")
+        do {
+            return try await service.session(identifier, app: app)
+        } catch DomainError.notFound {
+            throw Problem(.notFound, "There is no session \"\(identifier)\".")
+        }
     }
 
     // MARK: The body

@@ -2,6 +2,7 @@ import Base
 import Core
 import HTTPServer
 import Mapping
+import Notation
 import Service
 import Wire
 
@@ -42,9 +43,10 @@ extension APIServer {
         _ handler: @escaping @Sendable (Call) async throws -> HTTPResponse
     ) -> Route {
         let takesKeys = method == "POST" && isIdempotent
-        let answer: @Sendable (HTTPRequest) async -> HTTPResponse = { [self] request in
+        let answer: @Sendable (HTTPRequest, inout RateLimiter.Allowance?) async -> HTTPResponse = {
+            [self] request, allowance in
             do {
-                let caller = try await admit(request, access)
+                let caller = try await admit(request, access, &allowance)
                 var call = Call(server: self, caller: caller, request: request, accepted: produces.first ?? "")
                 try call.checkQuery(query)
                 try call.checkConditions()
@@ -71,7 +73,9 @@ extension APIServer {
             }
         }
         return Route(method, pattern, body: rule(body), executor: executor(access)) { request in
-            var response = await answer(request)
+            var allowance: RateLimiter.Allowance?
+            var response = await answer(request, &allowance)
+            if let allowance { response.headers += allowance.fields }
             // What an origin sent stays as it is.
             if produces != [MediaTypes.any] { response.compress(for: request) }
             return response
@@ -93,14 +97,20 @@ extension APIServer {
     }
 
     /// Whether the request may be made at all, and who makes it.
-    private func admit(_ request: HTTPRequest, _ access: Access) async throws -> Caller {
+    ///
+    /// - Parameter allowance: Set where the key's requests are limited.
+    private func admit(
+        _ request: HTTPRequest, _ access: Access, _ allowance: inout RateLimiter.Allowance?
+    ) async throws -> Caller {
         if settings.isDevelopment, !HostField.namesThisMachine(request.headers["Host"] ?? "") {
             throw Problem(.misdirectedRequest, "With --dev only localhost and loopback addresses are served.")
         }
         if case .open = access { return .anyone }
         let caller = try await authenticator.caller(authorization: request.headers["Authorization"])
-        if let limiter, !limiter.admit(caller.key) {
-            throw Problem(.rateLimited, "This key makes more requests a second than it may.")
+        allowance = limiter?.admit(caller.key)
+        if let allowance, !allowance.isAdmitted {
+            throw Problem(
+                .rateLimited, "This key may make \(allowance.quota.counted("request")) a second, and made more.")
         }
         switch (access, caller) {
         case (.open, _), (.operator, .operator): break
@@ -138,7 +148,8 @@ extension Call {
     /// Checks that the body is what the route takes, and collects one that comes as a stream but is not lines.
     fileprivate mutating func prepareBody(_ form: BodyForm) async throws {
         switch form {
-        case .none, .stream: break
+        case .none: break
+        case .stream: try refuseForm()
         case .empty:
             guard hasBody else { break }
             try requireJSON()
@@ -158,6 +169,15 @@ extension Call {
     private func requireBody() throws {
         guard request.framing != .none else {
             throw Problem(.lengthRequired, "Send a body, with Content-Length or in chunks.")
+        }
+    }
+
+    /// Whoever sends a form means what is in it, and would find the boundaries between the bytes.
+    private func refuseForm() throws {
+        guard bodyType?.hasPrefix("multipart/") != true else {
+            throw Problem(
+                .unsupportedMediaType,
+                "Send the bytes themselves, not a form around them: curl --data-binary @FILE, or curl -T FILE -X POST.")
         }
     }
 

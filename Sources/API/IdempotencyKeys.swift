@@ -52,7 +52,9 @@ final class IdempotencyKeys: Sendable {
         defer { _ = running.withLock { $0.removeValue(forKey: name) } }
         if let kept = try await service.storedAnswer(principal: entry.principal, key: entry.key) {
             guard kept.fingerprint == entry.fingerprint else { throw Self.mismatch }
-            return try await replay(kept.answer)
+            var response = try await replay(kept.answer)
+            response.headers.append(("Idempotency-Replayed", "true"))
+            return response
         }
         let response = try await body(entry)
         if response.status < 400, !entry.isRecorded.withLock({ $0 }) {

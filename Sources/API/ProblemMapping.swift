@@ -2,6 +2,7 @@ import Base
 import Core
 import HTTPServer
 import Mapping
+import Notation
 import Service
 import Wire
 
@@ -66,7 +67,7 @@ extension Problem {
                     places.order(index) + "/clientTaskId", .clientTaskConflict,
                     "Another task of the session has this clientTaskId.")
             case .tooManyTasks(let limit, _):
-                Problem(.tooManyTasks, "The app may have \(limit) tasks that are not completed.")
+                Problem(.tooManyTasks, "The app may have \(limit.counted("unfinished task")).")
             case .taskCompleted: Problem(.taskCompleted, "The task is completed.")
             case .acknowledgementOutOfRange(let lastSeq):
                 Problem(.ackOutOfRange, "The last event of the session is \(lastSeq).")
@@ -113,9 +114,10 @@ extension Problem {
             case .invalidURL(let index, let detail): at(places.order(index ?? 0) + "/request/url", detail)
             case .insufficientStorage: Problem(.insufficientStorage, "There is no room for more.")
             case .shuttingDown: Problem(.shuttingDown, "The service is shutting down.")
-            case .bodyTooLong(let limit): Problem(.payloadTooLarge, "A body may have \(limit) bytes.")
+            case .bodyTooLong(let limit): Problem(.payloadTooLarge, "A body may have \(limit.counted("byte")).")
             case .digestMismatch: Problem(.digestMismatch, "The bytes do not have the digest that was sent with them.")
-            case .uploadOffsetMismatch(let offset): Problem(.uploadOffsetMismatch, "The draft has \(offset) bytes.")
+            case .uploadOffsetMismatch(let offset):
+                Problem(.uploadOffsetMismatch, "The draft has \(offset.counted("byte")).")
             }
     }
 
@@ -126,11 +128,11 @@ extension Problem {
             self.init(.invalidValue, "The request is malformed: \(detail).", status: 400)
         case .undecodableTarget(let detail): self.init(.invalidValue, "The URL is not valid: \(detail).")
         case .unexpectedBody: self.init(.invalidValue, "This route takes no body.", status: 400)
-        case .notFound: self.init(.notFound, "There is no such resource.")
+        case .notFound: self.init(.notFound, "There is no route of this path.")
         case .methodNotAllowed(let allow):
             self.init(.methodNotAllowed, "The resource knows \(allow.joined(separator: ", ")).")
         case .requestTimeout: self.init(.requestTimeout, "The request did not arrive in time.")
-        case .payloadTooLarge(let limit): self.init(.payloadTooLarge, "The body may have \(limit) bytes.")
+        case .payloadTooLarge(let limit): self.init(.payloadTooLarge, "The body may have \(limit.counted("byte")).")
         case .targetTooLong: self.init(.uriTooLong, "The URL may have 8192 bytes.")
         case .headTooLarge: self.init(.invalidValue, "The header fields may have 32768 bytes together.", status: 431)
         case .expectationFailed:
@@ -169,6 +171,7 @@ extension APIServer {
         case let error as JSONError: problem = Problem(error)
         case let error as Metalink.Refused: problem = Problem(error)
         case let error as RefusalReason: problem = Problem(error)
+        case DomainError.notFound: problem = Problem(.notFound, request.absence)
         case is RequestStream.Failure:
             problem = Problem(.requestTimeout, "The body ended before its end, or came too slowly.")
         default:
@@ -192,4 +195,19 @@ extension APIServer {
 extension HTTPRequest {
     /// The target without its query, which may hold secrets.
     var path: String { APIServer.path(ofTarget: rawTarget) }
+
+    /// That what the path names is not there.
+    fileprivate var absence: String {
+        func named(_ kind: String, _ parameter: String) -> String? {
+            parameters[parameter].map { "There is no \(kind) \"\($0)\"" }
+        }
+        if let session = parameters["identifier"], let task = parameters["taskIdentifier"] {
+            return "There is no task \(task) in session \"\(session)\"."
+        }
+        if let app = parameters["app"], let key = named("key", "keyIdentifier") { return "\(key) of app \"\(app)\"." }
+        let named =
+            named("session", "identifier") ?? named("app", "app") ?? named("launch", "launchId")
+            ?? named("question", "questionId") ?? named("credential", "credentialIdentifier") ?? named("body", "bodyId")
+        return (named ?? "There is no such resource") + "."
+    }
 }

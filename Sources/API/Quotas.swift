@@ -2,6 +2,19 @@ import Base
 
 /// Limits the requests a second of each key, by a bucket that holds one second's worth.
 final class RateLimiter: Sendable {
+    /// What a key may still do, as told with each answer (draft-ietf-httpapi-ratelimit-headers-10).
+    struct Allowance {
+        let quota: Int
+        /// Whole requests that are left.
+        let remaining: Int
+        let isAdmitted: Bool
+
+        /// The window is a second, after which the bucket is full again.
+        var fields: [(String, String)] {
+            [("RateLimit-Policy", "\"requests\";q=\(quota);w=1"), ("RateLimit", "\"requests\";r=\(remaining);t=1")]
+        }
+    }
+
     private struct Bucket {
         var tokens: Double
         var at: Int64
@@ -18,8 +31,8 @@ final class RateLimiter: Sendable {
         self.clock = clock
     }
 
-    /// Takes one request out of the bucket of `key`; false when it is empty.
-    func admit(_ key: String) -> Bool {
+    /// Takes one request out of the bucket of `key`, where there is one.
+    func admit(_ key: String) -> Allowance {
         let now = clock.monotonic()
         return buckets.withLock { buckets in
             if buckets.count >= Self.bucketLimit { buckets = buckets.filter { now - $0.value.at < 1000 } }
@@ -29,7 +42,7 @@ final class RateLimiter: Sendable {
             let isAdmitted = bucket.tokens >= 1
             if isAdmitted { bucket.tokens -= 1 }
             buckets[key] = bucket
-            return isAdmitted
+            return Allowance(quota: Int(perSecond), remaining: Int(bucket.tokens), isAdmitted: isAdmitted)
         }
     }
 }
@@ -53,6 +66,9 @@ final class HeldRequests: Sendable {
     private let counts = Locked<[String: Int]>([:])
 
     init(limit: Int) { self.limit = limit }
+
+    /// Of all keys.
+    var count: Int { counts.withLock { $0.values.reduce(0, +) } }
 
     /// Counts one more; nil when there are too many already.
     func place(of key: String) -> Place? {

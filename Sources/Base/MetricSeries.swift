@@ -2,12 +2,14 @@ import Synchronization
 
 /// The numbers of one metric: one for each combination of its labels' values.
 struct MetricSeries: Sendable {
-    private let labels: [(name: String, values: [String])]
+    private let labels: [(name: String, places: [String: Int])]
     private let texts: [String]
     private let numbers: [MetricNumber]
 
     init(_ labels: [(String, [String])]) {
-        self.labels = labels.map { (name: $0.0, values: $0.1) }
+        self.labels = labels.map { name, values in
+            (name, Dictionary(zip(values, values.indices), uniquingKeysWith: { first, _ in first }))
+        }
         var texts = [""]
         for (name, values) in labels {
             precondition(MetricText.isName(name) && !values.isEmpty, "label \(name) needs a name and values")
@@ -24,10 +26,10 @@ struct MetricSeries: Sendable {
         precondition(values.count == labels.count, "\(labels.count) label values are needed")
         var result = 0
         for (label, value) in zip(labels, values) {
-            guard let place = label.values.firstIndex(of: value) else {
+            guard let place = label.places[value] else {
                 preconditionFailure("label \(label.name) has no value \(value)")
             }
-            result = result * label.values.count + place
+            result = result * label.places.count + place
         }
         return result
     }

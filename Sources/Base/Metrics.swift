@@ -22,6 +22,11 @@ package final class Metrics: Sendable {
         register(Family(name: name, help: help, kind: "gauge") { page in page.sample(name, "", read()) })
     }
 
+    /// A number that only grows and is looked up when somebody asks. Its name ends in `_total`.
+    package func counter(_ name: String, _ help: String, read: @escaping @Sendable () -> Double) {
+        register(Family(name: name, help: help, kind: "counter") { page in page.sample(name, "", read()) })
+    }
+
     /// How often something took how long. The name ends in `_seconds`.
     ///
     /// - Parameter buckets: Upper bounds in seconds, ascending, without the last one, which is infinite.
@@ -91,6 +96,8 @@ package final class Metrics: Sendable {
         fileprivate let series: MetricSeries
 
         package func add(_ amount: Double, _ values: String...) { series.number(values).add(amount) }
+
+        package func set(_ value: Double, _ values: String...) { series.number(values).set(value) }
     }
 
     /// A distribution of durations.

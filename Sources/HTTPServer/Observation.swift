@@ -12,5 +12,7 @@ package struct Observation: Sendable {
     /// Bytes of the body read.
     package let bytesReceived: Int64
     package let bytesSent: Int64
+    /// The answer was written piece by piece, as the handler went on.
+    package let isStreamed: Bool
     package let requestID: String
 }

@@ -64,6 +64,7 @@ extension ServedRequest {
             Observation(
                 method: facts.method, target: target, route: facts.route, status: facts.status,
                 duration: ContinuousClock.now - start, bytesReceived: facts.stream?.received ?? facts.received,
-                bytesSent: last.writer?.total ?? facts.sent, requestID: facts.requestID))
+                bytesSent: last.writer?.total ?? facts.sent, isStreamed: last.writer != nil, requestID: facts.requestID)
+        )
     }
 }

@@ -150,12 +150,13 @@ package final class Launches: Sendable {
         try await store.launch(launchId, app: app)
     }
 
-    /// Up to `limit` launches of an app after a cursor, with the cursor of each, in the order of their creation.
+    /// Up to `limit` launches of an app after a cursor, with the cursor of each.
     package func launches(
         of app: AppID, session identifier: String?, state: LaunchState.Phase?, kind: LaunchKind?,
-        after cursor: Int64, limit: Int
+        _ span: ListSpan, after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, launch: LaunchRecord)] {
-        try await store.launches(of: app, session: identifier, state: state, kind: kind, after: cursor, limit: limit)
+        try await store.launches(
+            of: app, session: identifier, state: state, kind: kind, span, after: cursor, limit: limit)
     }
 
     /// Takes what an app answers to a launch by a call, as the sender does with what comes with the 2xx.

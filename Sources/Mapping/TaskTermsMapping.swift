@@ -18,7 +18,7 @@ extension TaskSpecification {
         expectedDigest = terms.expectedDigest.flatMap { Core.ContentDigest($0) }
         maximumContentLength = terms.maximumContentLength
         ifNoneMatch = terms.ifNoneMatch
-        acceptableStatusCodes = terms.acceptableStatusCodes.compactMap { StatusRange($0) }
+        acceptableStatusCodes = terms.acceptableStatusCodes.compactMap { StatusRange($0.text) }
         failOnHTTPError = terms.failOnHTTPError
         destination = terms.destination.map(Core.Destination.init)
         segments = SegmentCount(terms.segments)
@@ -42,7 +42,7 @@ extension TaskTerms {
         expectedDigest = specification.expectedDigest.map(Wire.ContentDigest.init)
         maximumContentLength = specification.maximumContentLength
         ifNoneMatch = specification.ifNoneMatch
-        acceptableStatusCodes = specification.acceptableStatusCodes.map(\.text)
+        acceptableStatusCodes = specification.acceptableStatusCodes.map { StatusCodes($0.text) }
         failOnHTTPError = specification.failOnHTTPError
         destination = specification.destination.map(Wire.Destination.init)
         segments = Segments(specification.segments)

@@ -180,7 +180,8 @@ extension Array: MemberValue where Element: MemberValue {
         guard let elements = json.elements else { return place.reject(kind, json) }
         if let count = rule?.count, !count.contains(elements.count) {
             let most = count.upperBound == .max ? "" : ", at most \(count.upperBound)"
-            place.report("This needs at least \(count.lowerBound) elements\(most); there are \(elements.count).")
+            let least = count.lowerBound.counted("element")
+            place.report("This needs at least \(least)\(most); there are \(elements.count).")
             return []
         }
         let path = place.path

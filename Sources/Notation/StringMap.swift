@@ -78,7 +78,7 @@ extension StringMap {
     public static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> StringMap? {
         guard let members = json.members else { return place.reject(kind, json) }
         if let most = rule?.maximumCount, members.count > most {
-            place.report("There may be at most \(most) members; there are \(members.count).")
+            place.report("There may be at most \(most.counted("member")); there are \(members.count).")
             return nil
         }
         let path = place.path

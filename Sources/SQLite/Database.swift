@@ -45,13 +45,15 @@ package final class Database: Sendable {
     ///   - migrations: By ascending version.
     ///   - longestRead: How long a closure that reads may run. A longer one would keep the log from being reused.
     ///   - check: Whether to look for damage first (`PRAGMA quick_check`), which reads the whole file.
+    ///   - onCommit: Called on the writing thread after each commit that wrote something.
     ///   - onFatalError: Called on the writing thread after a commit that is neither done nor undone. It must end
     ///     the process without answering anybody; the next start finds out.
     /// - Throws: `SQLITE_SCHEMA` for a database of a newer program or of one too old, `SQLITE_CORRUPT` for a damaged one,
     ///   `SQLITE_CANTOPEN`, `SQLITE_BUSY`.
     package static func open(
         path: String, readers: Int = 2, longestRead: Duration = .seconds(5), migrations: [Migration],
-        check: Bool = false, log: Log, onFatalError: @escaping @Sendable (SQLiteError) -> Never
+        check: Bool = false, log: Log, onCommit: @escaping @Sendable (Commit) -> Void = { _ in },
+        onFatalError: @escaping @Sendable (SQLiteError) -> Never
     ) throws(SQLiteError) -> Database {
         try createPrivately(path)
         let connection = try Connection(path: path, role: .writer)
@@ -65,7 +67,8 @@ package final class Database: Sendable {
 
         let writes = Mailbox<Job>()
         let state = WriterState()
-        let writer = try Writer(connection, mailbox: writes, state: state, log: log, onFatalError: onFatalError)
+        let writer = try Writer(
+            connection, mailbox: writes, state: state, log: log, onCommit: onCommit, onFatalError: onFatalError)
         func makeReaders(_ name: String) throws(SQLiteError) -> Readers {
             try Readers(name, path: path, count: readers, longestRead: longestRead)
         }

@@ -13,6 +13,7 @@ final class Writer {
     private let mailbox: Mailbox<Job>
     private let state: WriterState
     private let log: Log
+    private let onCommit: @Sendable (Commit) -> Void
     private let onFatalError: @Sendable (SQLiteError) -> Never
     private let pageSize: Int
     /// Pages in the log, and commits that wrote, when the last checkpoint had ended.
@@ -38,12 +39,13 @@ final class Writer {
 
     init(
         _ connection: Connection, mailbox: Mailbox<Job>, state: WriterState, log: Log,
-        onFatalError: @escaping @Sendable (SQLiteError) -> Never
+        onCommit: @escaping @Sendable (Commit) -> Void, onFatalError: @escaping @Sendable (SQLiteError) -> Never
     ) throws(SQLiteError) {
         self.connection = connection
         self.mailbox = mailbox
         self.state = state
         self.log = log
+        self.onCommit = onCommit
         self.onFatalError = onFatalError
         pageSize = try connection.value("PRAGMA page_size") { $0.int(0) } ?? 4096
     }
@@ -70,6 +72,7 @@ final class Writer {
     /// Runs all jobs in one transaction and answers each, after the commit.
     private func perform(_ jobs: [Job]) {
         let commitsBefore = connection.writingCommits
+        let start = ContinuousClock.now
         var sawFull = false
         do throws(SQLiteError) {
             var answers: [() -> Void] = []
@@ -81,8 +84,15 @@ final class Writer {
                 answers.append(outcome.answer)
             }
             if !connection.isAutocommit { try commit() }
-            if sawFull || connection.writingCommits > commitsBefore { state.setFull(sawFull) }
+            let hasWritten = connection.writingCommits > commitsBefore
+            if sawFull || hasWritten { state.setFull(sawFull) }
             for answer in answers { answer() }
+            if hasWritten {
+                onCommit(
+                    Commit(
+                        writes: jobs.count, duration: ContinuousClock.now - start,
+                        logBytes: connection.logPages * pageSize))
+            }
         } catch {
             rollBack()
             if error.isFull { state.setFull(true) }
@@ -175,6 +185,16 @@ final class Writer {
         defer { connection.setBusyTimeout(milliseconds: Connection.busyTimeout) }
         return try connection.checkpoint(mode)
     }
+}
+
+/// What a commit came to.
+package struct Commit: Sendable {
+    /// Closures that it made durable.
+    package let writes: Int
+    /// From the first closure until all were answered.
+    package let duration: Duration
+    /// Length of the write-ahead log after it.
+    package let logBytes: Int
 }
 
 /// What everybody may ask about the writer.

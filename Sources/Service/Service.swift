@@ -43,6 +43,7 @@ package final class Service: Sendable {
     package let outlet: Outlet
     package let conditions: CurrentConditions
     private let probe = StoreProbe()
+    private let storeMeters: StoreMeters
     let draining = Locked(false)
     /// Drafts of bodies that are being appended to.
     let appending = Locked<Set<String>>([])
@@ -65,13 +66,15 @@ package final class Service: Sendable {
         self.clock = clock
         self.log = log
         let attendance = Attendance(clock: clock)
+        let storeMeters = StoreMeters(metrics)
+        self.storeMeters = storeMeters
         store = try Store(
             path: databasePath, sealer: sealer,
             policies: Store.Policies(
                 contentRetention: settings.contentRetention,
                 unacknowledgedRetention: settings.unacknowledgedRetention,
                 presence: { attendance.presence(of: $0) }),
-            log: log, onFatalError: onFatalError)
+            log: log, onCommit: { storeMeters.count($0) }, onFatalError: onFatalError)
         let inbox = Inbox<Scheduler.Message>(clock: clock)
         let room = DiskRoom(floor: settings.freeDiskFloor, clock: clock)
         engine = try TransferEngine(threads: transferThreads, log: log, clock: clock, room: room) {
@@ -93,6 +96,17 @@ package final class Service: Sendable {
             conditions.load ?? .nan
         }
         metrics.gauge("urlsessiond_free_bytes", "Free bytes of the data folder.") { Double(room.freeBytes) }
+        let floor = Double(settings.freeDiskFloor)
+        metrics.gauge("urlsessiond_free_bytes_floor", "Free bytes below which nothing more is stored.") { floor }
+        metrics.gauge("urlsessiond_build_info", "1, for the version.", label: ("version", [settings.version])).set(
+            1, settings.version)
+        ProcessMeters.register(metrics, startedAt: clock.now.milliseconds)
+    }
+
+    /// Brings the metrics of the store up to date. What cannot be read stays as it was.
+    package func measureStore() async {
+        guard let figures = try? await store.figures() else { return }
+        storeMeters.show(figures, at: clock.now)
     }
 
     /// Repairs what a crash left and makes the folders. Before anything is served.

@@ -36,10 +36,12 @@ package final class Store: Sendable {
     /// - Parameter onFatalError: Ends the process: a commit whose outcome nobody knows cannot be repaired while running.
     package init(
         path: String, sealer: Sealer, policies: Policies, log: Log,
+        onCommit: @escaping @Sendable (StoreCommit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (any Error) -> Never
     ) throws {
         database = try Database.open(
             path: path, readers: max(2, min(8, SystemLoad.cores)), migrations: Schema.migrations, log: log,
+            onCommit: { onCommit(StoreCommit(writes: $0.writes, duration: $0.duration, logBytes: $0.logBytes)) },
             onFatalError: { onFatalError($0) })
         documents = Documents(sealer: sealer)
         self.policies = policies
@@ -70,6 +72,15 @@ package final class Store: Sendable {
                 [UInt8](String(now.milliseconds).utf8))
         }
     }
+}
+
+/// What a commit came to.
+package struct StoreCommit: Sendable {
+    /// Changes that it made durable.
+    package let writes: Int
+    package let duration: Duration
+    /// Length of the write-ahead log after it.
+    package let logBytes: Int
 }
 
 extension Optional {

@@ -21,6 +21,8 @@ package struct APIClient: Sendable {
         package var code: String? { json["code"].string }
         /// The pointers of a problem, in the order given.
         package var pointers: [String] { (json["errors"].array ?? []).compactMap { $0["pointer"].string } }
+        /// The query parameters that a problem names, in the order given.
+        package var parameters: [String] { (json["errors"].array ?? []).compactMap { $0["parameter"].string } }
         package var etag: String? { fields["ETag"] }
     }
 

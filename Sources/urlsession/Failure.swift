@@ -44,7 +44,7 @@ struct Failure: Error {
     private init(_ problem: Problem) {
         let isAuthentication = problem.status == 401 || problem.status == 403
         var lines = [Words.sentence(problem.detail.isEmpty ? problem.title : problem.detail)]
-        lines += problem.errors.count > 1 ? problem.errors.map { "\($0.pointer): \($0.detail)" } : []
+        lines += problem.errors.count > 1 ? problem.errors.map { "\($0.place): \($0.detail)" } : []
         if problem.status == 401 { lines.append("give the key as URLSESSION_KEY, or in \(Settings.path)") }
         self.init(lines: lines, status: isAuthentication ? 4 : 1)
     }

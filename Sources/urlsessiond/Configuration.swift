@@ -68,7 +68,7 @@ struct Configuration {
         freeDiskFloor = values.bytes("free-disk-floor", or: 1 << 30)
         rateLimit = values.text("rate-limit") == nil ? nil : values.number("rate-limit", or: 1)
         metricsListen = Self.address("metrics-listen", &values)
-        corsOrigins = values.list("cors-origin")
+        corsOrigins = Self.origins(&values)
         servesPage = !values.flag("no-page")
         tlsCertificate = values.text("tls-certificate")
         tlsKey = values.text("tls-key")
@@ -109,6 +109,27 @@ struct Configuration {
             }
         }
         return ranges
+    }
+
+    /// Origins as browsers write them (RFC 6454 section 6.2), or `*` for all: any other text would match no browser.
+    private static func origins(_ values: inout SettingValues) -> [String] {
+        let origins = values.list("cors-origin")
+        for origin in origins where origin != "*" && !isOrigin(origin) {
+            values.fault("cors-origin", "\(origin) is not SCHEME://HOST[:PORT] in lower case and without a path, nor *")
+        }
+        return origins
+    }
+
+    private static func isOrigin(_ text: String) -> Bool {
+        guard let slashes = text.firstRange(of: "://"), text == text.lowercased() else { return false }
+        var host = text[slashes.upperBound...]
+        if let colon = host.lastIndex(of: ":"), !host.hasSuffix("]") {
+            guard let port = UInt16(host[host.index(after: colon)...]), port > 0 else { return false }
+            host = host[..<colon]
+        }
+        let isScheme = text[..<slashes.lowerBound].utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x2F }
+        return isScheme && !text.hasPrefix(":") && !host.isEmpty
+            && host.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x2F && $0 != 0x3F && $0 != 0x23 }
     }
 
     private static func roots(_ values: inout SettingValues) -> [String: String] {

@@ -1,4 +1,6 @@
+import Base
 import Core
+import Service
 import TestSupport
 import Testing
 
@@ -56,7 +58,7 @@ import Testing
                 let forged = try await api.dev.get(path)
                 #expect(forged.status == 422)
                 #expect(forged.code == "invalid-value")
-                #expect(forged.pointers == ["cursor"])
+                #expect(forged.parameters == ["cursor"])
             }
             #expect(try await api.dev.get("/v1/sessions/a/tasks?state=running&limit=1").json["nextCursor"].isNull)
         }
@@ -150,6 +152,10 @@ import Testing
         } _: { api async throws in
             let allowed = try await api.dev.get("/v1/sessions", headers: [("Origin", "https://app.example")])
             #expect(allowed.fields["Access-Control-Allow-Origin"] == "https://app.example")
+            let exposed = allowed.fields["Access-Control-Expose-Headers"] ?? ""
+            for name in ["Content-Disposition", "RateLimit", "Idempotency-Replayed"] {
+                #expect(exposed.contains(name), "\(exposed)")
+            }
             let other = try await api.dev.get("/v1/sessions", headers: [("Origin", "https://evil.example")])
             #expect(other.fields["Access-Control-Allow-Origin"] == nil)
             let preflight = try await api.dev.with(key: nil).send(
@@ -177,12 +183,110 @@ import Testing
     @Test func `A second's worth of requests is at hand, and comes back with time`() {
         let time = ManualClock()
         let limiter = RateLimiter(perSecond: 2, clock: time.clock)
-        #expect([1, 2, 3].map { _ in limiter.admit("a") } == [true, true, false])
-        #expect(limiter.admit("b"))
+        func admit(_ key: String, _ count: Int) -> [Bool] { (0..<count).map { _ in limiter.admit(key).isAdmitted } }
+        #expect(admit("a", 3) == [true, true, false])
+        #expect(limiter.admit("b").remaining == 1)
         time.advance(by: 500)
-        #expect([1, 2].map { _ in limiter.admit("a") } == [true, false])
+        #expect(admit("a", 2) == [true, false])
         time.advance(by: 60_000)
-        #expect([1, 2, 3].map { _ in limiter.admit("a") } == [true, true, false])
+        #expect(admit("a", 3) == [true, true, false])
+    }
+
+    @Test func `Answers to a limited key tell what it may still do`() async throws {
+        try await ServedAPI.run(configured: { $0.rateLimit = 1000 }) { api async throws in
+            for path in ["/v1/sessions", "/v1/sessions/none"] {
+                let answer = try await api.dev.get(path)
+                #expect(answer.fields["RateLimit-Policy"] == "\"requests\";q=1000;w=1", "\(path)")
+                #expect(answer.fields["RateLimit"]?.hasPrefix("\"requests\";r=99") == true, "\(path)")
+            }
+            #expect(try await api.dev.get("/healthz").fields["RateLimit"] == nil)
+        }
+        try await ServedAPI.run { api async throws in
+            #expect(try await api.dev.get("/v1/sessions").fields["RateLimit"] == nil)
+        }
+    }
+
+    @Test func `A 404 names what is not there`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session("photos")
+            #expect(try await api.dev.post("/v1/sessions/photos/tasks", api.task()).status == 201)
+            for (path, detail) in [
+                ("/v1/sessions/none", "There is no session \"none\"."),
+                ("/v1/sessions/none/tasks", "There is no session \"none\"."),
+                ("/v1/sessions/photos/tasks/17", "There is no task 17 in session \"photos\"."),
+                ("/v1/sessions/photos/tasks/17?wait=1", "There is no task 17 in session \"photos\"."),
+                ("/v1/sessions/photos/tasks/x/content", "There is no task x in session \"photos\"."),
+                ("/v1/sessions/photos/tasks/1/content", "Task 1 has no content yet: it is suspended."),
+                ("/v1/launches/l", "There is no launch \"l\"."), ("/v1/questions/q", "There is no question \"q\"."),
+                ("/v1/credentials/c", "There is no credential \"c\"."), ("/v1/bodies/b", "There is no body \"b\"."),
+                ("/v1/nowhere", "There is no route of this path."),
+            ] {
+                let answer = try await api.dev.get(path)
+                #expect(answer.code == "not-found" && answer.json["detail"].string == detail, "\(path): \(answer.text)")
+            }
+            #expect(try await api.admin.get("/v1/apps/a").json["detail"] == "There is no app \"a\".")
+            let key = try await api.admin.delete("/v1/apps/dev/keys/k")
+            #expect(key.json["detail"] == "There is no key \"k\" of app \"dev\".", "\(key.text)")
+        }
+    }
+
+    @Test func `Lists go by the time of creation, from either end`() async throws {
+        try await ServedAPI.run { api async throws in
+            for number in 1...5 {
+                try await api.session("s\(number)")
+                let task = api.task(client: "\(number)")
+                #expect(try await api.dev.post("/v1/sessions/s1/tasks", task).status == 201)
+                #expect(
+                    try await api.dev.send(
+                        "POST", "/v1/bodies", headers: [("Content-Type", "text/plain")], body: bytes("\(number)")
+                    ).status == 201)
+                // Times have milliseconds.
+                let time = api.service.clock.now
+                _ = try await eventually("a later millisecond") { api.service.clock.now > time ? true : nil }
+            }
+            for (path, name) in [
+                ("/v1/sessions", "identifier"), ("/v1/sessions/s1/tasks", "clientTaskId"), ("/v1/bodies", "bodyId"),
+                ("/v1/sessions/s1/tasks?state=suspended", "clientTaskId"),
+            ] {
+                func list(_ query: String) async throws -> [JSON] {
+                    let path = path + (path.contains("?") ? "&" : "?") + query
+                    let first = try await api.dev.get(path)
+                    var items = first.json["items"].array ?? []
+                    var cursor = first.json["nextCursor"].string
+                    while let next = cursor {
+                        let more = try await api.dev.get(path + "&cursor=\(next)")
+                        items += more.json["items"].array ?? []
+                        cursor = more.json["nextCursor"].string
+                    }
+                    return items
+                }
+                let all = try await list("limit=2")
+                #expect(all.count == 5)
+                let times = all.compactMap { $0["createdAt"].string }
+                #expect(times == times.sorted() && times.count == 5, "\(path)")
+                let names = all.map { $0[name] }
+                #expect(try await list("order=asc").map { $0[name] } == names, "\(path)")
+                #expect(try await list("order=desc&limit=2").map { $0[name] } == names.reversed(), "\(path)")
+                let after = try await list("createdAfter=\(times[1])")
+                #expect(after.map { $0[name] } == Array(names[2...]), "\(path)")
+                let between = try await list("createdAfter=\(times[0])&createdBefore=\(times[4])&order=desc&limit=1")
+                #expect(between.map { $0[name] } == names[1...3].reversed(), "\(path)")
+            }
+            #expect(try await api.dev.get("/v1/sessions?order=up").parameters == ["order"])
+            #expect(try await api.dev.get("/v1/launches?createdBefore=noon").parameters == ["createdBefore"])
+            #expect(try await api.dev.get("/v1/launches?order=asc").status == 200)
+        }
+    }
+
+    @Test func `A form is refused with what to send instead`() async throws {
+        try await ServedAPI.run { api async throws in
+            let answer = try await api.dev.send(
+                "POST", "/v1/bodies", headers: [("Content-Type", "multipart/form-data; boundary=x")],
+                body: bytes("--x--"))
+            #expect(answer.code == "unsupported-media-type", "\(answer.text)")
+            #expect(answer.json["detail"].string?.contains("--data-binary") == true)
+            #expect(try await api.dev.get("/v1/bodies").json["items"].array?.count == 0)
+        }
     }
 
     @Test func `A cursor opens only where it was made`() {

@@ -186,7 +186,7 @@ import Testing
             #expect(overruled.json["epoch"].int == 2)
             #expect(overruled.fields["Location"] == path + "?epoch=2")
             #expect(try await api.dev.post(path, ["epoch": 1]).code == "attachment-fenced")
-            #expect(try await api.dev.delete(path).pointers == ["epoch"])
+            #expect(try await api.dev.delete(path).parameters == ["epoch"])
             #expect(try await api.dev.delete(path + "?epoch=1").status == 409)
             #expect(try await api.dev.delete(path + "?epoch=2").status == 204)
             #expect(try await api.dev.get("/v1/sessions/s").json["attachment"].isNull)

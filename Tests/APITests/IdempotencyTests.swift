@@ -21,6 +21,7 @@ import struct Wire.ProblemCode
             let second = try await api.dev.post(path, api.task(), headers: Self.key)
             #expect(second.status == 201)
             #expect(second.body == first.body)
+            #expect(second.fields["Idempotency-Replayed"] == "true" && first.fields["Idempotency-Replayed"] == nil)
             #expect(second.fields["Location"] == first.fields["Location"])
             #expect(second.etag == first.etag)
             let other = try await api.dev.post(path, api.task("https://example.com/b"), headers: Self.key)

@@ -54,7 +54,7 @@ struct ServedAPI: Sendable {
         let http = try HTTPServer.start(
             on: Listener(address: "127.0.0.1", port: 0), router: server.router, refusal: server.refuse,
             adorn: server.adorn,
-            log: .none)
+            log: .none, observe: { server.observe($0) })
         let client = APIClient(port: http.port)
         let served = ServedAPI(server: server, http: http, dev: client, admin: client.with(key: "admin"))
         let result = await withTaskGroup(of: Void.self) { group in

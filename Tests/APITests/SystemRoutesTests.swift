@@ -38,6 +38,38 @@ import Wire
         }
     }
 
+    @Test func `Requests are counted by route, and those that wait are not timed`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            #expect(try await api.dev.post("/v1/sessions/s/tasks", api.task()).status == 201)
+            #expect(try await api.dev.get("/v1/sessions/s/tasks/1?wait=0.01&revision=1").status == 200)
+            #expect(try await api.dev.get("/v1/sessions/s/tasks/1").status == 200)
+            #expect(try await api.dev.get("/nowhere").status == 404)
+            let one = "route=\"/v1/sessions/{identifier}/tasks/{taskIdentifier}\""
+            let text = try await eventually("all were counted") {
+                let text = try await api.admin.get("/metrics").text
+                return text.contains("urlsessiond_http_requests_total{\(one),status=\"2xx\"} 2\n") ? text : nil
+            }
+            #expect(text.contains("urlsessiond_http_request_duration_seconds_count{\(one)} 1\n"))
+            #expect(text.contains("urlsessiond_http_requests_total{route=\"none\",status=\"4xx\"} 1\n"))
+            #expect(text.contains("urlsessiond_tasks{phase=\"suspended\"} 1\n"))
+            for name in [
+                "urlsessiond_oldest_queued_task_seconds 0\n", "urlsessiond_launches{state=\"parked\"} 0\n",
+                "urlsessiond_stored_bytes 0\n", "urlsessiond_free_bytes_floor 0\n",
+                "urlsessiond_build_info{version=\"1\"} 1\n", "urlsessiond_http_requests_held 0\n",
+            ] { #expect(text.contains("\n" + name), "\(name)") }
+            func value(_ name: String) -> Double {
+                let line = text.split(separator: "\n").first { $0.hasPrefix(name + " ") }
+                return line.flatMap { Double($0.dropFirst(name.utf8.count + 1)) } ?? .nan
+            }
+            for name in [
+                "urlsessiond_commit_duration_seconds_count", "urlsessiond_commit_writes_total", "urlsessiond_wal_bytes",
+                "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "process_max_fds",
+                "process_start_time_seconds",
+            ] { #expect(value(name) > 0, "\(name)") }
+        }
+    }
+
     @Test func `Health and description need no key, metrics need the operator's`() async throws {
         try await RouteFixture.run { fixture in
             #expect(try await fixture.call("GET", "/healthz", key: nil).status == 200)

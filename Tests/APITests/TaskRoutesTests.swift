@@ -175,7 +175,7 @@ import Testing
             #expect(try await api.dev.get(path + "?group=left").json["items"].array?.count == 2)
             #expect(
                 try await api.dev.get(path + "?clientTaskId=c3").json["items"][0]["taskIdentifier"].int == 3)
-            #expect(try await api.dev.get(path + "?state=sleeping").pointers == ["state"])
+            #expect(try await api.dev.get(path + "?state=sleeping").parameters == ["state"])
             let resumed = try await api.dev.post(path + "/resume", ["group": "left"])
             #expect(resumed.status == 200)
             #expect(resumed.json == ["matched": 2, "changed": 2])

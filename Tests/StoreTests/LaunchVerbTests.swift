@@ -32,6 +32,26 @@ import Testing
         #expect(try await stage.claim()[0].body == [1])
     }
 
+    @Test func `Launches are listed from either end, and by time`() async throws {
+        let stage = try await LaunchStage()
+        var times: [Timestamp] = []
+        for name in ["a", "b", "c"] {
+            stage.advance(by: .seconds(1))
+            times.append(stage.now)
+            try await stage.finishTask(in: name)
+        }
+        func names(_ span: ListSpan, after cursor: Int64 = 0, limit: Int = 10) async throws -> [String?] {
+            try await stage.store.launches(
+                of: stage.app, session: nil, state: nil, kind: nil, span, after: cursor, limit: limit
+            ).map(\.launch.sessionIdentifier)
+        }
+        #expect(try await names(ListSpan()) == ["a", "b", "c"])
+        #expect(try await names(ListSpan(.descending)) == ["c", "b", "a"])
+        #expect(try await names(ListSpan(.descending, createdBefore: times[2])) == ["b", "a"])
+        #expect(try await names(ListSpan(createdAfter: times[0])) == ["b", "c"])
+        #expect(try await names(ListSpan(createdAfter: times[0], createdBefore: times[1])) == [])
+    }
+
     @Test func `First attempts go before retries, and apps take turns`() async throws {
         let stage = try await LaunchStage()
         let other = try await LaunchStage.addApp("other", to: stage.store)

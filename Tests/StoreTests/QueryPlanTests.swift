@@ -42,6 +42,11 @@ import Testing
             "an index of moves under way alone, once at start"
         ),
         ("SELECT secret, app FROM webhook_secret LIMIT 1", "one row, once at start"),
+        ("SELECT coalesce(sum(unfinished_tasks), 0)", "apps"),
+        ("SELECT coalesce(sum(queued), 0) FROM (SELECT queued FROM lane WHERE queued > 0 LIMIT", counted),
+        ("SELECT count(*) FROM (SELECT 1 FROM live", counted), ("SELECT count(*) FROM (SELECT 1 FROM launch", counted),
+        ("SELECT count(*) FROM (SELECT 1 FROM app", counted),
+        ("SELECT min(t.created_at) FROM (SELECT id FROM lane WHERE queued > 0 LIMIT 512)", "512 lanes, a task of each"),
         ("DELETE FROM idempotency WHERE substr(answer, 1, 1)", lostKey),
         ("UPDATE question SET answer_document = NULL", lostKey),
         ("DELETE FROM question WHERE substr(question_document, 1, 1)", lostKey),
@@ -50,6 +55,7 @@ import Testing
         ("SELECT id FROM app", lostKey),
     ]
 
+    private static let counted = "an index of those alone, as many as are asked for"
     private static let lostKey = "once, when an operator gives up what the master key sealed"
 
     private struct Statement {

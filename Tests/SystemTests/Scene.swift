@@ -173,7 +173,7 @@ final class Scene: Sendable {
 
     /// The launches of a session, newest or oldest first as the service gives them.
     func launches(of session: String = "s") async throws -> [JSON] {
-        try await api.get("/v1/launches?session=\(session)").json["items"].array ?? []
+        try await api.get("/v1/launches?session=\(session)&order=asc").json["items"].array ?? []
     }
 }
 

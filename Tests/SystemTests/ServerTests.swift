@@ -67,6 +67,18 @@ import Testing
         }
     }
 
+    @Test func `Origins of browsers are such, or all`() async throws {
+        for origin in ["app.example", "https://app.example/", "https://App.example", "https://a.example:x", "null"] {
+            let refused = try await ServiceProcess.run(["check-config", "--cors-origin", origin])
+            let isTold = refused.errors.contains("cors-origin: \(origin)")
+            #expect(refused.status == .exited(64) && isTold, "\(refused.errors)")
+        }
+        for origin in ["*", "https://app.example", "http://127.0.0.1:3000", "http://[::1]:80"] {
+            let result = try await ServiceProcess.run(["check-config", "--cors-origin", origin])
+            #expect(result.status == .exited(0), "\(origin): \(result.errors)")
+        }
+    }
+
     @Test func `The developer's mode listens on loopback alone`() async throws {
         let folder = TemporaryFolder()
         let result = try await ServiceProcess.run(

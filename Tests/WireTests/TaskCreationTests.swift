@@ -27,7 +27,7 @@ private let full = """
      "countOfBytesClientExpectsToSend": 200, "countOfBytesClientExpectsToReceive": 1048576,
      "expectedDigest": {"algorithm": "sha-256", "value": "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="},
      "maximumContentLength": 10485760,
-     "ifNoneMatch": "\\"etag\\"", "acceptableStatusCodes": ["200-299", "404"], "failOnHTTPError": true,
+     "ifNoneMatch": "\\"etag\\"", "acceptableStatusCodes": ["200-299", 404], "failOnHTTPError": true,
      "destination": {"root": "NAME", "path": "dir/a.bin", "replace": true}}
     """
 
@@ -141,7 +141,8 @@ private let full = """
         (download(#""ifNoneMatch":"etag""#), ["/ifNoneMatch invalid-value"]),
         (download(#""acceptableStatusCodes":["2xx"]"#), ["/acceptableStatusCodes/0 invalid-value"]),
         (download(#""acceptableStatusCodes":["299-200"]"#), ["/acceptableStatusCodes/0 invalid-value"]),
-        (download(#""acceptableStatusCodes":[200]"#), ["/acceptableStatusCodes/0 invalid-value"]),
+        (download(#""acceptableStatusCodes":[20]"#), ["/acceptableStatusCodes/0 invalid-value"]),
+        (download(#""acceptableStatusCodes":[true]"#), ["/acceptableStatusCodes/0 invalid-value"]),
         (download(#""acceptableStatusCodes":[]"#), ["/acceptableStatusCodes invalid-value"]),
         (download(#""failOnHTTPError":0"#), ["/failOnHTTPError invalid-value"]),
         (download(#""destination":{"root":"r","path":"../a"}"#), ["/destination/path invalid-value"]),

@@ -42,7 +42,9 @@ extension Call {
         let isMinimal = try isMinimal()
         let session = try await session()
         let kept = try KeptBatch(parsing: answer.body, .tolerant)
-        guard kept.session == session.id else { throw DomainError.notFound }
+        guard kept.session == session.id else {
+            throw Problem(.notFound, "The session of the first request was deleted, and its tasks with it.")
+        }
         return batch(try await tasks(of: kept), in: session, isMinimal: isMinimal)
     }
 

@@ -14,7 +14,7 @@ extension APIServer {
             route("POST", "/v1/bodies", .write, body: .stream, replay: { try await $0.repeatedBody($1) }) {
                 try await $0.createBody()
             },
-            route("GET", "/v1/bodies", .read, query: ["state", "inUse", "limit", "cursor"]) {
+            route("GET", "/v1/bodies", .read, query: ["state", "inUse"] + Call.listing) {
                 try await $0.listBodies()
             },
             route("GET", one, .read) { .json(StoredBody(try await $0.storedBody())) },
@@ -40,10 +40,11 @@ extension Call {
         let app = try app
         let isComplete = try queryWord("state", [("complete", true), ("partial", false)])
         let isInUse = try queryWord("inUse", [("true", true), ("false", false)])
+        let span = try span()
         return try await page(
             fetch: { cursor, limit in
                 try await service.bodies(
-                    of: app, isComplete: isComplete, isInUse: isInUse, after: cursor, limit: limit)
+                    of: app, isComplete: isComplete, isInUse: isInUse, span, after: cursor, limit: limit)
             },
             position: \.cursor, write: { ListedBody($0.body) })
     }

@@ -22,8 +22,10 @@ extension Call {
     fileprivate func content() async throws -> HTTPResponse {
         let session = try await session()
         let task = try await service.task(number("taskIdentifier"), in: session.id)
-        guard task.state == .completed else { throw DomainError.notFound }
-        let (record, bytes) = try await service.content(of: task)
+        guard task.state == .completed else {
+            throw Problem(.notFound, "Task \(task.number) has no content yet: it is \(task.state).")
+        }
+        let (record, bytes) = try await havingContent(task) { try await service.content(of: task) }
         let tag = "\"\(record.digest.value)\""
         let fields = ContentFields.fields(of: record, task.result?.response, tag: tag)
         if has(tag, in: "If-None-Match") {
@@ -43,7 +45,7 @@ extension Call {
                 status: 206, headers: fields + [("Content-Range", "bytes \(first)-\(last)/\(record.length)")],
                 body: try bytes.body(from: first, length: last - first + 1))
         case .unsatisfiable:
-            let problem = Problem(.rangeNotSatisfiable, "The content has \(record.length) bytes.")
+            let problem = Problem(.rangeNotSatisfiable, "The content has \(record.length.counted("byte")).")
             return server.problem(for: problem, of: request).response(
                 headers: [("Content-Range", "bytes */\(record.length)")])
         }
@@ -51,10 +53,19 @@ extension Call {
 
     fileprivate func claimContent() async throws -> HTTPResponse {
         let session = try await session()
-        let number = try number("taskIdentifier")
-        try await service.claimContent(of: service.task(number, in: session.id).id)
-        let claimed = try await service.task(number, in: session.id)
+        let task = try await service.task(number("taskIdentifier"), in: session.id)
+        try await havingContent(task) { try await service.claimContent(of: task.id) }
+        let claimed = try await service.task(task.number, in: session.id)
         return resource(service.wireTask(claimed, in: session), revision: claimed.revision)
+    }
+
+    /// Tells a task without content from one that is not there.
+    private func havingContent<Result>(_ task: TaskRecord, _ body: () async throws -> Result) async throws -> Result {
+        do {
+            return try await body()
+        } catch DomainError.notFound {
+            throw Problem(.notFound, "Task \(task.number) has no content.")
+        }
     }
 }
 

@@ -8,7 +8,7 @@ extension APIServer {
     /// Webhooks that wake the app, and the second step with which it answers them.
     var launchRoutes: [Route] {
         [
-            route("GET", "/v1/launches", .readOrEvents, query: ["session", "state", "kind", "limit", "cursor"]) {
+            route("GET", "/v1/launches", .readOrEvents, query: ["session", "state", "kind"] + Call.listing) {
                 try await $0.listLaunches()
             },
             route("GET", "/v1/launches/{launchId}", .readOrEvents) {
@@ -33,10 +33,12 @@ extension Call {
         let session = try queryText("session", .identifier)
         let state = try queryWord("state", LaunchState.Phase.allCases.map { ($0.rawValue, $0) })
         let kind = try queryWord("kind", LaunchKind.allCases.map { ($0.rawValue, $0) })
+        // What people look for is what came last.
+        let span = try span(.descending)
         return try await page(
             fetch: { cursor, limit in
                 try await server.launches.launches(
-                    of: app, session: session, state: state, kind: kind, after: cursor, limit: limit)
+                    of: app, session: session, state: state, kind: kind, span, after: cursor, limit: limit)
             },
             position: \.cursor, write: { Launch($0.launch) })
     }

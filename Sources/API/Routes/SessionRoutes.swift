@@ -11,7 +11,7 @@ extension APIServer {
     var sessionRoutes: [Route] {
         let path = "/v1/sessions/{identifier}"
         return [
-            route("GET", "/v1/sessions", .read, query: ["limit", "cursor"]) { try await $0.listSessions() },
+            route("GET", "/v1/sessions", .read, query: Call.listing) { try await $0.listSessions() },
             route("POST", "/v1/sessions", .write, body: .optionalJSON) { try await $0.createSession() },
             route("GET", path, .readOrEvents) { try await $0.showSession($0.session()) },
             route("PUT", path, .write, body: .optionalJSON) { try await $0.openSession() },
@@ -31,8 +31,9 @@ extension APIServer {
 extension Call {
     fileprivate func listSessions() async throws -> HTTPResponse {
         let app = try app
+        let span = try span()
         return try await page(
-            fetch: { try await service.sessions(of: app, after: $0, limit: $1) }, position: \.id.rawValue,
+            fetch: { try await service.sessions(of: app, span, after: $0, limit: $1) }, position: \.id.rawValue,
             write: { try await wireSession($0) })
     }
 

@@ -13,7 +13,7 @@ extension APIServer {
                 guard let reason = await $0.service.unreadiness() else { return .json(Health(status: "ready")) }
                 throw Problem($0.service.isDraining ? .shuttingDown : .insufficientStorage, reason, status: 503)
             },
-            route("GET", "/metrics", .operator, produces: [Self.metricsText]) { $0.server.renderMetrics() },
+            route("GET", "/metrics", .operator, produces: [Self.metricsText]) { await $0.server.renderMetrics() },
             route("GET", "/openapi.yaml", .open, produces: ["application/yaml"]) {
                 $0.embedded(OpenAPI.yaml)
             },
@@ -23,11 +23,12 @@ extension APIServer {
 
     /// The one route of `--metrics-listen`, which asks for no key.
     package var metricsRouter: Router {
-        Router([route("GET", "/metrics", .open, produces: [Self.metricsText]) { $0.server.renderMetrics() }])
+        Router([route("GET", "/metrics", .open, produces: [Self.metricsText]) { await $0.server.renderMetrics() }])
     }
 
-    private func renderMetrics() -> HTTPResponse {
-        HTTPResponse(
+    private func renderMetrics() async -> HTTPResponse {
+        await service.measureStore()
+        return HTTPResponse(
             status: 200, headers: [("Content-Type", Self.metricsText + "; version=0.0.4; charset=utf-8")],
             body: .bytes(metrics.render()))
     }

@@ -3,6 +3,7 @@ import Core
 import Files
 import HTTPServer
 import Mapping
+import Notation
 import Service
 import Wire
 
@@ -123,7 +124,8 @@ struct TaskLines {
     private func read(_ line: LineSplitter.Line, _ traceparent: String?) -> Line {
         guard case .bytes(let bytes) = line else {
             let limit = call.server.settings.bodyLimit
-            return Line(result: LineResult(problem: Problem(.payloadTooLarge, "A line may have \(limit) bytes.")))
+            return Line(
+                result: LineResult(problem: Problem(.payloadTooLarge, "A line may have \(limit.counted("byte")).")))
         }
         var clientTaskId: String?
         do {

@@ -11,7 +11,7 @@ extension APIServer {
         let all = "/v1/sessions/{identifier}/tasks"
         let one = all + "/{taskIdentifier}"
         return [
-            route("GET", all, .read, query: ["state", "outcome", "group", "clientTaskId", "limit", "cursor"]) {
+            route("GET", all, .read, query: ["state", "outcome", "group", "clientTaskId"] + Call.listing) {
                 try await $0.listTasks()
             },
             route("POST", all, .write, body: .task, produces: [MediaTypes.json, MediaTypes.lines]) {
@@ -80,10 +80,12 @@ extension Call {
             state: try queryWord("state", Core.TaskState.allCases.map { ($0.rawValue, $0) }),
             outcome: try queryWord("outcome", Core.Outcome.allCases.map { ($0.rawValue, $0) }),
             group: try queryText("group"), clientTaskId: try queryText("clientTaskId"))
+        let span = try span()
         let session = try await session()
         return try await page(
             fetch: {
-                try await service.tasks(in: session.id, filter, after: $0, limit: $1, known: server.shownTasks.task)
+                try await service.tasks(
+                    in: session.id, filter, span, after: $0, limit: $1, known: server.shownTasks.task)
             },
             position: \.number,
             write: { found in

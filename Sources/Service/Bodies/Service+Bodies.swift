@@ -147,9 +147,9 @@ extension Service {
     }
 
     package func bodies(
-        of app: AppID, isComplete: Bool?, isInUse: Bool?, after cursor: Int64, limit: Int
+        of app: AppID, isComplete: Bool?, isInUse: Bool?, _ span: ListSpan, after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, body: BodyRecord)] {
-        try await store.bodies(of: app, isComplete: isComplete, isInUse: isInUse, after: cursor, limit: limit)
+        try await store.bodies(of: app, isComplete: isComplete, isInUse: isInUse, span, after: cursor, limit: limit)
     }
 
     package func deleteBody(_ publicId: String, app: AppID) async throws {

@@ -20,8 +20,10 @@ extension Service {
         try await store.session(identifier, app: app)
     }
 
-    package func sessions(of app: AppID, after cursor: Int64, limit: Int) async throws -> [SessionRecord] {
-        try await store.sessions(of: app, after: cursor, limit: limit)
+    package func sessions(
+        of app: AppID, _ span: ListSpan, after cursor: Int64, limit: Int
+    ) async throws -> [SessionRecord] {
+        try await store.sessions(of: app, span, after: cursor, limit: limit)
     }
 
     package func changeSession(

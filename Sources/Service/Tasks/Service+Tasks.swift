@@ -15,16 +15,16 @@ extension Service {
     }
 
     package func tasks<Known>(
-        in session: SessionID, _ filter: TaskFilter, after number: Int64, limit: Int,
+        in session: SessionID, _ filter: TaskFilter, _ span: ListSpan = ListSpan(), after number: Int64, limit: Int,
         known: @escaping @Sendable (TaskStamp) -> Known?
     ) async throws -> [FoundTask<Known>] {
-        try await store.tasks(in: session, filter, after: number, limit: limit, known: known)
+        try await store.tasks(in: session, filter, span, after: number, limit: limit, known: known)
     }
 
     package func tasks(
-        in session: SessionID, _ filter: TaskFilter, after number: Int64, limit: Int
+        in session: SessionID, _ filter: TaskFilter, _ span: ListSpan = ListSpan(), after number: Int64, limit: Int
     ) async throws -> [TaskRecord] {
-        try await store.tasks(in: session, filter, after: number, limit: limit)
+        try await store.tasks(in: session, filter, span, after: number, limit: limit)
     }
 
     /// A task once it completes or, with a revision, once it is newer; at the latest at the monotonic `deadline` (ms).

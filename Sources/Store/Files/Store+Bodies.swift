@@ -38,20 +38,38 @@ extension Store {
         try await database.read { db in try self.readBody(publicId, app, db).orNotFound() }
     }
 
-    /// Bodies and drafts of an app that use its room, in the order in which they were made, without their bytes.
+    /// Bodies and drafts of an app that use its room, without their bytes.
     ///
     /// A body that was deleted is among them while a task needs it.
     package func bodies(
-        of app: AppID, isComplete: Bool?, isInUse: Bool?, after cursor: Int64, limit: Int
+        of app: AppID, isComplete: Bool?, isInUse: Bool?, _ span: ListSpan = ListSpan(), after cursor: Int64,
+        limit: Int
     ) async throws -> [(cursor: Int64, body: BodyRecord)] {
-        try await database.read { db in
-            try db.all(
-                """
-                SELECT id, public_id, complete, length, expected_length, digest, media_type, uses, created_at, \
-                expires_at FROM body WHERE app = ?1 AND id > ?2 AND (complete = ?3 OR ?3 IS NULL) \
-                AND (CASE WHEN uses > 0 THEN 1 ELSE 0 END = ?4 OR ?4 IS NULL) ORDER BY id LIMIT ?5
-                """, app.rawValue, cursor, isComplete, isInUse, limit
-            ) { row in (row.integer("id"), BodyRecord(row, app: app, place: nil)) }
+        @Sendable func read(_ row: Row) -> (cursor: Int64, body: BodyRecord) {
+            (row.integer("id"), BodyRecord(row, app: app, place: nil))
+        }
+        return try await database.read { db in
+            let stretch = try span.stretch(after: cursor) { place in
+                try db.first("SELECT id, created_at FROM body WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
+                    ($0.integer(0), $0.time("created_at"))
+                }
+            }
+            return switch span.order {
+            case .ascending:
+                try db.all(
+                    """
+                    SELECT id, public_id, complete, length, expected_length, digest, media_type, uses, created_at, \
+                    expires_at FROM body WHERE app = ?1 AND id > ?2 AND id < ?3 AND (complete = ?4 OR ?4 IS NULL) \
+                    AND (CASE WHEN uses > 0 THEN 1 ELSE 0 END = ?5 OR ?5 IS NULL) ORDER BY id LIMIT ?6
+                    """, app.rawValue, stretch.low, stretch.high, isComplete, isInUse, limit, read: read)
+            case .descending:
+                try db.all(
+                    """
+                    SELECT id, public_id, complete, length, expected_length, digest, media_type, uses, created_at, \
+                    expires_at FROM body WHERE app = ?1 AND id > ?2 AND id < ?3 AND (complete = ?4 OR ?4 IS NULL) \
+                    AND (CASE WHEN uses > 0 THEN 1 ELSE 0 END = ?5 OR ?5 IS NULL) ORDER BY id DESC LIMIT ?6
+                    """, app.rawValue, stretch.low, stretch.high, isComplete, isInUse, limit, read: read)
+            }
         }
     }
 

@@ -2,18 +2,36 @@ package import Core
 import SQLite
 
 extension Store {
-    /// Up to `limit` launches of an app after a cursor, with the cursor of each, in the order of their creation.
+    /// Up to `limit` launches of an app after a cursor, with the cursor of each.
     package func launches(
         of app: AppID, session identifier: String?, state: LaunchState.Phase?, kind: LaunchKind?,
-        after cursor: Int64, limit: Int
+        _ span: ListSpan = ListSpan(), after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, launch: LaunchRecord)] {
         try await database.read { db in
-            let ids = try db.all(
-                """
-                SELECT id FROM launch WHERE app = ?1 AND id > ?2 AND (session_identifier = ?3 OR ?3 IS NULL) \
-                AND (state = ?4 OR ?4 IS NULL) AND (kind = ?5 OR ?5 IS NULL) ORDER BY id LIMIT ?6
-                """, app.rawValue, cursor, identifier, state?.rawValue, kind?.rawValue, limit
-            ) { $0.integer(0) }
+            let stretch = try span.stretch(after: cursor) { place in
+                try db.first("SELECT id, created_at FROM launch WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
+                    ($0.integer(0), $0.time("created_at"))
+                }
+            }
+            let ids =
+                switch span.order {
+                case .ascending:
+                    try db.all(
+                        """
+                        SELECT id FROM launch WHERE app = ?1 AND id > ?2 AND id < ?3 \
+                        AND (session_identifier = ?4 OR ?4 IS NULL) AND (state = ?5 OR ?5 IS NULL) \
+                        AND (kind = ?6 OR ?6 IS NULL) ORDER BY id LIMIT ?7
+                        """, app.rawValue, stretch.low, stretch.high, identifier, state?.rawValue, kind?.rawValue, limit
+                    ) { $0.integer(0) }
+                case .descending:
+                    try db.all(
+                        """
+                        SELECT id FROM launch WHERE app = ?1 AND id > ?2 AND id < ?3 \
+                        AND (session_identifier = ?4 OR ?4 IS NULL) AND (state = ?5 OR ?5 IS NULL) \
+                        AND (kind = ?6 OR ?6 IS NULL) ORDER BY id DESC LIMIT ?7
+                        """, app.rawValue, stretch.low, stretch.high, identifier, state?.rawValue, kind?.rawValue, limit
+                    ) { $0.integer(0) }
+                }
             return try ids.compactMap { id in try self.readLaunch(id, db).map { (id, $0) } }
         }
     }

@@ -37,24 +37,6 @@ extension Store {
         }
     }
 
-    /// Up to `limit` tasks after a number, in the order of their numbers.
-    package func tasks<Known>(
-        in session: SessionID, _ filter: TaskFilter, after number: Int64, limit: Int,
-        known: @escaping @Sendable (TaskStamp) -> Known?
-    ) async throws -> [FoundTask<Known>] {
-        try await database.read { db in
-            try Self.taskIDs(session, filter, after: number, limit: limit, db).compactMap {
-                try self.findTask($0.0, db, known: known)
-            }
-        }
-    }
-
-    package func tasks(
-        in session: SessionID, _ filter: TaskFilter, after number: Int64, limit: Int
-    ) async throws -> [TaskRecord] {
-        try await tasks(in: session, filter, after: number, limit: limit, known: { _ in Never?.none }).map(\.record)
-    }
-
     /// Those of some tasks that are not completed. One row for each.
     package func unfinished(among tasks: Set<TaskID>) async throws -> Set<TaskID> {
         try await database.read { db in
@@ -72,7 +54,8 @@ extension Store {
 
     /// Identifiers and numbers of matching tasks, by the most selective index the filter allows.
     static func taskIDs(
-        _ session: SessionID, _ filter: TaskFilter, after number: Int64, limit: Int, _ db: Connection
+        _ session: SessionID, _ filter: TaskFilter, after number: Int64, below end: Int64 = .max, limit: Int,
+        _ db: Connection
     ) throws -> [(TaskID, Int64)] {
         let state = filter.state?.rawValue
         let outcome = filter.outcome?.rawValue
@@ -81,39 +64,40 @@ extension Store {
                 """
                 SELECT id, number FROM task WHERE session = ?1 AND client_task_id = ?2 AND number > ?3 \
                 AND (state = ?4 OR ?4 IS NULL) AND (outcome = ?5 OR ?5 IS NULL) \
-                AND (group_name = ?6 OR ?6 IS NULL) LIMIT 1
-                """, session.rawValue, clientTaskId, number, state, outcome, filter.group, read: readID)
+                AND (group_name = ?6 OR ?6 IS NULL) AND number < ?7 LIMIT 1
+                """, session.rawValue, clientTaskId, number, state, outcome, filter.group, end, read: readID)
         }
         if let group = filter.group {
             return try db.all(
                 """
                 SELECT id, number FROM task WHERE session = ?1 AND group_name = ?2 AND number > ?3 \
-                AND (state = ?4 OR ?4 IS NULL) AND (outcome = ?5 OR ?5 IS NULL) ORDER BY number LIMIT ?6
-                """, session.rawValue, group, number, state, outcome, limit, read: readID)
+                AND (state = ?4 OR ?4 IS NULL) AND (outcome = ?5 OR ?5 IS NULL) AND number < ?7 \
+                ORDER BY number LIMIT ?6
+                """, session.rawValue, group, number, state, outcome, limit, end, read: readID)
         }
         if let outcome, outcome != Outcome.succeeded.rawValue {
             return try db.all(
                 """
                 SELECT id, number FROM task WHERE session = ?1 AND outcome = ?2 AND outcome <> 'succeeded' AND number > ?3 \
-                AND (state = ?4 OR ?4 IS NULL) ORDER BY number LIMIT ?5
-                """, session.rawValue, outcome, number, state, limit, read: readID)
+                AND number < ?6 AND (state = ?4 OR ?4 IS NULL) ORDER BY number LIMIT ?5
+                """, session.rawValue, outcome, number, state, limit, end, read: readID)
         }
         if let state, state != TaskState.completed.rawValue {
             return try db.all(
                 """
                 SELECT t.id, t.number FROM live l JOIN task t ON t.id = l.task \
-                WHERE l.session = ?1 AND l.number > ?2 AND t.state = ?3 AND (t.outcome = ?4 OR ?4 IS NULL) \
+                WHERE l.session = ?1 AND l.number > ?2 AND l.number < ?6 AND t.state = ?3 AND (t.outcome = ?4 OR ?4 IS NULL) \
                 ORDER BY l.number LIMIT ?5
-                """, session.rawValue, number, state, outcome, limit, read: readID)
+                """, session.rawValue, number, state, outcome, limit, end, read: readID)
         }
         return try db.all(
             """
-            SELECT id, number FROM task WHERE session = ?1 AND number > ?2 AND (state = ?3 OR ?3 IS NULL) \
+            SELECT id, number FROM task WHERE session = ?1 AND number > ?2 AND number < ?6 AND (state = ?3 OR ?3 IS NULL) \
             AND (outcome = ?4 OR ?4 IS NULL) ORDER BY number LIMIT ?5
-            """, session.rawValue, number, state, outcome, limit, read: readID)
+            """, session.rawValue, number, state, outcome, limit, end, read: readID)
     }
 
-    private static func readID(_ row: Row) -> (TaskID, Int64) {
+    static func readID(_ row: Row) -> (TaskID, Int64) {
         (TaskID(row.integer("id")), row.integer("number"))
     }
 
@@ -121,7 +105,7 @@ extension Store {
         try findTask(id, db, known: { _ in Never?.none })?.record
     }
 
-    private func findTask<Known>(
+    func findTask<Known>(
         _ id: TaskID, _ db: Connection, known: (TaskStamp) -> Known?
     ) throws -> FoundTask<Known>? {
         try db.first(

@@ -55,24 +55,6 @@ extension TextRule {
     }
 }
 
-/// Ranges of status codes as text.
-public enum StatusCodes {
-    /// Reads `204` or `200-299`; codes are 100 to 599.
-    public static func parse(_ text: String) -> ClosedRange<Int>? {
-        let parts = text.split(separator: "-", omittingEmptySubsequences: false).map { part -> Int? in
-            guard part.utf8.count == 3, part.utf8.allSatisfy(Bytes.isDigit), let code = Int(part) else { return nil }
-            return (100...599).contains(code) ? code : nil
-        }
-        switch parts.count {
-        case 1: return parts[0].map { $0...$0 }
-        case 2:
-            guard let first = parts[0], let last = parts[1], first <= last else { return nil }
-            return first...last
-        default: return nil
-        }
-    }
-}
-
 extension StringMap.Rule {
     /// The most header fields a task or session may have, and the bytes of their names and values together.
     static let maximumHeaderCount = 100

@@ -1,9 +1,11 @@
 /// An error as the service answers it (RFC 9457).
 public struct Problem: Error, Shape {
-    /// One fault of a request's body.
+    /// One fault of a request: of its body, or of its query.
     public struct Entry: Shape {
-        /// A JSON Pointer into the body (RFC 6901).
-        public var pointer = ""
+        /// A JSON Pointer into the body (RFC 6901), where the fault is there.
+        public var pointer: String?
+        /// The name of a query parameter, where the fault is there.
+        public var parameter: String?
         /// What is wrong there and what would be right.
         public var detail = ""
 
@@ -14,8 +16,17 @@ public struct Problem: Error, Shape {
             self.detail = detail
         }
 
+        public init(parameter: String, detail: String) {
+            self.parameter = parameter
+            self.detail = detail
+        }
+
+        /// Where the fault is, for a person.
+        public var place: String { pointer ?? parameter ?? "" }
+
         public mutating func visit(_ members: inout some MemberVisitor) {
-            members.member("pointer", &pointer)
+            members.optional("pointer", &pointer)
+            members.optional("parameter", &parameter)
             members.member("detail", &detail)
         }
     }
@@ -30,7 +41,7 @@ public struct Problem: Error, Shape {
     public var detail = ""
     /// The request this is about.
     public var instance = ""
-    /// The faults of the body, where it has some.
+    /// The faults of body or query, where they have some.
     public var errors: [Entry] = []
     /// With `events-expired`: the oldest event that is left.
     public var oldestSeq: Int64?
@@ -63,7 +74,9 @@ public struct Problem: Error, Shape {
         case .malformed(let offset, let detail):
             self.init(.malformedJSON, "The body is not JSON: at byte \(offset), \(detail).", instance: instance)
         case .invalid(let faults):
-            let first = faults.first.map { "\($0.pointer.isEmpty ? "The body" : $0.pointer): \($0.detail)" } ?? ""
+            // The title is that of the code: the detail begins with a fault of the same kind.
+            let named = faults.first { $0.code.rawValue == error.code }
+            let first = named.map { "\($0.pointer.isEmpty ? "The body" : $0.pointer): \($0.detail)" } ?? ""
             let more =
                 switch faults.count {
                 case 0...1: ""

@@ -26,7 +26,7 @@ public struct TaskTerms: Sendable, Hashable {
     /// The app's validator: a 304 to it is `notModified`.
     public var ifNoneMatch: String?
     /// Codes and ranges of codes that are `succeeded`.
-    public var acceptableStatusCodes = ["200-299"]
+    public var acceptableStatusCodes: [StatusCodes] = ["200-299"]
     /// Whether other codes fail the task.
     public var failOnHTTPError = false
     /// Where the content is moved.

@@ -1,0 +1,48 @@
+import Glibc
+
+/// What Prometheus wants to know of every process, under the names that its own clients use.
+package enum ProcessMeters {
+    /// - Parameter startedAt: Milliseconds since 1970.
+    package static func register(_ metrics: Metrics, startedAt: Int64) {
+        metrics.counter("process_cpu_seconds_total", "Time that processors worked for the service.") { cpuSeconds }
+        metrics.gauge("process_resident_memory_bytes", "Memory that the service occupies.") { residentBytes }
+        metrics.gauge("process_open_fds", "Open file descriptors.") { Double(openDescriptors) }
+        metrics.gauge("process_max_fds", "File descriptors that may be open.") { maximumDescriptors }
+        metrics.gauge("process_start_time_seconds", "When the service started, in seconds since 1970.") {
+            Double(startedAt) / 1000
+        }
+    }
+
+    private static var cpuSeconds: Double {
+        var usage = rusage()
+        guard getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return .nan }
+        return [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6 }
+    }
+
+    /// The second number of `/proc/self/statm` is pages that are resident.
+    private static var residentBytes: Double {
+        let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return .nan }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 128)
+        let count = read(file, &bytes, bytes.count)
+        let numbers = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: " ")
+        guard numbers.count > 1, let pages = Double(numbers[1]) else { return .nan }
+        return pages * Double(sysconf(Int32(_SC_PAGESIZE)))
+    }
+
+    private static var openDescriptors: Int {
+        guard let folder = opendir("/proc/self/fd") else { return 0 }
+        defer { closedir(folder) }
+        var count = 0
+        while readdir(folder) != nil { count += 1 }
+        // Without ".", ".." and the folder's own.
+        return count - 3
+    }
+
+    private static var maximumDescriptors: Double {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .nan }
+        return limit.rlim_cur == .max ? .infinity : Double(limit.rlim_cur)
+    }
+}
