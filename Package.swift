@@ -84,7 +84,7 @@ let package = Package(
         .executableTarget(
             name: "background-app", dependencies: ["URLSessionClient"], path: "examples/background-app/Sources/app"),
 
-        library("TestSupport", ["Base", "Core", "Notation"]),
+        library("TestSupport", ["Base", "Core", "Notation", "CLinux"]),
         tests("CoreTests", ["Core", "Notation", "TestSupport"]),
         tests("BaseTests", ["Base", "Notation"]),
         tests("WireTests", ["Wire"]),

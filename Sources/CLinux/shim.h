@@ -5,6 +5,7 @@
 #include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,6 +18,7 @@
 // Declared by glibc under _GNU_SOURCE only.
 extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
 extern int pthread_setname_np(pthread_t thread, const char *name);
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 
 // glibc 2.36 has no wrapper for openat2. Returns a descriptor, or -1 with errno.
 static inline int clinux_open_beneath(int folder, const char *path, int flags, unsigned mode) {

@@ -1,4 +1,5 @@
 import Base
+import CLinux
 import Glibc
 
 /// Starts processes from one thread that lives as long as this process.
@@ -67,6 +68,9 @@ enum Spawner {
             posix_spawn_file_actions_adddup2(&actions, 1000 + Int32(offset), number)
             posix_spawn_file_actions_addclose(&actions, 1000 + Int32(offset))
         }
+        // Sockets of Foundation's are not close-on-exec: a connection that a test closes would stay open in other tests'
+        // children.
+        posix_spawn_file_actions_addclosefrom_np(&actions, (descriptors.keys.max() ?? STDERR_FILENO) + 1)
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
