@@ -73,7 +73,7 @@ struct SegmentFailureTests {
             #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
             // What a shortened connection has on its way when it is cut comes twice.
             #expect(stage.origin.bytesSent("/a") < Self.size + (6 << 20))
-            #expect(done.result?.progress.bytesFetchedTwice ?? 0 < 1 << 20)
+            #expect(done.result?.progress.bytesFetchedTwice ?? 0 < 2 << 20)
         }
     }
 
@@ -91,7 +91,7 @@ struct SegmentFailureTests {
             let done = try await stage.completed(task)
             #expect(done.outcome == .succeeded)
             #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
-            #expect(done.result?.progress.bytesFetchedTwice ?? 0 < 1 << 20)
+            #expect(done.result?.progress.bytesFetchedTwice ?? 0 < 2 << 20)
         }
     }
 
@@ -172,9 +172,10 @@ struct SegmentFailureTests {
                 }, in: session)[0]
             try await eventually("three connections") { gate.waiting == 3 }
             try await stays("no fourth", for: .milliseconds(300)) { stage.origin.inFlight.now == 3 }
+            // Later the origin may not have seen yet that one was closed when the next begins.
+            #expect(stage.origin.inFlight.peak == 3)
             gate.open()
             #expect(try await stage.completed(task).outcome == .succeeded)
-            #expect(stage.origin.inFlight.peak == 3)
         }
     }
 
