@@ -73,7 +73,7 @@ struct SegmentFailureTests {
             #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
             // What a shortened connection has on its way when it is cut comes twice.
             #expect(stage.origin.bytesSent("/a") < Self.size + (6 << 20))
-            #expect(done.result?.progress.bytesFetchedTwice ?? 0 < 2 << 20)
+            #expect(done.result?.progress.bytesFetchedTwice ?? 0 < 1 << 20)
         }
     }
 
@@ -91,7 +91,8 @@ struct SegmentFailureTests {
             let done = try await stage.completed(task)
             #expect(done.outcome == .succeeded)
             #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
-            #expect(done.result?.progress.bytesFetchedTwice ?? 0 < 2 << 20)
+            // The slow one may have had a whole buffer of 1 MiB on its way when it was shortened.
+            #expect(done.result?.progress.bytesFetchedTwice ?? 0 <= 1 << 20)
         }
     }
 
