@@ -108,9 +108,10 @@ struct CommandLineTests {
 
     @Test func `Many downloads go into a folder, each into a file of its own`() async throws {
         for number in 1...3 { origin.serve("/\(number)/a.bin", .generated(seed: UInt64(number), length: 1000)) }
+        // One of them stands there twice, which is no second download.
+        let urls = [1, 2, 3, 1].map { origin.url("/\($0)/a.bin") }
         let lines = try await run(
-            (1...3).map { origin.url("/\($0)/a.bin") }.joined(separator: "\n"),
-            ["get", "-i", "-", "-o", "new/", "--json"])
+            (["# mine", ""] + urls).joined(separator: "\n"), ["get", "-i", "-", "-o", "new/", "--json"])
         let results = lines.map { (try? JSON(parsing: Array($0.utf8))) ?? .null }
         #expect(results.count == 3 && results.allSatisfy { $0["task"]["outcome"].string == "succeeded" })
         #expect(
@@ -126,7 +127,7 @@ struct CommandLineTests {
         #expect(session == ["s\tactive\trunning 0\tcompleted 0"])
         let failed = try await failure("get", "-s", "s", origin.url("/page"))
         #expect(failed.status == 1 && failed.errors.contains("the server answered \(status)"), "\(failed)")
-        #expect(!filesBelow(folder.path).contains("page"))
+        #expect(filesBelow(folder.path) == ["configuration.json"])
         #expect(try await failure("get", "-s", "s", "--save-errors", origin.url("/page")).status == 1)
         #expect(readFile(folder.file("page.txt")) ?? readFile(folder.file("page")) == Array("not here".utf8))
     }
@@ -153,6 +154,7 @@ struct CommandLineTests {
         #expect(try await failure("get", origin.url("/a")).errors.contains("exists"))
         #expect(readFile(folder.file("a")) == [1])
         #expect(try await failure("get", "-o", "a", origin.url("/a")).errors.contains("exists"))
+        #expect(try await failure("get", "-o", "b/a", origin.url("/a")).errors.contains("no such folder"))
         try await call("get", "--force", origin.url("/a"))
         #expect(fileSHA256(folder.file("a")) == Content.sha256(seed: 4, length: 5000))
         #expect(origin.requests.count == 1)
@@ -186,6 +188,31 @@ struct CommandLineTests {
         #expect(try await run("", words).first?.hasPrefix("saved a (300 kB") == true)
         #expect(fileSHA256(folder.file("a")) == Content.sha256(seed: 6, length: 300_000))
         #expect(try await sessions.isEmpty && origin.requests.count == 1)
+    }
+
+    @Test func `Who comes back is told what was saved before, and gets the rest`() async throws {
+        let gate = Gate()
+        origin.serve("/a", .generated(seed: 6, length: 3000), always: [.holdBody(after: 2000, gate)])
+        origin.serve("/b", .generated(seed: 7, length: 3000))
+        let words = ["get", origin.url("/a"), origin.url("/b")]
+        let first = try await background("get", origin.url("/a"), origin.url("/b"))
+        try await eventually("one is saved") { first.output.contains("saved b") }
+        try await first.interrupt()
+        #expect(try await first.end() == 2)
+        gate.open()
+        let lines = try await run("", words)
+        #expect(lines.count == 2 && lines.first?.hasPrefix("is there: b") == true, "\(lines)")
+        #expect(lines.last?.hasPrefix("saved a") == true && origin.requests.count == 2)
+        #expect(filesBelow(folder.path) == ["a", "b"])
+    }
+
+    @Test func `The same command finds its last task among thousands`() async throws {
+        try await call("open", "s")
+        let task: JSON = ["kind": "download", "request": ["url": "https://example.com/"], "state": "suspended"]
+        let tasks = JSON.array(Array(repeating: task, count: 1000))
+        _ = try await service.api.post("/v1/sessions/s/tasks/batch?return=minimal", ["tasks": tasks])
+        for _ in 1...3 { _ = try await failure("get", "-s", "s", origin.url("/absent")) }
+        #expect(try await call("explain", "s", "1003").contains("It repeats task 1002."))
     }
 
     @Test func `A kill of the service does not end a download, nor who waits for it`() async throws {
@@ -410,6 +437,9 @@ struct CommandLineTests {
     }
 
     @Test func `A launch is received, verified, saved and completed`() async throws {
+        // Of another launch: it stays.
+        try FileManager.default.createDirectory(atPath: folder.file("inbox"), withIntermediateDirectories: true)
+        folder.write([1], to: "inbox/a.bin")
         let receiving = try await background(
             "receive", "--listen", "127.0.0.1:0", "--save", folder.file("inbox"), "--once")
         let line = try await eventually("it listens") { receiving.output.split(separator: "\n").first.map(String.init) }
@@ -428,7 +458,8 @@ struct CommandLineTests {
         try await call("open", "s")
         try await call("get", "--detach", "-s", "s", origin.url("/a.bin"))
         #expect(try await receiving.end() == 0)
-        #expect(fileSHA256(folder.file("inbox/a.bin")) == Content.sha256(seed: 8, length: 5000))
+        #expect(fileSHA256(folder.file("inbox/a-2.bin")) == Content.sha256(seed: 8, length: 5000))
+        #expect(readFile(folder.file("inbox/a.bin")) == [1])
         #expect(receiving.output.contains("completed lnch_"))
         #expect(try await call("launches").first?.contains("completed") == true)
         #expect(try await call("webhook") == ["-\tenabled"])
@@ -498,6 +529,9 @@ struct CommandLineTests {
             try await run("", ["sessions", "--profile", "dev"], [variable, "URLSESSION_URL=http://127.0.0.1:1"]).isEmpty
         )
         #expect(try await run("", ["profiles"], [variable]) == ["default", "dev"])
+        // The default profile's key is not for a service that only --url names: there the development key is tried.
+        let elsewhere = ["sessions", "--url", "http://127.0.0.1:\(service.port)"]
+        #expect(try await run("", elsewhere, [variable]).isEmpty)
         #expect(try await failure("sessions", "--profile", "other", variables: [variable]).status == 2)
         chmod(configuration + "/config", 0o644)
         #expect(try await failure("sessions", variables: [variable]).errors.contains("chmod 600"))

@@ -113,6 +113,12 @@ struct ToolTests {
         #expect(Place.folder("/f/").path(for: task(url), besides: []) == path)
     }
 
+    @Test func `A long name is cut at its front, so that it keeps its extension`() {
+        let long = task("http://h/x", suggested: String(repeating: "ä", count: 200) + ".tar")
+        let path = Place.folder("/f").path(for: long, besides: [])
+        #expect(path == "/f/" + String(repeating: "ä", count: 98) + ".tar")
+    }
+
     @Test func `Two downloads of one call never share a file`() {
         let task = task("http://h/a.tar")
         #expect(Place.folder("/f").path(for: task, besides: ["/f/a.tar"]) == "/f/a-2.tar")
