@@ -48,6 +48,18 @@ extension Client {
             ])
     }
 
+    /// A page of the tasks of all sessions: all, or those that match what is given.
+    public func tasks(
+        state: TaskState? = nil, outcome: TaskOutcome? = nil, group: String? = nil, clientTaskId: String? = nil,
+        cursor: String? = nil, limit: Int = 100
+    ) async throws -> Page<SessionTask> {
+        try await page(
+            ["v1", "tasks"], cursor, limit,
+            [
+                "state": state?.rawValue, "outcome": outcome?.rawValue, "group": group, "clientTaskId": clientTaskId,
+            ])
+    }
+
     /// What a task can be told to do.
     public enum Command: String, Sendable, CaseIterable {
         /// Stops it, bytes kept.

@@ -188,6 +188,32 @@ import Testing
         }
     }
 
+    @Test func `The tasks of all sessions are one list, and each says whose it is`() async throws {
+        try await ServedAPI.run { api async throws in
+            var sent: [JSON] = []
+            for (session, state) in [("a", "suspended"), ("b", "running"), ("a", "running")] {
+                try await api.session(session)
+                sent.append(try await api.dev.post("/v1/sessions/\(session)/tasks", api.task(state: state)).json)
+            }
+            #expect(sent.map { $0["session"] } == ["a", "b", "a"])
+            func list(_ query: String = "") async throws -> [JSON] {
+                try await api.dev.get("/v1/tasks" + query).json["items"].array ?? []
+            }
+            #expect(
+                try await list().map { [$0["session"], $0["taskIdentifier"]] } == [["a", 1], ["b", 1], ["a", 2]])
+            // What a running task waits for depends on its session.
+            let one = try await api.dev.get("/v1/sessions/b/tasks/1").json
+            #expect(try await list("?state=running").first == one)
+            let stranger = try await api.client(api.admin.post("/v1/apps", ["identifier": "stranger"]))
+            #expect(try await stranger.get("/v1/tasks").json["items"].array == [])
+            let page = try await api.dev.get("/v1/tasks?limit=2&order=desc")
+            let next = try #require(page.json["nextCursor"].string)
+            #expect(try await list("?limit=2&order=desc&cursor=\(next)") == [sent[0]])
+            #expect(try await api.dev.get("/v1/sessions/a/tasks?order=desc&cursor=\(next)").parameters == ["cursor"])
+            #expect(try await api.admin.get("/v1/tasks").code == "insufficient-scope")
+        }
+    }
+
     @Test func `Waiting for a task ends with its completion or its next revision`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()

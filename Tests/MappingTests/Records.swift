@@ -41,8 +41,8 @@ enum Records {
         _ life: TaskLife, progress: TaskProgress? = nil, specification: TaskSpecification = specification()
     ) -> TaskRecord {
         TaskRecord(
-            id: TaskID(1), session: SessionID(1), app: AppID(1), number: 7, life: life, specification: specification,
-            progress: progress, createdAt: time, startedAt: time, revision: 4)
+            id: TaskID(1), session: SessionID(1), sessionIdentifier: "s", app: AppID(1), number: 7, life: life,
+            specification: specification, progress: progress, createdAt: time, startedAt: time, revision: 4)
     }
 
     static var response: TaskResponse {

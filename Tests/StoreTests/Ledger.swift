@@ -29,7 +29,8 @@ struct Ledger {
             (SELECT count(*) + 1 FROM task WHERE session = s.id), \
             (SELECT count(*) FROM task t WHERE session = s.id AND state <> 'completed' AND NOT EXISTS \
               (SELECT 1 FROM live l WHERE l.task = t.id AND (l.stage = 'suspended') = (t.state = 'suspended'))), \
-            (SELECT count(*) FROM live l JOIN task t ON t.id = l.task WHERE l.session = s.id AND t.state = 'completed') \
+            (SELECT count(*) FROM live l JOIN task t ON t.id = l.task WHERE l.session = s.id AND t.state = 'completed'), \
+            (SELECT count(*) FROM task t WHERE t.session = s.id AND t.app <> s.app) \
             FROM session s WHERE s.forgotten = 0
             """
         ) { row in
@@ -42,6 +43,7 @@ struct Ledger {
             }
             if row.integer(17) > 0 { faults.append("session \(row.integer(0)): tasks without a fitting live row") }
             if row.integer(18) > 0 { faults.append("session \(row.integer(0)): completed tasks with a live row") }
+            if row.integer(19) > 0 { faults.append("session \(row.integer(0)): tasks of another app") }
             return faults
         }.flatMap(\.self)
     }

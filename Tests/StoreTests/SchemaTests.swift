@@ -32,6 +32,8 @@ import Testing
         let tasks = try await store.tasks(in: session.id, TaskFilter(), after: 0, limit: 10)
         #expect(tasks.map(\.phase) == [nil, .suspended, .queued, .awaitingAnswer])
         #expect(tasks.map(\.outcome) == [.succeeded, nil, nil, nil])
+        let ofApp = try await store.tasks(of: app.id, TaskFilter(), after: 0, limit: 10, known: { _ in Never?.none })
+        #expect(ofApp.map(\.record.id) == tasks.map(\.id))
         #expect(try await store.content(of: tasks[0].id).record.length == 7)
         let events = try await store.events(of: session.id, after: 0, limit: 10).events.map(\.kind)
         #expect(events == [.didFinishDownloading, .didFinishCollectingMetrics, .didComplete, .didReceiveChallenge])

@@ -160,6 +160,7 @@ private struct Tour {
         try await api.send(
             "POST", tasks, headers: [("Content-Type", "application/x-ndjson")], body: Array(line.utf8))
         try await api.get("\(tasks)?state=suspended&limit=1")
+        try await api.get("/v1/tasks?limit=1")
         try await api.get("\(tasks)/\(number)")
         try await api.patch("\(tasks)/\(number)", ["priority": 0.75])
         try await api.post("\(tasks)/\(number)/resume")

@@ -101,6 +101,7 @@ struct ReachTests {
         await call { try await client.acknowledge(through: 1, in: "s") }
 
         await call { _ = try await client.tasks(in: "s") }
+        await call { _ = try await client.tasks() }
         await call { _ = try await client.createTask(.download(TransferRequest(url: "http://a/")), in: "s") }
         await call { _ = try await client.createEach([.download(TransferRequest(url: "http://a/"))], in: "s") }
         await call { _ = try await client.createTask(metalink: [], in: "s") }

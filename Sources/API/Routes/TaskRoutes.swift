@@ -10,10 +10,10 @@ extension APIServer {
     var taskRoutes: [Route] {
         let all = "/v1/sessions/{identifier}/tasks"
         let one = all + "/{taskIdentifier}"
+        let filters = ["state", "outcome", "group", "clientTaskId"]
         return [
-            route("GET", all, .read, query: ["state", "outcome", "group", "clientTaskId"] + Call.listing) {
-                try await $0.listTasks()
-            },
+            route("GET", "/v1/tasks", .read, query: filters + Call.listing) { try await $0.listTasksOfApp() },
+            route("GET", all, .read, query: filters + Call.listing) { try await $0.listTasks() },
             route("POST", all, .write, body: .task, produces: [MediaTypes.json, MediaTypes.lines]) {
                 try await $0.createTask()
             },
@@ -76,11 +76,7 @@ extension Call {
     // MARK: Reading
 
     fileprivate func listTasks() async throws -> HTTPResponse {
-        let filter = TaskFilter(
-            state: try queryWord("state", Core.TaskState.allCases.map { ($0.rawValue, $0) }),
-            outcome: try queryWord("outcome", Core.Outcome.allCases.map { ($0.rawValue, $0) }),
-            group: try queryText("group"), clientTaskId: try queryText("clientTaskId"))
-        let span = try span()
+        let (filter, span) = (try taskFilter(), try span())
         let session = try await session()
         return try await page(
             fetch: {
@@ -94,6 +90,35 @@ extension Call {
                 case .read(let task): text(of: task, in: session)
                 }
             })
+    }
+
+    /// Tasks of all sessions. Those that run need theirs, each of which is read once.
+    fileprivate func listTasksOfApp() async throws -> HTTPResponse {
+        let (app, filter, span) = (try app, try taskFilter(), try span())
+        var sessions: [String: SessionRecord] = [:]
+        return try await page(
+            fetch: {
+                try await service.tasks(of: app, filter, span, after: $0, limit: $1, known: server.shownTasks.task)
+            },
+            position: \.id,
+            write: { found in
+                switch found {
+                case .known(let shown): return shown.text
+                case .read(let task):
+                    let name = task.sessionIdentifier
+                    if task.state == .running, sessions[name] == nil {
+                        sessions[name] = try? await service.session(name, app: app)
+                    }
+                    return text(of: task, in: sessions[name])
+                }
+            })
+    }
+
+    private func taskFilter() throws -> TaskFilter {
+        TaskFilter(
+            state: try queryWord("state", Core.TaskState.allCases.map { ($0.rawValue, $0) }),
+            outcome: try queryWord("outcome", Core.Outcome.allCases.map { ($0.rawValue, $0) }),
+            group: try queryText("group"), clientTaskId: try queryText("clientTaskId"))
     }
 
     fileprivate func readTask() async throws -> HTTPResponse {
@@ -220,6 +245,13 @@ extension FoundTask<ShownTask> {
         switch self {
         case .known(let shown): shown.number
         case .read(let task): task.number
+        }
+    }
+
+    fileprivate var id: Int64 {
+        switch self {
+        case .known(let shown): shown.stamp.task.rawValue
+        case .read(let task): task.id.rawValue
         }
     }
 }

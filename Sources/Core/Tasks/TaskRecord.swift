@@ -12,6 +12,7 @@ package enum Outcome: String, Sendable, CaseIterable {
 package struct TaskRecord: Sendable {
     package var id: TaskID
     package var session: SessionID
+    package var sessionIdentifier: String
     package var app: AppID
     /// `taskIdentifier`, unique in its session, from 1.
     package var number: Int64
@@ -27,12 +28,13 @@ package struct TaskRecord: Sendable {
     package var revision: Int64
 
     package init(
-        id: TaskID, session: SessionID, app: AppID, number: Int64, life: TaskLife, specification: TaskSpecification,
-        progress: TaskProgress?, content: ContentRecord? = nil, createdAt: Timestamp, startedAt: Timestamp?,
-        revision: Int64
+        id: TaskID, session: SessionID, sessionIdentifier: String, app: AppID, number: Int64, life: TaskLife,
+        specification: TaskSpecification, progress: TaskProgress?, content: ContentRecord? = nil, createdAt: Timestamp,
+        startedAt: Timestamp?, revision: Int64
     ) {
         self.id = id
         self.session = session
+        self.sessionIdentifier = sessionIdentifier
         self.app = app
         self.number = number
         self.life = life

@@ -27,6 +27,14 @@ extension Service {
         try await store.tasks(in: session, filter, span, after: number, limit: limit)
     }
 
+    /// Tasks of an app, whatever their session, after one of them.
+    package func tasks<Known>(
+        of app: AppID, _ filter: TaskFilter, _ span: ListSpan, after id: Int64, limit: Int,
+        known: @escaping @Sendable (TaskStamp) -> Known?
+    ) async throws -> [FoundTask<Known>] {
+        try await store.tasks(of: app, filter, span, after: id, limit: limit, known: known)
+    }
+
     /// A task once it completes or, with a revision, once it is newer; at the latest at the monotonic `deadline` (ms).
     package func waitForTask(
         _ number: Int64, in session: SessionID, newerThan revision: Int64?, until deadline: Int64,

@@ -10,7 +10,7 @@ import SQLite
 /// table in each statement. No foreign key is declared: a parent goes first, so that nobody finds what is below it, and
 /// the janitor removes that a few rows at a time.
 enum Schema {
-    static let migrations = [Migration(version: 10, sql: version10)]
+    static let migrations = [Migration(version: 10, sql: version10), Migration(version: 11, sql: version11)]
 
     private static let version10: StaticString = """
         CREATE TABLE app (
@@ -400,5 +400,16 @@ enum Schema {
         CREATE TABLE discarded_file (
             path TEXT PRIMARY KEY
         ) STRICT, WITHOUT ROWID;
+        """
+
+    /// The tasks of an app, whatever their session: `id` gives their order, and each filter of the list has its index.
+    private static let version11: StaticString = """
+        ALTER TABLE task ADD COLUMN app INTEGER NOT NULL DEFAULT 0;
+        UPDATE task SET app = session.app FROM session WHERE session.id = task.session;
+        CREATE INDEX task_app ON task (app);
+        CREATE INDEX task_app_unfinished ON task (app) WHERE state <> 'completed';
+        CREATE INDEX task_app_outcome ON task (app, outcome) WHERE outcome <> 'succeeded';
+        CREATE INDEX task_app_group ON task (app, group_name) WHERE group_name IS NOT NULL;
+        CREATE INDEX task_app_client ON task (app, client_task_id) WHERE client_task_id IS NOT NULL;
         """
 }

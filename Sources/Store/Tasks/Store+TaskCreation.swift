@@ -93,13 +93,14 @@ extension Store {
         let row = try db.insert(
             """
             INSERT INTO task (session, number, state, client_task_id, fingerprint, group_name, priority, \
-            specification_document, created_at, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            specification_document, created_at, started_at, app) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
             """,
             session.id.rawValue, number, life.state.rawValue, specification.clientTaskId, fingerprint,
             specification.group, specification.priority,
             documents.encode(
                 specification, sealedAs: Self.context(session.id, number), if: specification.request.holdsSecrets),
-            now.milliseconds, new.isSuspended ? nil : now.milliseconds)
+            now.milliseconds, new.isSuspended ? nil : now.milliseconds, session.app.rawValue)
         let id = TaskID(row)
         if let original = specification.retryOf {
             try db.execute(
@@ -121,8 +122,8 @@ extension Store {
         transaction.follow(nil, life, lane: lane, of: session)
         return CreatedTask(
             task: TaskRecord(
-                id: id, session: session.id, app: session.app, number: number, life: life,
-                specification: specification, progress: new.progress, createdAt: now,
+                id: id, session: session.id, sessionIdentifier: session.identifier, app: session.app, number: number,
+                life: life, specification: specification, progress: new.progress, createdAt: now,
                 startedAt: new.isSuspended ? nil : now, revision: 1), isExisting: false)
     }
 

@@ -114,7 +114,7 @@ extension Store {
             t.created_at, t.started_at, t.completed_at, t.revision, l.stage, l.due_at, l.resource_deadline, \
             l.resource_remaining, l.question, l.disk_needed, l.disk_kept, l.disk_not_before, l.progress_document, c.length, c.algorithm, c.digest, \
             coalesce((SELECT at + ?2 FROM acknowledgement WHERE session = c.session AND through >= c.seq \
-            ORDER BY through LIMIT 1), c.expires_at) AS expires_at, c.expired, s.app, q.public_id AS question_id, l.crashes \
+            ORDER BY through LIMIT 1), c.expires_at) AS expires_at, c.expired, s.app, s.identifier, q.public_id AS question_id, l.crashes \
             FROM task t JOIN session s ON s.id = t.session JOIN app a ON a.id = s.app LEFT JOIN live l ON l.task = t.id \
             LEFT JOIN question q ON q.id = l.question LEFT JOIN content c ON c.task = t.id \
             WHERE t.id = ?1 AND s.forgotten = 0
@@ -124,8 +124,8 @@ extension Store {
             let session = SessionID(row.integer("session"))
             let number = row.integer("number")
             var task = TaskRecord(
-                id: id, session: session, app: AppID(row.integer("app")), number: number,
-                life: try TaskLife(row, documents),
+                id: id, session: session, sessionIdentifier: row.text("identifier"), app: AppID(row.integer("app")),
+                number: number, life: try TaskLife(row, documents),
                 specification: try documents.decode(
                     TaskSpecification.self, row.blob("specification_document"), sealedAs: Self.context(session, number)),
                 progress: try row.blobOrNil("progress_document").map { try documents.decode(TaskProgress.self, $0) },

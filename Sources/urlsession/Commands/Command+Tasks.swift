@@ -51,8 +51,9 @@ extension Command {
             ],
             run: SessionCommands.close),
         Command(
-            name: "tasks", summary: "list the tasks of a session",
-            arguments: [session], options: selection, run: TaskCommands.list),
+            name: "tasks", summary: "list the tasks of a session, or of all",
+            arguments: [Argument(name: "SESSION", help: "the name of a session; without it, all", isOptional: true)],
+            options: selection, run: TaskCommands.list),
         Command(name: "task", summary: "show a task", arguments: [session, task], run: TaskCommands.show),
         Command(
             name: "explain", summary: "tell what a task is doing, why it waits, and what happened to it",

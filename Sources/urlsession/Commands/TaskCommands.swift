@@ -49,13 +49,23 @@ enum SessionCommands {
 enum TaskCommands {
     static func list(_ call: Call) async throws {
         let words = call.words
+        let state = words.text("state").map { TaskState(rawValue: $0) }
+        let outcome = words.text("outcome").map { TaskOutcome(rawValue: $0) }
+        let group = words.text("group")
+        let columns = ["task", "state", "received", "URL"]
+        guard let session = words.text("SESSION") else {
+            return try await call.output.list(
+                ["session"] + columns,
+                {
+                    try await call.client.tasks(
+                        state: state, outcome: outcome, group: group, cursor: $0, limit: 1000)
+                }, { [$0.session] + row($0) })
+        }
         try await call.output.list(
-            ["task", "state", "received", "URL"],
+            columns,
             {
                 try await call.client.tasks(
-                    in: words.text("SESSION") ?? "", state: words.text("state").map { TaskState(rawValue: $0) },
-                    outcome: words.text("outcome").map { TaskOutcome(rawValue: $0) }, group: words.text("group"),
-                    cursor: $0, limit: 1000)
+                    in: session, state: state, outcome: outcome, group: group, cursor: $0, limit: 1000)
             }, row)
     }
 
