@@ -21,4 +21,13 @@ package struct ListSpan: Hashable, Sendable {
         self.createdAfter = createdAfter
         self.createdBefore = createdBefore
     }
+
+    /// Of a whole list, in the order of creation, what is wanted, from that end.
+    package func part<Item>(of items: [Item], createdAt: (Item) -> Timestamp) -> [Item] {
+        let wanted = items.filter { item in
+            let time = createdAt(item)
+            return createdAfter.map { $0 < time } ?? true && createdBefore.map { time < $0 } ?? true
+        }
+        return order == .ascending ? wanted : wanted.reversed()
+    }
 }

@@ -92,6 +92,7 @@ extension AppKey {
         keyIdentifier = record.keyIdentifier
         apiKey = secret
         scopes = record.scopes.map { Wire.Scope($0) }
+        createdAt = record.createdAt.rfc3339
         expiresAt = record.expiresAt?.rfc3339
     }
 }

@@ -42,6 +42,31 @@ struct QuestionTests {
     }
 
     @Test
+    func `Questions are listed from either end, and by time`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        var times: [Timestamp] = []
+        for _ in 1...3 {
+            fixture.advance(.seconds(1))
+            times.append(fixture.now)
+            _ = try await asked(fixture, session, .delayedRequest)
+        }
+        for (place, state) in [(nil, nil), (nil, .open), (session.id, nil)] as [(SessionID?, QuestionState.Phase?)] {
+            func names(_ span: ListSpan, after cursor: Int64 = 0, limit: Int = 10) async throws -> [String] {
+                try await fixture.store.questions(
+                    of: session.app, session: place, state: state, span, after: cursor, limit: limit
+                ).map(\.question.questionId)
+            }
+            #expect(try await names(ListSpan()) == ["q1", "q2", "q3"])
+            #expect(try await names(ListSpan(.descending)) == ["q3", "q2", "q1"])
+            #expect(try await names(ListSpan(.descending), limit: 2) == ["q3", "q2"])
+            #expect(try await names(ListSpan(.descending, createdBefore: times[2])) == ["q2", "q1"])
+            #expect(try await names(ListSpan(createdAfter: times[0])) == ["q2", "q3"])
+            #expect(try await names(ListSpan(createdAfter: times[0], createdBefore: times[1])) == [])
+        }
+    }
+
+    @Test
     func `A question belongs to its app`() async throws {
         let fixture = try StoreFixture()
         let session = try await fixture.makeSession()

@@ -9,12 +9,12 @@ extension APIServer {
     /// Apps and their keys, for the operator.
     var appRoutes: [Route] {
         [
-            route("GET", "/v1/apps", .operator, query: ["limit", "cursor"]) { try await $0.listApps() },
+            route("GET", "/v1/apps", .operator, query: Call.listing) { try await $0.listApps() },
             route("POST", "/v1/apps", .operator, body: .json) { try await $0.createApp() },
             route("GET", "/v1/apps/{app}", .operator) { try await $0.showApp($0.namedApp()) },
             route("PATCH", "/v1/apps/{app}", .operator, body: .json) { try await $0.changeNamedApp() },
             route("DELETE", "/v1/apps/{app}", .operator, body: .empty) { try await $0.deleteApp() },
-            route("GET", "/v1/apps/{app}/keys", .operator, query: ["limit", "cursor"]) { try await $0.listKeys() },
+            route("GET", "/v1/apps/{app}/keys", .operator, query: Call.listing) { try await $0.listKeys() },
             route("POST", "/v1/apps/{app}/keys", .operator, body: .json) { try await $0.createKey() },
             route("DELETE", "/v1/apps/{app}/keys/{keyIdentifier}", .operator, body: .empty) {
                 try await $0.revokeKey()
@@ -29,8 +29,9 @@ extension Call {
 
     fileprivate func listApps() async throws -> HTTPResponse {
         let status = service.conditions.refreshStatus
+        let span = try span()
         return try await page(
-            fetch: { try await service.apps(after: $0, limit: $1) }, position: \.id.rawValue,
+            fetch: { try await service.apps(span, after: $0, limit: $1) }, position: \.id.rawValue,
             write: { App($0, systemStatus: status) })
     }
 
@@ -77,7 +78,8 @@ extension Call {
     // MARK: Keys
 
     fileprivate func listKeys() async throws -> HTTPResponse {
-        let keys = try await Array(service.keys(of: namedApp().id).enumerated())
+        let span = try span()
+        let keys = try await Array(span.part(of: service.keys(of: namedApp().id), createdAt: \.createdAt).enumerated())
         return try await page(
             fetch: { position, limit in Array(keys.dropFirst(Int(clamping: position)).prefix(limit)) },
             position: { Int64($0.offset) + 1 }, write: { AppKey($0.element) })

@@ -10,7 +10,7 @@ extension APIServer {
         let one = "/v1/credentials/{credentialIdentifier}"
         let filters = ["host", "port", "protocol", "realm", "authenticationMethod"]
         return [
-            route("GET", "/v1/credentials", .read, query: ["limit", "cursor"]) { try await $0.listCredentials() },
+            route("GET", "/v1/credentials", .read, query: Call.listing) { try await $0.listCredentials() },
             route("POST", "/v1/credentials", .write, body: .json) { try await $0.storeCredential() },
             route("DELETE", "/v1/credentials", .write, query: filters, body: .empty) {
                 try await $0.deleteCredentials()
@@ -29,9 +29,9 @@ extension APIServer {
 
 extension Call {
     fileprivate func listCredentials() async throws -> HTTPResponse {
-        let app = try app
+        let (app, span) = (try app, try span())
         return try await page(
-            fetch: { try await service.credentials(of: app, after: $0, limit: $1) }, position: \.cursor,
+            fetch: { try await service.credentials(of: app, span, after: $0, limit: $1) }, position: \.cursor,
             write: { StoredCredential($0.credential) })
     }
 

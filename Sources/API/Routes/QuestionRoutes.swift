@@ -8,7 +8,7 @@ extension APIServer {
     /// What tasks ask the app.
     var questionRoutes: [Route] {
         [
-            route("GET", "/v1/questions", .readOrEvents, query: ["session", "state", "limit", "cursor"]) {
+            route("GET", "/v1/questions", .readOrEvents, query: ["session", "state"] + Call.listing) {
                 try await $0.listQuestions()
             },
             route("GET", "/v1/questions/{questionId}", .readOrEvents) {
@@ -25,6 +25,7 @@ extension Call {
     fileprivate func listQuestions() async throws -> HTTPResponse {
         let app = try app
         let state = try queryWord("state", QuestionState.Phase.allCases.map { ($0.rawValue, $0) })
+        let span = try span()
         var session: SessionID?
         if let identifier = try queryText("session", .identifier) {
             // A session that does not exist has no questions.
@@ -36,7 +37,8 @@ extension Call {
         }
         return try await page(
             fetch: { cursor, limit in
-                try await service.questions(of: app, session: session, state: state, after: cursor, limit: limit)
+                try await service.questions(
+                    of: app, session: session, state: state, span, after: cursor, limit: limit)
             },
             position: \.cursor, write: { Question($0.question) })
     }

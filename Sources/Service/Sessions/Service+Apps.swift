@@ -17,8 +17,8 @@ extension Service {
 
     package func app(identifier: String) async throws -> AppRecord { try await store.app(identifier: identifier) }
 
-    package func apps(after cursor: Int64, limit: Int) async throws -> [AppRecord] {
-        try await store.apps(after: cursor, limit: limit)
+    package func apps(_ span: ListSpan, after cursor: Int64, limit: Int) async throws -> [AppRecord] {
+        try await store.apps(span, after: cursor, limit: limit)
     }
 
     package func changeApp(_ id: AppID, _ changes: AppChanges, ifRevision revision: Int64?) async throws -> AppRecord {

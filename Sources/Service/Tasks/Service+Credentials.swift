@@ -17,9 +17,9 @@ extension Service {
     }
 
     package func credentials(
-        of app: AppID, after cursor: Int64, limit: Int
+        of app: AppID, _ span: ListSpan = ListSpan(), after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, credential: CredentialRecord)] {
-        try await store.credentials(of: app, after: cursor, limit: limit)
+        try await store.credentials(of: app, span, after: cursor, limit: limit)
     }
 
     package func credential(_ credentialId: String, app: AppID) async throws -> CredentialRecord {

@@ -47,12 +47,29 @@ extension Store {
         }
     }
 
-    /// Up to `limit` apps after a cursor, in the order of their creation.
-    package func apps(after cursor: Int64, limit: Int) async throws -> [AppRecord] {
+    /// Up to `limit` apps after a cursor.
+    package func apps(
+        _ span: ListSpan = ListSpan(), after cursor: Int64, limit: Int
+    ) async throws -> [AppRecord] {
         try await database.read { db in
-            let ids = try db.all("SELECT id FROM app WHERE id > ?1 ORDER BY id LIMIT ?2", cursor, limit) {
-                AppID($0.integer(0))
+            let stretch = try span.stretch(after: cursor) { place in
+                try db.first("SELECT id, created_at FROM app WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
+                    ($0.integer(0), $0.time("created_at"))
+                }
             }
+            let ids =
+                switch span.order {
+                case .ascending:
+                    try db.all(
+                        "SELECT id FROM app WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3", stretch.low, stretch.high,
+                        limit
+                    ) { AppID($0.integer(0)) }
+                case .descending:
+                    try db.all(
+                        "SELECT id FROM app WHERE id > ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3", stretch.low,
+                        stretch.high, limit
+                    ) { AppID($0.integer(0)) }
+                }
             return try ids.compactMap { try self.readApp($0, db) }
         }
     }

@@ -13,44 +13,6 @@ extension Store {
         }
     }
 
-    /// Up to `limit` questions of an app after a cursor, with the cursor of the last.
-    package func questions(
-        of app: AppID, session: SessionID?, state: QuestionState.Phase?, after cursor: Int64, limit: Int
-    ) async throws -> [(cursor: Int64, question: QuestionRecord)] {
-        try await database.read { db in
-            try Self.questionIDs(of: app, session, state, after: cursor, limit: limit, db)
-                .compactMap { id, publicId in try self.readQuestion(publicId, db).map { (id, $0) } }
-        }
-    }
-
-    /// By the index that the filter allows. Of a session's questions the state is looked at one by one.
-    private static func questionIDs(
-        of app: AppID, _ session: SessionID?, _ state: QuestionState.Phase?, after cursor: Int64, limit: Int,
-        _ db: Connection
-    ) throws -> [(Int64, String)] {
-        func read(_ row: Row) -> (Int64, String) { (row.integer("id"), row.text("public_id")) }
-        if let session {
-            return try db.all(
-                """
-                SELECT q.id, q.public_id FROM question q JOIN session s ON s.id = q.session \
-                WHERE q.session = ?1 AND q.id > ?2 AND q.app = ?3 AND s.forgotten = 0 AND (q.state = ?4 OR ?4 IS NULL) \
-                ORDER BY q.id LIMIT ?5
-                """, session.rawValue, cursor, app.rawValue, state?.rawValue, limit, read: read)
-        }
-        if let state {
-            return try db.all(
-                """
-                SELECT q.id, q.public_id FROM question q JOIN session s ON s.id = q.session \
-                WHERE q.app = ?1 AND q.state = ?2 AND q.id > ?3 AND s.forgotten = 0 ORDER BY q.id LIMIT ?4
-                """, app.rawValue, state.rawValue, cursor, limit, read: read)
-        }
-        return try db.all(
-            """
-            SELECT q.id, q.public_id FROM question q JOIN session s ON s.id = q.session \
-            WHERE q.app = ?1 AND q.id > ?2 AND s.forgotten = 0 ORDER BY q.id LIMIT ?3
-            """, app.rawValue, cursor, limit, read: read)
-    }
-
     func readQuestion(_ questionId: String, _ db: Connection) throws -> QuestionRecord? {
         try db.first(
             """

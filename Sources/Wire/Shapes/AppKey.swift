@@ -20,6 +20,7 @@ public struct AppKey: Shape {
     /// The key itself, once.
     public var apiKey: String?
     public var scopes: [Scope] = []
+    public var createdAt = ""
     public var expiresAt: String?
 
     public init() {}
@@ -28,6 +29,7 @@ public struct AppKey: Shape {
         members.member("keyIdentifier", &keyIdentifier)
         members.optional("apiKey", &apiKey)
         members.defaulted("scopes", &scopes)
+        members.defaulted("createdAt", &createdAt)
         members.nullable("expiresAt", &expiresAt)
     }
 }
