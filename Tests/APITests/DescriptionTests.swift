@@ -114,6 +114,21 @@ import Testing
         #expect(unreached.keys.sorted() == [], "no link leads to these")
     }
 
+    @Test func `Header fields of limits and of replays stand with each answer that may have them`() {
+        for (name, operation) in operations {
+            for (status, response) in operation.responses {
+                var owed: Set<String> = []
+                // Before the key is known, and before the route is, nobody's requests are counted.
+                if !operation.isOpen, status != "401", status != "414" { owed = ["RateLimit-Policy", "RateLimit"] }
+                if operation.parameters.contains("Idempotency-Key"), status < "400" {
+                    owed.insert("Idempotency-Replayed")
+                }
+                let described = Set((schema.resolved(response)["headers"].object ?? [:]).keys)
+                #expect(owed.subtracting(described) == [], "\(name) \(status)")
+            }
+        }
+    }
+
     @Test func `A client has no methods for the calls that the service makes`() {
         let webhooks = document["webhooks"].object ?? [:]
         #expect(!webhooks.isEmpty && webhooks.values.allSatisfy { $0["post"]["x-internal"] == true })
@@ -176,6 +191,8 @@ extension DescriptionTests {
     private struct Operation {
         let parameters: Set<String>
         let pathParameters: Set<String>
+        let responses: [String: JSON]
+        let isOpen: Bool
     }
 
     private var schemas: [String: JSON] { document["components"]["schemas"].object ?? [:] }
@@ -226,7 +243,8 @@ extension DescriptionTests {
                 let resolved = all.map { schema.resolved($0) }
                 found[identifier] = Operation(
                     parameters: Set(resolved.compactMap { $0["name"].string }),
-                    pathParameters: Set(resolved.filter { $0["in"] == "path" }.compactMap { $0["name"].string }))
+                    pathParameters: Set(resolved.filter { $0["in"] == "path" }.compactMap { $0["name"].string }),
+                    responses: operation["responses"].object ?? [:], isOpen: operation["security"] == [])
             }
         }
         return found

@@ -63,8 +63,17 @@ struct Contract: Sendable {
             return []
         }
         guard operation.responses.has("\(answer.status)") else { return ["the status is not listed"] }
-        guard method != "HEAD" else { return [] }
-        return faultsOfBody(answer, schema.resolved(operation.responses["\(answer.status)"]))
+        let response = schema.resolved(operation.responses["\(answer.status)"])
+        return faultsOfHeader(answer, response) + (method == "HEAD" ? [] : faultsOfBody(answer, response))
+    }
+
+    /// A header field that the description knows stands with each answer that has it.
+    private func faultsOfHeader(_ answer: APIClient.Answer, _ response: JSON) -> [String] {
+        let known = schema.document["components"]["headers"].object ?? [:]
+        // Cache-Control is on all answers, and described where it says something of its own.
+        return known.keys.filter { $0 != "Cache-Control" && answer.fields[$0] != nil && !response["headers"].has($0) }
+            .sorted()
+            .map { "the header field \($0) is not described" }
     }
 
     /// Records what is wrong as an issue of the test that is running.
