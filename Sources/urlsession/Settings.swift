@@ -141,6 +141,12 @@ enum LocalFiles {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
+    /// Something that can be read once.
+    static func isPipe(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT)
+    }
+
     /// Length and time of the last change, to tell one version of a file from another.
     static func version(_ path: String) -> String? {
         var status = stat()

@@ -11,7 +11,7 @@ struct Receive {
     static func run(_ call: Call) async throws {
         let words = call.words
         let webhook = try verifier(call)
-        let listener = try WebhookListener(words.text("listen") ?? "127.0.0.1:9000")
+        let listener = try WebhookListener(words.text("listen") ?? WebhookListener.standardAddress)
         let arrivals = listener.arrivals(verifying: webhook)
         let host = words.text("listen").map { String($0.prefix { $0 != ":" }) } ?? "127.0.0.1"
         let url = words.text("webhook-url") ?? "http://\(host == "0.0.0.0" ? "127.0.0.1" : host):\(listener.port)/"

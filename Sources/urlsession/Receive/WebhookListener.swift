@@ -19,18 +19,21 @@ final class WebhookListener: Sendable {
     /// Seconds for a request to come.
     private static let patience = 10
 
+    /// Where it listens unless told otherwise: on a port that no common server uses.
+    static let standardAddress = "127.0.0.1:8757"
+
     let port: UInt16
     private let socket: Int32
     private let isOpen = Atomic(true)
 
-    /// - Parameter address: `127.0.0.1:9000`; port 0 picks one.
+    /// - Parameter address: `127.0.0.1:8757`; port 0 picks one.
     init(_ address: String) throws {
         let parts = address.split(separator: ":").map(String.init)
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)
         guard parts.count == 2, let port = UInt16(parts[1]), inet_pton(AF_INET, parts[0], &name.sin_addr) == 1 else {
             throw CallWords.Fault(
-                text: "--listen must be ADDR:PORT, such as 127.0.0.1:9000: \(address)", command: "receive")
+                text: "--listen must be ADDR:PORT, such as \(Self.standardAddress): \(address)", command: "receive")
         }
         name.sin_port = port.bigEndian
         let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

@@ -30,6 +30,10 @@ enum Completions {
         (option.short.map { ["-\($0)"] } ?? []) + ["--\(option.name)"]
     }
 
+    /// Options that may stand before the command, and those of them that have a value.
+    private static let leading = CommandTable.connection + CommandTable.common
+    private static let valued = leading.filter { $0.value != nil }.map { "--\($0.name)" }
+
     // MARK: bash
 
     private static func bash() -> String {
@@ -38,16 +42,35 @@ enum Completions {
             "_urlsession() {",
             "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= next= place=1",
             "    COMPREPLY=()",
+            "    # Readline makes three words of --option=value, and of host:port.",
+            "    if [[ $word == = ]]; then",
+            "        word=",
+            "    elif [[ $before == = ]]; then",
+            "        before=${COMP_WORDS[COMP_CWORD-2]}",
+            "    fi",
             "    while ((place < COMP_CWORD)); do",
             "        next=${COMP_WORDS[place]}",
-            "        if [[ $next != -* ]]; then",
+            "        case $next in",
+            "        \(valued.joined(separator: "|")))",
+            "            [[ ${COMP_WORDS[place+1]} == = ]] && ((place++))",
+            "            ((place += 2))",
+            "            while [[ ${COMP_WORDS[place]-} == : ]]; do ((place += 2)); done",
+            "            ;;",
+            "        -*)",
+            "            ((place++))",
+            "            ;;",
+            "        *)",
             "            command=$next",
             "            break",
-            "        fi",
-            "        ((place++))",
+            "            ;;",
+            "        esac",
             "    done",
+            "    # The value of an option before the command.",
+            "    ((place > COMP_CWORD)) && return",
             "    if [[ -z $command ]]; then",
-            "        COMPREPLY=($(compgen -W \(quoted(names.joined(separator: " "))) -- \"$word\"))",
+            "        local first=\(quoted(names.joined(separator: " ")))",
+            "        [[ $word == -* ]] && first=\(quoted(leading.map { "--\($0.name)" }.joined(separator: " ")))",
+            "        COMPREPLY=($(compgen -W \"$first\" -- \"$word\"))",
             "        return",
             "    fi",
             "    case $command in",
@@ -119,7 +142,21 @@ enum Completions {
             "#compdef urlsession",
             "# zsh completion of urlsession. Put it as _urlsession into a folder of $fpath.",
             "_urlsession() {",
+            "    # Options of all commands may stand before the command.",
+            "    while ((CURRENT > 2)) && [[ ${words[2]} == -* ]]; do",
+            "        if [[ ${words[2]} == (\(valued.joined(separator: "|"))) ]]; then",
+            "            ((CURRENT == 3)) && return",
+            "            words[2]=()",
+            "            ((CURRENT--))",
+            "        fi",
+            "        words[2]=()",
+            "        ((CURRENT--))",
+            "    done",
             "    local command=${words[2]}",
+            "    if ((CURRENT == 2)) && [[ $command == -* ]]; then",
+            "        compadd -- \(leading.map { "--\($0.name)" }.joined(separator: " "))",
+            "        return",
+            "    fi",
             "    if ((CURRENT == 2)); then",
             "        local -a commands=(",
         ]
@@ -177,7 +214,8 @@ enum Completions {
         switch kind {
         case .file: "_files"
         case .choice(let words): "(\(words.joined(separator: " ")))"
-        default: " "
+        // Not a space, which would be a message, and hide the options.
+        default: "()"
         }
     }
 
@@ -186,29 +224,42 @@ enum Completions {
     private static func fish() -> String {
         var lines = [
             "# fish completion of urlsession. Load it with: urlsession completions fish | source",
-            "function __urlsession_command",
+            "# The words before the cursor, from the command on: options of all commands may stand before it.",
+            "function __urlsession_words",
             "    set -l words (commandline -opc)",
             "    set -e words[1]",
-            "    string match -q -- '-*' $words[1]; and return 1",
-            "    test \"$words[1]\" = $argv[1]; or return 1",
+            "    while set -q words[1]; and string match -q -- '-*' $words[1]",
+            "        contains -- $words[1] \(valued.joined(separator: " ")); and set -q words[2]; and set -e words[2]",
+            "        set -e words[1]",
+            "    end",
+            "    string join \\n -- $words",
+            "end",
+            "function __urlsession_bare",
+            "    set -l words (__urlsession_words)",
+            "    not set -q words[1]",
+            "end",
+            "function __urlsession_command",
+            "    set -l words (__urlsession_words)",
+            "    set -q words[1]; and test $words[1] = $argv[1]; or return 1",
             "    test (count $argv) -eq 1; and return 0",
-            "    test \"$words[2]\" = $argv[2]",
+            "    set -q words[2]; and test $words[2] = $argv[2]",
             "end",
             "complete -c urlsession -f",
         ]
+        lines += leading.map { fish($0, when: "__urlsession_bare") }
         var seen: Set<String> = []
         for command in CommandTable.all {
             let parts = command.name.split(separator: " ").map(String.init)
             if seen.insert(parts[0]).inserted {
                 let summary = parts.count == 1 ? command.summary : "\(parts[0]) commands"
-                lines.append("complete -c urlsession -n __fish_use_subcommand -a \(parts[0]) -d \(quoted(summary))")
+                lines.append("complete -c urlsession -n __urlsession_bare -a \(parts[0]) -d \(quoted(summary))")
             }
             if parts.count == 2 {
                 lines.append(
                     "complete -c urlsession -n '__urlsession_command \(parts[0])' -a \(parts[1]) -d \(quoted(command.summary))"
                 )
             }
-            for option in command.allOptions { lines.append(fish(option, of: command)) }
+            lines += command.allOptions.map { fish($0, when: "__urlsession_command \(command.name)") }
             for argument in command.arguments where argument.kind != .text {
                 lines.append(
                     "complete -c urlsession -n '__urlsession_command \(command.name)'\(fish(argument.kind, required: false))"
@@ -218,10 +269,10 @@ enum Completions {
         return (lines + [""]).joined(separator: "\n")
     }
 
-    private static func fish(_ option: Command.Option, of command: Command) -> String {
+    private static func fish(_ option: Command.Option, when condition: String) -> String {
         let short = option.short.map { " -s \($0)" } ?? ""
         let value = option.value == nil ? "" : fish(option.kind, required: true)
-        return "complete -c urlsession -n '__urlsession_command \(command.name)' -l \(option.name)\(short)\(value)"
+        return "complete -c urlsession -n '\(condition)' -l \(option.name)\(short)\(value)"
             + " -d \(quoted(option.help))"
     }
 

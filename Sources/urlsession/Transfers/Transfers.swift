@@ -87,6 +87,10 @@ enum Transfers {
     static func put(_ call: Call) async throws {
         let words = call.words
         guard let file = words.text("FILE"), let url = words.text("URL") else { return }
+        // It is read again when the connection breaks, and to see whether it is the same when the command comes again.
+        guard file != "-", !LocalFiles.isPipe(file) else {
+            throw CallWords.Fault(text: "put sends files: save what comes through a pipe as one first", command: "put")
+        }
         guard let version = LocalFiles.version(file) else {
             throw Failure("\(file): \(String(cString: strerror(errno)))")
         }

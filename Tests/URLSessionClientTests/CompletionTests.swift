@@ -1,0 +1,114 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What shells make of the scripts that `urlsession completions` writes, each asked in its own way.
+struct CompletionTests {
+    private let folder = TemporaryFolder()
+    private let script: String
+
+    init() {
+        script = folder.file("script")
+        folder.write([], to: "upload.bin")
+    }
+
+    /// Lines, and what their last word becomes.
+    private static let lines: [(line: String, word: String)] = [
+        ("urlsession ge", "get"), ("urlsession webhook rot", "rotate"), ("urlsession get --for", "--force"),
+        ("urlsession webhook set --sta", "--state"), ("urlsession tasks s --outcome fa", "failed"),
+        ("urlsession put up", "upload.bin"), ("urlsession completions z", "zsh"), ("urlsession --pro", "--profile"),
+        ("urlsession --profile x ge", "get"), ("urlsession --json --profile x webhook rot", "rotate"),
+        ("urlsession --profile=x get --for", "--force"), ("urlsession --url http://h:80 webhook set --sta", "--state"),
+        ("urlsession --json tasks s --outcome fa", "failed"), ("urlsession --profile x put up", "upload.bin"),
+    ]
+
+    @Test func `Bash completes commands, options, choices and files, whatever stands before the command`() async throws
+    {
+        try await load("bash")
+        for (line, word) in Self.lines { #expect(try await bash(line) == [word], "\(line)") }
+        #expect(try await bash("urlsession tasks s --outcome=fa") == ["failed"])
+        #expect(try await bash("urlsession tasks s --outcome=").contains("succeeded"))
+        #expect(try await bash("urlsession --profile ") == [])
+    }
+
+    @Test(.enabled(if: isThere("zsh"), "zsh is not installed"))
+    func `Zsh completes commands, options, choices and files, whatever stands before the command`() async throws {
+        try await load("zsh")
+        let lines = Self.lines.map(\.line) + ["urlsession --profile "]
+        let completed = try await zsh(lines)
+        let expected = Self.lines.map {
+            $0.line.split(separator: " ").dropLast().joined(separator: " ") + " \($0.word)"
+        }
+        #expect(completed == expected + ["urlsession --profile"])
+    }
+
+    @Test(.enabled(if: isThere("fish"), "fish is not installed"))
+    func `Fish completes commands, options, choices and files, whatever stands before the command`() async throws {
+        try await load("fish")
+        for (line, word) in Self.lines { #expect(try await fish(line) == [word], "\(line)") }
+        #expect(try await fish("urlsession --profile ") == [])
+    }
+
+    // MARK: Shells
+
+    private static func isThere(_ shell: String) -> Bool {
+        FileManager.default.isExecutableFile(atPath: "/usr/bin/\(shell)")
+    }
+
+    private func load(_ shell: String) async throws {
+        folder.write(try await ChildProcess.run([CommandLineTests.tool, "completions", shell]), to: "script")
+        try await ChildProcess.run(["/usr/bin/\(shell)", "-n", script])
+    }
+
+    private func lines(_ output: [UInt8]) -> [String] {
+        String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    private func bash(_ line: String) async throws -> [String] {
+        // Readline takes = and : for words of their own.
+        var words = [""]
+        for character in line {
+            if character == " " {
+                words.append("")
+            } else if "=:".contains(character) || words.last == "=" || words.last == ":" {
+                words.append(String(character))
+            } else {
+                words[words.count - 1].append(character)
+            }
+        }
+        words = words.map { "'\($0)'" }
+        let call = """
+            set -eu; cd '\(folder.path)'; source '\(script)'
+            COMP_WORDS=(\(words.joined(separator: " "))); COMP_CWORD=\(words.count - 1); _urlsession
+            printf '%s\\n' "${COMPREPLY[@]}"
+            """
+        return lines(try await ChildProcess.run(["/bin/bash", "-c", call], within: .seconds(60)))
+    }
+
+    private func fish(_ line: String) async throws -> [String] {
+        let call = "cd '\(folder.path)'; source '\(script)'; complete -C '\(line)'"
+        return lines(try await ChildProcess.run(["/usr/bin/fish", "--no-config", "-c", call], within: .seconds(60)))
+            .map { String($0.prefix { $0 != "\t" }) }
+    }
+
+    /// What lines become when somebody presses Tab behind them. Zsh completes in its line editor alone, so it gets a
+    /// terminal, and a Tab that writes down the line.
+    private func zsh(_ lines: [String]) async throws -> [String] {
+        let output = folder.write([], to: "completed")
+        let call = """
+            cd '\(folder.path)'; zmodload zsh/zpty; zpty shell 'TERM=dumb exec zsh -f -i'
+            zpty -w shell 'autoload -Uz compinit; compinit -u -D; source "\(script)"'
+            zpty -w shell 'press() { zle complete-word; print -r -- "$BUFFER" >> "\(output)"; BUFFER= }'
+            zpty -w shell 'zle -N press; bindkey "^I" press; print ready >> "\(output)"'
+            wait_for() { while (( $(wc -l < '\(output)') < $1 )); do sleep 0.05; done }
+            wait_for 1
+            for line in "$@"; do
+                zpty -w -n shell "$line"$'\\t'
+                wait_for $((++count + 1))
+            done
+            zpty -d shell
+            """
+        try await ChildProcess.run(["/usr/bin/zsh", "-f", "-c", call, "zsh"] + lines, within: .seconds(60))
+        return self.lines(readFile(output) ?? []).dropFirst().map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+}
