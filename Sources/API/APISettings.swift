@@ -23,8 +23,6 @@ package struct APISettings: Sendable {
     package var cursorKey: [UInt8]
     /// Only a `Host` that names this machine is served.
     package var isDevelopment = false
-    /// Webhooks may be plain http.
-    package var allowsHTTPWebhooks = false
     /// Origins whose scripts may call, as browsers write them; `*` for all.
     package var corsOrigins: [String] = []
     /// The page at `/` and the reference at `/docs` are served.

@@ -74,7 +74,10 @@ package final class Launches: Sendable {
     /// Has the loops look again at intervals and conditions, which have changed.
     package func refreshChanged() { refreshBell.ring() }
 
-    // MARK: Ping
+    // MARK: Webhooks
+
+    /// Why no launch could ever be sent to a URL, as far as it tells by itself, and what to do; nil where one could.
+    package func fault(ofWebhook url: ParsedURL) -> String? { client.settings.fault(of: url) }
 
     /// Pings of one app under way at once.
     private static let pingsAtOnce = 4

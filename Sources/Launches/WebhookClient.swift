@@ -62,7 +62,7 @@ struct WebhookClient: Sendable {
         if let traceparent = message.traceparent { headers.append("traceparent", traceparent) }
         var request = ExchangeRequest(
             id: exchanges.nextID(), pool: message.app.rawValue, method: "POST", url: url,
-            sink: .memory(limit: Self.answerLimit), egress: egress(for: url)
+            sink: .memory(limit: Self.answerLimit), egress: settings.egress(for: url)
         ) { _ in HeadJudgement(.keep(at: 0)) }
         request.headers = headers
         request.body = .bytes(message.body)
@@ -70,15 +70,6 @@ struct WebhookClient: Sendable {
         request.connectTimeout = min(message.timeout, .seconds(10))
         request.totalTimeout = message.timeout
         return request
-    }
-
-    /// Plain http reaches what the operator named, if anything.
-    private func egress(for url: ParsedURL) -> EgressPolicy {
-        var egress = settings.egress
-        guard !url.isSecure else { return egress }
-        egress.allowsPublic = false
-        if !settings.allowsHTTP { egress.allowed = [] }
-        return egress
     }
 }
 

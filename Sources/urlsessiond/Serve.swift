@@ -125,7 +125,6 @@ struct Serve {
             adminKeyHash: Digest.of(Array(keys.adminKey.utf8)),
             cursorKey: HMAC.sha256(key: keys.masterKey, message: Array("cursors".utf8)))
         settings.isDevelopment = configuration.isDevelopment
-        settings.allowsHTTPWebhooks = configuration.allowsHTTPWebhooks
         settings.corsOrigins = configuration.corsOrigins
         settings.servesPage = configuration.servesPage
         settings.rateLimit = configuration.rateLimit

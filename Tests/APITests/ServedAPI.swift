@@ -36,7 +36,7 @@ struct ServedAPI: Sendable {
         let launches = try Launches(
             store: service.store,
             settings: LaunchSettings(
-                publicURL: "http://service.test", version: "1", egress: egress, allowsHTTP: true),
+                publicURL: "http://service.test", version: "1", egress: egress, allowsHTTP: false),
             bell: service.outlet.launches, clock: .system, log: .none, metrics: metrics,
             carryOut: { service.outlet.handle($0) })
         let key = KeyRecord(

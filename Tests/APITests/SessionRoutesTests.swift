@@ -76,6 +76,37 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("https://10.0.0.1/", "10.0.0.1/32"), ("https://0xA000001/", "10.0.0.1/32"),
+        ("https://[fd00::1]/", "fd00::1/128"),
+        ("https://[::ffff:192.168.0.1]:8443/", "192.168.0.1/32"), ("https://169.254.169.254/", "169.254.169.254/32"),
+    ]) func `A webhook that nothing could be sent to is refused wherever it is set`(_ url: String, _ range: String)
+        async throws
+    {
+        try await ServedAPI.run { api async throws in
+            let webhook: JSON = ["url": .string(url)]
+            for refused in [
+                try await api.dev.patch("/v1/app", ["webhook": webhook]),
+                try await api.admin.patch("/v1/apps/dev", ["webhook": webhook]),
+                try await api.admin.post("/v1/apps", ["identifier": "other", "webhook": webhook]),
+            ] {
+                #expect(refused.status == 422 && refused.code == "invalid-value")
+                #expect(refused.pointers == ["/webhook/url"])
+                #expect(refused.json["detail"].string?.contains("--allow-egress \(range)") == true, "\(refused.text)")
+            }
+            #expect(try await api.admin.get("/v1/apps/other").status == 404)
+        }
+    }
+
+    @Test func `A webhook that may be reached, or whose name has to be looked up, is taken`() async throws {
+        try await ServedAPI.run { api async throws in
+            for url in ["https://127.0.0.1:8/", "https://localhost/", "https://8.8.8.8/", "https://intern.example/"] {
+                let changed = try await api.dev.patch("/v1/app", ["webhook": ["url": .string(url)]])
+                #expect(changed.status == 200, "\(changed.text)")
+            }
+        }
+    }
+
     @Test func `The app sees itself, changes its webhook, quits and comes back`() async throws {
         try await ServedAPI.run { api async throws in
             let app = try await api.dev.get("/v1/app")

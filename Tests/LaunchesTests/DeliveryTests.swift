@@ -4,6 +4,7 @@ import Launches
 import SQLite
 import TestSupport
 import Testing
+import TransferEngine
 
 @testable import Store
 
@@ -256,6 +257,26 @@ import Testing
                 #expect(stage.receiver.deliveries.isEmpty)
             }
         }
+    }
+
+    @Test(arguments: [
+        ("https://localhost/", "", "--allow-egress 127.0.0.1/32"), ("https://a.localhost/", "", "--allow-egress"),
+        ("https://localhost/", "127.0.0.0/8", nil), ("https://app.example/", "", nil),
+        ("https://8.8.8.8/", "", nil), ("http://app.example/", "", nil),
+        ("http://8.8.8.8/", "", "use https"), ("http://8.8.8.8/", "8.8.8.8/32", nil),
+        ("http://10.0.0.1/", "127.0.0.0/8", "--allow-egress 10.0.0.1/32"), ("http://10.0.0.1/", "10.0.0.0/8", nil),
+        ("https://169.254.169.254/", "169.254.0.0/16", "--allow-egress 169.254.169.254/32"),
+    ]) func `A URL is judged before anything is sent as far as it tells by itself`(
+        _ url: String, _ allowed: String, _ fault: String?
+    ) throws {
+        var settings = LaunchSettings(
+            publicURL: "https://public.example/", version: "1",
+            egress: EgressPolicy(allowed: CIDR(allowed).map { [$0] } ?? []), allowsHTTP: true)
+        let told = settings.fault(of: try ParsedURL(url))
+        #expect(fault.map { told?.contains($0) == true } ?? (told == nil), "\(told ?? "no fault")")
+        settings.allowsHTTP = false
+        guard url.hasPrefix("http:") else { return }
+        #expect(settings.fault(of: try ParsedURL(url))?.contains("--allow-http-webhooks") == true)
     }
 
     @Test func `Rotated secrets sign together within their grace`() async throws {

@@ -1,6 +1,7 @@
 import Base
 import Core
 import HTTPServer
+import Launches
 import Mapping
 import Service
 import Wire
@@ -125,13 +126,11 @@ extension Call {
         return try await showApp(service.changeApp(app.id, changes, ifRevision: revision))
     }
 
-    /// Refuses a webhook that no launch could be sent to.
-    func checkWebhook(_ change: WebhookChange?) throws {
-        guard let url = change?.url.newValue else { return }
-        try Service.url(url, at: "/webhook/url")
-        guard server.settings.allowsHTTPWebhooks || url.lowercased().hasPrefix("https:") else {
-            throw JSONError.invalid("A webhook must be https; the operator can allow http.", at: "/webhook/url")
-        }
+    /// Refuses a webhook that no launch could be sent to. What its name stands for shows only when one is sent.
+    func checkWebhook(_ change: WebhookChange?) throws(JSONError) {
+        guard let text = change?.url.newValue else { return }
+        let url = try Service.url(text, at: "/webhook/url")
+        if let fault = server.launches.fault(ofWebhook: url) { throw .invalid(fault, at: "/webhook/url") }
     }
 }
 
