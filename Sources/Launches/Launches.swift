@@ -180,4 +180,19 @@ package final class Launches: Sendable {
         carryOut(aftermath)
         return launch
     }
+
+    /// Sends all matching launches again now, some at a time.
+    package func redeliver(_ filter: LaunchFilter, of app: AppID) async throws -> (matched: Int, changed: Int) {
+        var (matched, changed) = (0, 0)
+        var before: Int64 = 0
+        while true {
+            let step = try await store.redeliver(
+                filter, of: app, before: before, limit: Store.commandGroup, at: clock.time)
+            carryOut(step.aftermath)
+            matched += step.matched
+            changed += step.changed
+            guard let last = step.last else { return (matched, changed) }
+            before = last
+        }
+    }
 }

@@ -29,6 +29,16 @@ extension Wire.LaunchAttempt {
     }
 }
 
+extension LaunchFilter {
+    package init(_ wire: LaunchSelection) {
+        self.init()
+        createdAfter = Timestamp(rfc3339: wire.createdAfter)
+        createdBefore = wire.createdBefore.flatMap { Timestamp(rfc3339: $0) }
+        session = wire.session
+        state = wire.state.flatMap { LaunchState.Phase(rawValue: $0.rawValue) }
+    }
+}
+
 extension LaunchRule.Reasons {
     /// The reasons' names, in the order of the documentation.
     package var names: [String] {

@@ -29,6 +29,11 @@ extension Client {
         try await send("POST", ["v1", "launches", launchId, "redeliver"])
     }
 
+    /// Sends all launches that match and are not over once more, now: after a time in which the receiver was at fault.
+    public func redeliverLaunches(_ selection: LaunchSelection) async throws -> SelectionAnswer {
+        try await send("POST", ["v1", "launches", "redeliver"], body: selection.jsonBytes)
+    }
+
     /// Changes where and how the app is launched.
     public func changeWebhook(_ change: WebhookChange) async throws -> App {
         try await send("PATCH", ["v1", "app"], body: OwnAppChange { $0.webhook = change }.jsonBytes)

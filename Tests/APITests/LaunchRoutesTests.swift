@@ -17,6 +17,11 @@ import Wire
             #expect(try await fixture.call("GET", "/v1/launches/lnch_x").status == 404)
             #expect(try await fixture.call("POST", "/v1/launches/lnch_x/complete", json: [:]).status == 404)
             #expect(try await fixture.call("POST", "/v1/launches/lnch_x/redeliver").status == 404)
+            let all: WireJSON = ["createdAfter": "2026-12-01T00:00:00Z", "state": "exhausted"]
+            let again = try await fixture.call("POST", "/v1/launches/redeliver", json: all)
+            #expect(try again.status == 200 && again.json == ["matched": 0, "changed": 0])
+            // Without a time it would be for all that there ever were.
+            #expect(try await fixture.call("POST", "/v1/launches/redeliver", json: [:]).problem == .invalidValue)
         }
     }
 

@@ -128,6 +128,58 @@ import Testing
         #expect(try await stage.store.session(session).openLaunch == open)
     }
 
+    @Test func `Launches of a time are sent again, some at a time, and of a session the newest`() async throws {
+        let stage = try await LaunchStage()
+        func finish(_ names: String..., with verdict: LaunchReport.Verdict) async throws {
+            for name in names { try await stage.finishTask(in: name) }
+            let claimed = try await stage.claim()
+            #expect(claimed.map(\.sessionIdentifier) == names)
+            if case .failed = verdict { stage.advance(by: LaunchSchedule.lifetime) }
+            for launch in claimed { try await stage.report(launch, verdict) }
+        }
+        try await finish("a", "b", with: failed)
+        try await finish("d", with: .succeeded(.completed(through: nil)))
+        try await finish("a", with: failed)
+        try await finish("c", with: .succeeded(nil))
+        stage.advance(by: .seconds(1))
+        let end = stage.now
+        try await stage.finishTask(in: "e")
+        #expect(
+            try await stage.launches().map(\.state.name)
+                == ["exhausted", "exhausted", "completed", "exhausted", "launched", "pending"])
+
+        var filter = LaunchFilter()
+        (filter.createdAfter, filter.createdBefore) = (LaunchStage.start + .milliseconds(-1), end)
+        func redeliver(_ filter: LaunchFilter) async throws -> [[Int]] {
+            var (pieces, before): ([[Int]], Int64) = ([], 0)
+            while true {
+                let piece = try await stage.store.redeliver(
+                    filter, of: stage.app, before: before, limit: 2, at: stage.now)
+                pieces.append([piece.matched, piece.changed])
+                guard let last = piece.last else { return pieces }
+                before = last
+            }
+        }
+        var one = filter
+        (one.session, one.state) = ("a", .completed)
+        #expect(try await redeliver(one) == [[0, 0], [0, 0], [0, 0]])
+        one.createdAfter = stage.now
+        #expect(try await redeliver(one) == [[0, 0]])
+        // The second of "a", and "c"; then "b"; the first of "a" has the second before it.
+        #expect(try await redeliver(filter) == [[2, 2], [1, 1], [1, 0]])
+        let launches = try await stage.launches()
+        #expect(
+            launches.map(\.state.name) == ["exhausted", "pending", "completed", "pending", "pending", "pending"])
+        let session = try #require(launches[3].session)
+        #expect(try await stage.store.session(session).openLaunch == launches[3].launchId)
+        // What was asked for goes before what comes by itself.
+        #expect(Set(try await stage.claim(limit: 3).map(\.sessionIdentifier)) == ["a", "b", "c"])
+        // What is under way is not sent twice.
+        one.state = .delivering
+        (one.createdAfter, one.createdBefore) = (nil, nil)
+        #expect(try await redeliver(one) == [[0, 0], [1, 0], [0, 0], [0, 0]])
+    }
+
     @Test func `Completed while under way stays completed`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")

@@ -244,6 +244,9 @@ private struct Tour {
         try await api.get("/v1/sessions/l")
         try await api.get(path)
         try await api.post(path + "/redeliver")
+        try await api.post(
+            "/v1/launches/redeliver",
+            ["createdAfter": "2026-01-01T00:00:00.000Z", "createdBefore": nil, "session": "l", "state": "pending"])
         try await api.post(path + "/complete")
         try await api.get(path)
         try await api.get("/v1/sessions/l/events?after=0")

@@ -430,6 +430,25 @@ struct CommandLineTests {
         #expect(try await call("refresh").last?.hasSuffix("\tnewData") == true)
     }
 
+    @Test func `Launches of a time are sent again`() async throws {
+        let receiver = try Receiver { _ in .status(503, [("Retry-After", "3600")]) }
+        try await call("webhook", "set", receiver.url)
+        origin.serve("/a", .text("x"))
+        try await call("get", "--detach", "-s", "s", origin.url("/a"))
+        try await receiver.waitForDelivery()
+        try await eventually("it waits for an hour") {
+            try await call("launches").first?.contains("attempts 1") == true
+        }
+        #expect(
+            try await call("webhook", "redeliver", "--since", "1h", "--until", "30m") == ["sent again 0\tmatched 0"])
+        #expect(
+            try await call("webhook", "redeliver", "--since", "1h", "-s", "s", "--state", "pending")
+                == ["sent again 1\tmatched 1"])
+        try await receiver.waitForDelivery(count: 2)
+        #expect(try await failure("webhook", "redeliver").status == 2)
+        #expect(try await failure("webhook", "redeliver", "--since", "yesterday").errors.contains("RFC 3339"))
+    }
+
     @Test func `A webhook is set, pinged and paused, and its secret replaced`() async throws {
         let receiver = try Receiver()
         #expect(try await call("webhook", "set", receiver.url, "--deadline", "2m") == ["\(receiver.url)\tenabled"])

@@ -121,6 +121,7 @@ struct ReachTests {
         await call { _ = try await client.completeLaunch("l") }
         await call { _ = try await client.completeFetch("l", result: .noData) }
         await call { _ = try await client.redeliverLaunch("l") }
+        await call { _ = try await client.redeliverLaunches(LaunchSelection(createdAfter: "2026-12-01T00:00:00Z")) }
         await call { _ = try await client.questions() }
         await call { _ = try await client.question("q") }
         await call { _ = try await client.answer(Answer(.cancel), to: "q") }

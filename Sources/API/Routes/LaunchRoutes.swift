@@ -17,6 +17,7 @@ extension APIServer {
             route("POST", "/v1/launches/{launchId}/complete", .events, body: .optionalJSON) {
                 try await $0.completeLaunch()
             },
+            route("POST", "/v1/launches/redeliver", .events, body: .json) { try await $0.redeliverLaunches() },
             route("POST", "/v1/launches/{launchId}/redeliver", .events, body: .empty) {
                 .json(Launch(try await $0.server.launches.redeliver($0.parameter("launchId"), app: $0.app)))
             },
@@ -41,6 +42,16 @@ extension Call {
                     of: app, session: session, state: state, kind: kind, span, after: cursor, limit: limit)
             },
             position: \.cursor, write: { Launch($0.launch) })
+    }
+
+    fileprivate func redeliverLaunches() async throws -> HTTPResponse {
+        let filter = LaunchFilter(try read(LaunchSelection.self))
+        let (matched, changed) = try await server.launches.redeliver(filter, of: app)
+        return .json(
+            SelectionAnswer {
+                $0.matched = Int64(matched)
+                $0.changed = Int64(changed)
+            })
     }
 
     fileprivate func completeLaunch() async throws -> HTTPResponse {

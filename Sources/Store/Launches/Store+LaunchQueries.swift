@@ -8,11 +8,7 @@ extension Store {
         _ span: ListSpan = ListSpan(), after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, launch: LaunchRecord)] {
         try await database.read { db in
-            let stretch = try span.stretch(after: cursor) { place in
-                try db.first("SELECT id, created_at FROM launch WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
-                    ($0.integer(0), $0.time("created_at"))
-                }
-            }
+            let stretch = try Self.stretch(of: span, after: cursor, db)
             let ids =
                 switch span.order {
                 case .ascending:
@@ -46,43 +42,13 @@ extension Store {
         }
     }
 
-    /// Sends an open or exhausted launch again now, whatever its schedule and the webhook's breaker say.
-    ///
-    /// - Throws: ``DomainError/launchNotOpen`` once it is completed or superseded, is a fetch that ended, or is exhausted
-    ///   while the session has another one open.
-    package func redeliver(
-        _ launchId: String, app: AppID, at now: Timestamp
-    ) async throws -> (LaunchRecord, Aftermath) {
-        let (_, aftermath) = try await transact(at: now) { transaction in
-            let db = transaction.db
-            let id = try self.launchID(launchId, app: app, db)
-            guard let launch = try self.readLaunch(id, db) else { throw DomainError.notFound }
-            if launch.kind == .performFetch, !launch.state.isOpen { throw DomainError.launchNotOpen }
-            // A fetch has one deadline, which another attempt would not move.
-            if launch.kind == .performFetch, case .launched = launch.state { return }
-            do {
-                try transaction.move(launch: id, .redeliver)
-            } catch is Refused {
-                throw DomainError.launchNotOpen
+    /// The launches of all apps that lie in a span.
+    static func stretch(of span: ListSpan, after cursor: Int64, _ db: Connection) throws -> Stretch {
+        try span.stretch(after: cursor) { place in
+            try db.first("SELECT id, created_at FROM launch WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
+                ($0.integer(0), $0.time("created_at"))
             }
-            try db.execute(
-                "UPDATE webhook_health SET open_until = ?2 WHERE app = ?1 AND open_until > ?2", app.rawValue,
-                now.milliseconds)
-            guard case .exhausted = launch.state, let owner = try self.readApp(app, db) else { return }
-            if let reason = owner.parkReason { try transaction.move(launch: id, .park(reason)) }
-            guard let session = launch.session else { return }
-            guard let entry = try? transaction.session(session), !entry.isForgotten else {
-                throw DomainError.launchNotOpen
-            }
-            do {
-                try entry.book.reopened(id)
-            } catch {
-                throw DomainError.launchNotOpen
-            }
-            entry.revision += 1
-            entry.isChanged = true
         }
-        return (try await launch(launchId, app: app), aftermath)
     }
 
     func launchID(_ launchId: String, app: AppID, _ db: Connection) throws -> Int64 {

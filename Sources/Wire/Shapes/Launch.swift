@@ -82,6 +82,27 @@ public struct LaunchAttempt: Shape {
     }
 }
 
+/// What `POST /v1/launches/redeliver` takes: which launches are meant, those that match every member given.
+public struct LaunchSelection: Shape {
+    /// Only those created after this time (RFC 3339).
+    public var createdAfter = ""
+    /// Only those created before this time (RFC 3339).
+    public var createdBefore: String?
+    public var session: String?
+    public var state: Launch.State?
+
+    public init() {}
+
+    public init(createdAfter: String) { self.createdAfter = createdAfter }
+
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("createdAfter", &createdAfter, .timestamp)
+        members.optional("createdBefore", &createdBefore, .timestamp)
+        members.optional("session", &session, .identifier)
+        members.optional("state", &state)
+    }
+}
+
 /// What `POST /v1/launches/{id}/complete` takes.
 public struct LaunchCompletion: Shape {
     /// What came of a fetch.

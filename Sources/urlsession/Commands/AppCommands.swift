@@ -61,8 +61,23 @@ enum AppCommands {
     // MARK: Launches
 
     static func redeliver(_ call: Call) async throws {
-        let launch = try await call.client.redeliverLaunch(call.words.text("LAUNCH") ?? "")
-        call.output.show(launch) { [row($0).joined(separator: "\t")] }
+        let words = call.words
+        switch (words.text("LAUNCH"), words.text("since")) {
+        case (let launch?, nil):
+            let launch = try await call.client.redeliverLaunch(launch)
+            call.output.show(launch) { [row($0).joined(separator: "\t")] }
+        case (nil, let since?):
+            let selection = LaunchSelection {
+                $0.createdAfter = Words.moment(since)
+                $0.createdBefore = words.text("until").map { Words.moment($0) }
+                $0.session = words.text("session")
+                $0.state = words.text("state").map { Launch.State(rawValue: $0) }
+            }
+            let answer = try await call.client.redeliverLaunches(selection)
+            call.output.show(answer) { ["sent again \($0.changed)\tmatched \($0.matched)"] }
+        default:
+            throw CallWords.Fault(text: "name a LAUNCH, or say --since when", command: "webhook redeliver")
+        }
     }
 
     static func launches(_ call: Call) async throws {

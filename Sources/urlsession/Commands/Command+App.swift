@@ -61,7 +61,23 @@ extension Command {
             ],
             run: AppCommands.rotate),
         Command(
-            name: "webhook redeliver", summary: "send a launch once more, now", arguments: [launch],
+            name: "webhook redeliver", summary: "send a launch once more, now, or all of a time",
+            arguments: [Argument(name: "LAUNCH", help: "the launch, lnch_...", isOptional: true)],
+            options: [
+                Option(
+                    name: "since", value: "TIME",
+                    help: "all launches since then: 2h for two hours ago, or 2026-12-01T00:00:00Z"),
+                Option(name: "until", value: "TIME", help: "only those before then"),
+                Option(name: "session", short: "s", value: "SESSION", help: "only of this session"),
+                Option(
+                    name: "state", value: "STATE", kind: .choice(Launch.State.known.map(\.rawValue)),
+                    help: "only those in this state"),
+            ],
+            examples: [
+                Example(
+                    command: "urlsession webhook redeliver --since 2h --state exhausted",
+                    meaning: "sends again what was given up in the last two hours")
+            ],
             run: AppCommands.redeliver),
         Command(
             name: "launches", summary: "list launches",

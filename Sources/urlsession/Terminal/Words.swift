@@ -91,6 +91,14 @@ enum Words {
         }
     }
 
+    /// A moment as the service reads it: one that is written so, or so long ago as `2h` says.
+    static func moment(_ text: String, now: Int64 = now) -> String {
+        guard let seconds = CallWords.seconds(text) else { return text }
+        var moment: [UInt8] = []
+        TimeText.append(now - Int64(seconds * 1000), to: &moment)
+        return String(decoding: moment, as: UTF8.self)
+    }
+
     private static func local(_ milliseconds: Int64) -> tm {
         var (seconds, parts) = (time_t(milliseconds / 1000), tm())
         localtime_r(&seconds, &parts)
