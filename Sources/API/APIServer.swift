@@ -46,6 +46,9 @@ package final class APIServer: Sendable {
 
     package var router: Router { Router(routes, options: options) }
 
+    /// Takes another operator's key, by its SHA-256, and no longer the one before.
+    package func adminKeyChanged(hash: [UInt8]) { authenticator.adminKeyChanged(hash: hash) }
+
     /// Counts and logs a request that was answered.
     package func observe(_ observation: Observation) {
         requests.withLock { $0 }?.count(observation)

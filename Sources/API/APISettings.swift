@@ -16,7 +16,7 @@ package struct APISettings: Sendable {
         }
     }
 
-    /// SHA-256 of the operator's key.
+    /// SHA-256 of the operator's key at the start.
     package var adminKeyHash: [UInt8]
     package var literalKeys: [LiteralKey] = []
     /// 32 random bytes kept in the data folder, which make cursors unforgeable.

@@ -19,13 +19,13 @@ final class Authenticator: Sendable {
     private static let nothing = [UInt8](repeating: 0, count: 32)
 
     private let service: Service
-    private let adminKeyHash: [UInt8]
+    private let adminKeyHash: Locked<[UInt8]>
     private let literalKeys: [APISettings.LiteralKey]
     private let cache = Locked(Cache())
 
     init(service: Service, settings: APISettings) {
         self.service = service
-        adminKeyHash = settings.adminKeyHash
+        adminKeyHash = Locked(settings.adminKeyHash)
         literalKeys = settings.literalKeys
     }
 
@@ -38,7 +38,7 @@ final class Authenticator: Sendable {
             throw Problem(.unauthorized, "Authorization must be Bearer and a key.")
         }
         let hash = Digest.of(Array(token.utf8))
-        if ConstantTime.equal(hash, adminKeyHash) { return .operator }
+        if ConstantTime.equal(hash, adminKeyHash.withLock { $0 }) { return .operator }
         for key in literalKeys where ConstantTime.equal(hash, key.hash) {
             return .app(key.app, keyIdentifier: key.keyIdentifier, scopes: Set(Core.Scope.allCases))
         }
@@ -59,6 +59,9 @@ final class Authenticator: Sendable {
         guard let record = try? await record(keyIdentifier), record.app == app else { return false }
         return record.expiresAt.map { $0 > service.clock.now } ?? true
     }
+
+    /// Lets in who has another operator's key, and no longer who has the one before.
+    func adminKeyChanged(hash: [UInt8]) { adminKeyHash.withLock { $0 = hash } }
 
     /// Forgets a key, because it was made or revoked.
     func keyChanged(_ keyIdentifier: String) {

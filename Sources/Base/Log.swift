@@ -1,11 +1,12 @@
 import Notation
+import Synchronization
 
 /// Structured logging: a static message and facts beside it, one line each, which nobody waits for (``LogWriter``).
 ///
 /// `error`: a person must act. `warning`: it healed, but look. `info`: the life of the process, of a task, of a
 /// launch. `debug`: the rest. Secrets, header values, bodies and query strings never become facts.
 package struct Log: Sendable {
-    package enum Level: Sendable, Comparable, CaseIterable {
+    package enum Level: UInt8, Sendable, Comparable, CaseIterable, AtomicRepresentable {
         case debug, info, warning, error
 
         package init?(name: String) {
@@ -14,13 +15,21 @@ package struct Log: Sendable {
         }
 
         package var name: String { "\(self)" }
+
+        package static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    /// The least level that is written: one for a log and all that were made from it.
+    private final class Threshold: Sendable {
+        let level: Atomic<Level>
+        init(_ level: Level) { self.level = Atomic(level) }
     }
 
     package enum Format: String, Sendable { case text, json }
 
     package typealias Fact = (name: StaticString, value: any CustomStringConvertible & Sendable)
 
-    private let level: Level
+    private let threshold: Threshold
     private let format: Format
     private let clock: Clock
     private let sink: @Sendable ([UInt8]) -> Void
@@ -31,7 +40,7 @@ package struct Log: Sendable {
         level: Level = .info, format: Format = .json, clock: Clock = .system,
         sink: @escaping @Sendable ([UInt8]) -> Void
     ) {
-        self.level = level
+        threshold = Threshold(level)
         self.format = format
         self.clock = clock
         self.sink = sink
@@ -55,7 +64,10 @@ package struct Log: Sendable {
     }
 
     /// Whether lines of a level are written at all.
-    package func shows(_ level: Level) -> Bool { level >= self.level }
+    package func shows(_ level: Level) -> Bool { level >= threshold.level.load(ordering: .relaxed) }
+
+    /// Writes lines of a level and above from now on, here and in all logs made from the same one.
+    package func show(from level: Level) { threshold.level.store(level, ordering: .relaxed) }
 
     package func debug(_ message: StaticString, _ facts: Fact...) { write(.debug, message, facts) }
     package func info(_ message: StaticString, _ facts: Fact...) { write(.info, message, facts) }

@@ -6,9 +6,23 @@ static inline struct MHD_Daemon *mhd_start_daemon(unsigned int flags, MHD_Access
     return MHD_start_daemon(flags, 0, NULL, NULL, handler, context, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 }
 
+// libmicrohttpd starts only with a certificate or with a function that finds one. Sessions are given theirs when they
+// begin, before this would be asked; it has none.
+static inline int mhd_no_certificate(void) { return -1; }
+
+static inline struct MHD_OptionItem mhd_sessions_bring_certificates(void) {
+    struct MHD_OptionItem item = {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)mhd_no_certificate};
+    return item;
+}
+
 static inline int mhd_connection_descriptor(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     return info ? info->connect_fd : -1;
+}
+
+static inline void *mhd_connection_tls(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    return info ? info->tls_session : NULL;
 }
 
 static inline void *mhd_connection_context(struct MHD_Connection *connection) {

@@ -11,6 +11,8 @@ final class ClientConnection: Sendable {
     /// Whether bytes written to the descriptor are what the client reads: no TLS.
     let isPlain: Bool
     private let descriptor: Int32
+    /// What the connection presents, kept as long as its TLS session may look at it.
+    private let certificate: TLSCertificate?
     private let state: Locked<State>
 
     private struct State: Sendable {
@@ -20,8 +22,12 @@ final class ClientConnection: Sendable {
         var isClosed = false
     }
 
-    init(_ handle: ConnectionHandle, isPlain: Bool, deadline: Int64) {
-        self.isPlain = isPlain
+    init(_ handle: ConnectionHandle, presenting certificate: TLSCertificate?, deadline: Int64) {
+        isPlain = certificate == nil
+        self.certificate = certificate
+        if let certificate, let session = mhd_connection_tls(handle.pointer) {
+            certificate.present(in: OpaquePointer(session))
+        }
         descriptor = mhd_connection_descriptor(handle.pointer)
         state = Locked(State(deadline: deadline))
     }

@@ -21,7 +21,6 @@ package final class HTTPServer: Sendable {
     let clock = Clock.system
     let budget: BodyBudget
     let watch: Watch
-    let isTLS: Bool
     /// The port it listens on.
     package let port: UInt16
     private let state = Locked(State())
@@ -30,6 +29,8 @@ package final class HTTPServer: Sendable {
 
     private struct State: Sendable {
         var daemon: Daemon?
+        /// What new connections present; nil where they are plain.
+        var certificate: TLSCertificate?
         var clients: [ObjectIdentifier: ClientConnection] = [:]
         var handlers = 0
         var isStopping = false
@@ -43,12 +44,12 @@ package final class HTTPServer: Sendable {
 
     /// Serves on a socket that listens already, until ``stop(within:)``.
     ///
-    /// - Parameter tls: Certificate chain and key in PEM.
-    /// - Throws: ``ServerStartError``: the listener was used before, the key does not fit.
+    /// - Parameter certificate: What it presents; without one it speaks plain HTTP.
+    /// - Throws: ``ServerStartError``: the listener was used before.
     package static func start(
-        on listener: Listener, limits: ServerLimits = ServerLimits(),
-        tls: (certificatePEM: String, keyPEM: String)? = nil, router: Router, refusal: @escaping Refusal,
-        adorn: Adornment? = nil, log: Log, observe: @escaping @Sendable (Observation) -> Void = { _ in }
+        on listener: Listener, limits: ServerLimits = ServerLimits(), certificate: TLSCertificate? = nil,
+        router: Router, refusal: @escaping Refusal, adorn: Adornment? = nil, log: Log,
+        observe: @escaping @Sendable (Observation) -> Void = { _ in }
     ) throws(ServerStartError) -> HTTPServer {
         signal(SIGPIPE, SIG_IGN)
         guard let descriptor = listener.take() else { throw ServerStartError(message: "the listener serves already") }
@@ -59,10 +60,10 @@ package final class HTTPServer: Sendable {
         }
         let server = HTTPServer(
             limits: limits, router: router, refusal: refusal, adorn: adorn, log: log, observe: observe, watch: watch,
-            isTLS: tls != nil, port: listener.port)
-        guard let daemon = server.startDaemon(tls) else {
+            certificate: certificate, port: listener.port)
+        guard let daemon = server.startDaemon(speaksTLS: certificate != nil) else {
             watch.stopAccepting()
-            throw ServerStartError(message: tls == nil ? "libmicrohttpd does not start" : "certificate or key is bad")
+            throw ServerStartError(message: "libmicrohttpd does not start")
         }
         server.state.withLock { $0.daemon = Daemon(pointer: daemon) }
         watch.run(server)
@@ -71,7 +72,7 @@ package final class HTTPServer: Sendable {
 
     private init(
         limits: ServerLimits, router: Router, refusal: @escaping Refusal, adorn: Adornment?, log: Log,
-        observe: @escaping @Sendable (Observation) -> Void, watch: Watch, isTLS: Bool, port: UInt16
+        observe: @escaping @Sendable (Observation) -> Void, watch: Watch, certificate: TLSCertificate?, port: UInt16
     ) {
         self.limits = limits
         self.router = router
@@ -80,9 +81,14 @@ package final class HTTPServer: Sendable {
         self.log = log
         self.observe = observe
         self.watch = watch
-        self.isTLS = isTLS
         self.port = port
         budget = BodyBudget(bytes: limits.sharedBodyBytes)
+        state.withLock { $0.certificate = certificate }
+    }
+
+    /// Presents another certificate to those who connect from now on; open connections go on. Not for a plain server.
+    package func present(_ certificate: TLSCertificate) {
+        state.withLock { if $0.certificate != nil { $0.certificate = certificate } }
     }
 
     /// GnuTLS's words for TLS 1.3 and 1.2 with authenticated encryption and keys that nobody can compute later. A client
@@ -92,7 +98,7 @@ package final class HTTPServer: Sendable {
         -MAC-ALL:+AEAD:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA
         """
 
-    private func startDaemon(_ tls: (certificatePEM: String, keyPEM: String)?) -> OpaquePointer? {
+    private func startDaemon(speaksTLS: Bool) -> OpaquePointer? {
         var flags = MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
         flags |= MHD_USE_NO_LISTEN_SOCKET.rawValue | MHD_USE_ERROR_LOG.rawValue
         // Balanced when the daemon has stopped: its callbacks need the server until then.
@@ -106,12 +112,11 @@ package final class HTTPServer: Sendable {
                 option(.STRICT_FOR_CLIENT, 1),
             ]
         let daemon: OpaquePointer?
-        if let tls {
+        if speaksTLS {
             flags |= MHD_USE_TLS.rawValue
-            daemon = withTexts([tls.certificatePEM, tls.keyPEM, Self.tlsPriorities]) {
-                options.append(option(.HTTPS_MEM_CERT, $0[0]))
-                options.append(option(.HTTPS_MEM_KEY, $0[1]))
-                options.append(option(.HTTPS_PRIORITIES, $0[2]))
+            options.append(mhd_sessions_bring_certificates())
+            daemon = withText(Self.tlsPriorities) {
+                options.append(MHD_OptionItem(option: .HTTPS_PRIORITIES, value: 0, ptr_value: $0))
                 return Callbacks.start(flags, context, options)
             }
         } else {
@@ -149,7 +154,8 @@ package final class HTTPServer: Sendable {
     /// libmicrohttpd has begun to serve a connection.
     func connected(_ handle: ConnectionHandle) -> ClientConnection {
         let client = ClientConnection(
-            handle, isPlain: !isTLS, deadline: clock.monotonic() + limits.headDeadline.milliseconds)
+            handle, presenting: state.withLock { $0.certificate },
+            deadline: clock.monotonic() + limits.headDeadline.milliseconds)
         let isFirst = state.withLock { state in
             state.clients[ObjectIdentifier(client)] = client
             return state.clients.count == 1
@@ -223,13 +229,9 @@ private func option(_ option: MHD_OPTION, _ value: Int) -> MHD_OptionItem {
     MHD_OptionItem(option: option, value: value, ptr_value: nil)
 }
 
-private func option(_ option: MHD_OPTION, _ text: UnsafeMutablePointer<CChar>) -> MHD_OptionItem {
-    MHD_OptionItem(option: option, value: 0, ptr_value: UnsafeMutableRawPointer(text))
-}
-
-/// Texts as C strings for the length of `body`.
-private func withTexts<Result>(_ texts: [String], _ body: ([UnsafeMutablePointer<CChar>]) -> Result) -> Result {
-    let copies = texts.map { strdup($0)! }  // Only fails when memory is out.
-    defer { for copy in copies { free(copy) } }
-    return body(copies)
+/// A text as a C string for the length of `body`.
+private func withText<Result>(_ text: String, _ body: (UnsafeMutableRawPointer) -> Result) -> Result {
+    let copy = strdup(text)!  // Only fails when memory is out.
+    defer { free(copy) }
+    return body(copy)
 }

@@ -46,7 +46,9 @@ enum Command {
     private static func serve(_ arguments: [String]) async -> Int32 {
         guard let configuration = configuration(arguments) else { return Exit.usage }
         do {
-            return try await Serve(configuration).run()
+            return try await Serve(configuration) { () throws(Configuration.Faults) in
+                try Configuration(arguments: arguments, environment: environment())
+            }.run()
         } catch let failure as Serve.Failure {
             complain("urlsessiond: \(failure.text)")
             return failure.status

@@ -1,7 +1,7 @@
 import Base
 import Glibc
 
-/// Small files that the service reads or makes once, at its start.
+/// Small files that the service reads or makes at its start, and reads again when it is asked to.
 enum LocalFile {
     /// A file's bytes, up to 1 MiB; nil with `errno` set where it cannot be read.
     static func read(_ path: String) -> [UInt8]? {

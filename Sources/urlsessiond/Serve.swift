@@ -16,12 +16,17 @@ struct Serve {
     }
 
     private let configuration: Configuration
+    /// Reads the settings as they are now.
+    private let reread: @Sendable () throws(Configuration.Faults) -> Configuration
     private let log: Log
     private let logWriter: LogWriter
     private let clock = Clock.system
 
-    init(_ configuration: Configuration) {
+    init(
+        _ configuration: Configuration, reread: @escaping @Sendable () throws(Configuration.Faults) -> Configuration
+    ) {
         self.configuration = configuration
+        self.reread = reread
         let lines = Log(format: configuration.logFormat, sink: { _ in })
         let logWriter = LogWriter { dropped in
             lines.line(.warning, "lines of this log were dropped, it was not read fast enough", [("lines", dropped)])
@@ -65,10 +70,11 @@ struct Serve {
         let api = APIServer(
             settings: apiSettings(keys, development), service: service, launches: launches,
             metrics: metrics, log: log)
-        let server = try serve(api, on: listener)
-        let metricsServer = try metricsListener.map { try start(api, on: $0, api.metricsRouter, tls: nil) }
+        let server = try start(api, on: listener, api.router, Self.certificate(configuration))
+        let metricsServer = try metricsListener.map { try start(api, on: $0, api.metricsRouter, nil) }
         announce(server)
-        await runUntilTermination(server, metricsServer, service, launches)
+        let renewal = Renewal(reread: reread, api: api, server: server, log: log)
+        await runUntilTermination(server, metricsServer, service, launches, renewal)
         service.close()
         return Command.Exit.done
     }
@@ -132,23 +138,29 @@ struct Serve {
         return settings
     }
 
-    private func serve(_ api: APIServer, on listener: Listener) throws -> HTTPServer {
-        var tls: (certificatePEM: String, keyPEM: String)?
-        if let certificate = configuration.tlsCertificate, let key = configuration.tlsKey {
-            guard let certificate = LocalFile.read(certificate), let key = LocalFile.read(key) else {
-                throw Failure(text: "certificate or key cannot be read")
+    /// What the listener presents; nil where it is plain.
+    static func certificate(_ configuration: Configuration) throws(Failure) -> TLSCertificate? {
+        guard let certificate = configuration.tlsCertificate, let key = configuration.tlsKey else { return nil }
+        func read(_ path: String) throws(Failure) -> [UInt8] {
+            guard let bytes = LocalFile.read(path) else {
+                throw Failure(text: "\(path): cannot be read: \(String(cString: strerror(errno)))")
             }
-            tls = (String(decoding: certificate, as: UTF8.self), String(decoding: key, as: UTF8.self))
+            return bytes
         }
-        return try start(api, on: listener, api.router, tls: tls)
+        let pair = (certificate: try read(certificate), key: try read(key))
+        do {
+            return try TLSCertificate(certificate: pair.certificate, key: pair.key)
+        } catch {
+            throw Failure(text: "\(certificate) and \(key): \(error)")
+        }
     }
 
     private func start(
-        _ api: APIServer, on listener: Listener, _ router: Router, tls: (certificatePEM: String, keyPEM: String)?
+        _ api: APIServer, on listener: Listener, _ router: Router, _ certificate: TLSCertificate?
     ) throws -> HTTPServer {
         do {
             return try HTTPServer.start(
-                on: listener, tls: tls, router: router, refusal: { api.refuse($0, $1, $2) },
+                on: listener, certificate: certificate, router: router, refusal: { api.refuse($0, $1, $2) },
                 adorn: { api.adorn($0, &$1) }, log: log, observe: { api.observe($0) })
         } catch {
             throw Failure(text: error.message)
@@ -171,9 +183,11 @@ struct Serve {
 
     /// Runs all loops until `SIGTERM` or `SIGINT`, and ends the parts while the loops still serve them.
     private func runUntilTermination(
-        _ server: HTTPServer, _ metricsServer: HTTPServer?, _ service: Service, _ launches: Launches
+        _ server: HTTPServer, _ metricsServer: HTTPServer?, _ service: Service, _ launches: Launches,
+        _ renewal: Renewal
     ) async {
         await withTaskGroup { group in
+            group.addTask { await Signals.onHangup { renewal.perform() } }
             group.addTask { await runLoop("service") { try await service.run() } }
             group.addTask { await runLoop("launches") { try await launches.run() } }
             await Signals.waitForTermination()

@@ -2,7 +2,8 @@ import CLinux
 import Dispatch
 import Glibc
 
-/// `SIGTERM` and `SIGINT` end the service in order. Signals that would end it by mistake are ignored, faults leave a mark.
+/// `SIGTERM` and `SIGINT` end the service in order, `SIGHUP` has it read files again. Signals that would end it by mistake
+/// are ignored, faults leave a mark.
 ///
 /// Until the service waits for them, the two end the process at once. That is safe: start-up repairs what was under way.
 enum Signals {
@@ -15,6 +16,16 @@ enum Signals {
 
     /// Has faults of the process leave a file before they kill. False with `errno` set where they cannot.
     static func markFaults(at path: String) -> Bool { clinux_mark_faults(path) == 0 }
+
+    /// Runs `body` each time that the process is asked to read its files again, until the task is cancelled.
+    static func onHangup(_ body: () -> Void) async {
+        let (arrivals, arrived) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let source = DispatchSource.makeSignalSource(signal: SIGHUP, queue: .global())
+        source.setEventHandler { arrived.yield() }
+        source.resume()
+        for await _ in arrivals { body() }
+        source.cancel()
+    }
 
     /// Returns when the process is asked to end.
     ///

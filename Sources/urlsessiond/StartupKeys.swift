@@ -9,11 +9,12 @@ struct StartupKeys {
     init(_ configuration: Configuration) throws(Serve.Failure) {
         try Self.refuseNewMasterKey(configuration)
         masterKey = try Self.masterKey(configuration.masterKeyFile)
-        adminKey =
-            configuration.isDevelopment ? "dev-admin" : try Self.adminKey(configuration.adminKeyFile)
+        adminKey = try Self.adminKey(configuration)
     }
 
-    private static func adminKey(_ path: String) throws(Serve.Failure) -> String {
+    static func adminKey(_ configuration: Configuration) throws(Serve.Failure) -> String {
+        if configuration.isDevelopment { return "dev-admin" }
+        let path = configuration.adminKeyFile
         let text = try text(path) { "usd_admin_" + RandomBytes.make(32).base62 }
         guard text.utf8.count >= 24 else {
             throw Serve.Failure(text: "\(path): an admin key has at least 24 characters")

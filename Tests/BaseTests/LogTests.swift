@@ -30,4 +30,13 @@ struct LogTests {
         let log = Log(level: .warning, sink: { _ in })
         #expect(!log.shows(.info) && log.shows(.error))
     }
+
+    @Test func `A level can change, for all logs that were made from one`() {
+        let log = Log(level: .warning, sink: { _ in })
+        let child = log.with("app", "a")
+        log.show(from: .debug)
+        #expect(log.shows(.debug) && child.shows(.debug))
+        child.show(from: .error)
+        #expect(!log.shows(.warning) && log.shows(.error))
+    }
 }

@@ -127,12 +127,6 @@ struct StopTests {
             try HTTPServer.start(
                 on: Listener(address: "localhost", port: 0), router: Router([]), refusal: plainRefusal, log: .none)
         }
-        #expect(throws: ServerStartError.self) {
-            try HTTPServer.start(
-                on: Listener(address: "127.0.0.1", port: 0), tls: ("no", "pem"), router: Router([]),
-                refusal: plainRefusal,
-                log: .none)
-        }
         await server.stop(within: .seconds(1))
     }
 }

@@ -44,6 +44,10 @@ struct TLSTests {
         0000000000000000000000000000000000
         """
 
+    private func pair() throws -> TLSCertificate {
+        try TLSCertificate(certificate: Array(certificate.utf8), key: Array(key.utf8))
+    }
+
     /// What openssl's client says when it is given some inputs, a second apart.
     private func client(_ port: UInt16, _ options: String, _ inputs: String...) async throws -> String {
         let input = inputs.map { "printf '\($0)'; sleep 1" }.joined(separator: "; ")
@@ -54,9 +58,22 @@ struct TLSTests {
         return String(decoding: output, as: UTF8.self)
     }
 
+    @Test func `What is no certificate, or has another key, is refused with the reason`() async throws {
+        let other = try await ChildProcess.run([
+            "/usr/bin/openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256",
+        ])
+        let (certificate, key) = (Array(certificate.utf8), Array(key.utf8))
+        for (certificate, key) in [(certificate, other), (key, key), (certificate, certificate), ([], [])] {
+            let refused = #expect(throws: TLSCertificate.Unusable.self) {
+                try TLSCertificate(certificate: certificate, key: key)
+            }
+            #expect(refused?.description.isEmpty == false)
+        }
+    }
+
     @Test func `Only authenticated encryption is spoken, and no client has it agreed anew`() async throws {
         let server = try HTTPServer.start(
-            on: Listener(address: "127.0.0.1", port: 0), tls: (certificate, key),
+            on: Listener(address: "127.0.0.1", port: 0), certificate: try pair(),
             router: Router([Route("GET", "/x") { _ in text("x") }]),
             refusal: plainRefusal, log: .none)
         let request = "GET /x HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"
@@ -80,7 +97,7 @@ struct TLSTests {
 
     @Test func `A TLS server greets a TLS client and tells a plain one nothing`() async throws {
         let server = try HTTPServer.start(
-            on: Listener(address: "127.0.0.1", port: 0), tls: (certificate, key),
+            on: Listener(address: "127.0.0.1", port: 0), certificate: try pair(),
             router: Router([Route("GET", "/x") { _ in text("x") }]),
             refusal: plainRefusal, log: .none)
         let digits = Array(clientHello.utf8.filter { $0 != 0x0A })

@@ -48,6 +48,82 @@ import Testing
         #expect(try await check("http://localhost:\(service.port)") == .exited(1))
     }
 
+    @Test func `A hangup renews certificate, operator's key and log level, and refuses what is bad`() async throws {
+        let folder = TemporaryFolder()
+        let (certificate, key, adminKey) = (folder.file("c.pem"), folder.file("k.pem"), folder.file("admin.key"))
+        func issue(_ name: String, key: String) async throws {
+            try await ChildProcess.run([
+                "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                "-subj", "/CN=\(name)", "-keyout", key, "-out", certificate,
+            ])
+        }
+        func write(_ text: String, to name: String) { folder.write(Array(text.utf8), to: name) }
+        func admin(_ number: String) -> String { "Authorization: Bearer the operator's \(number) key, long enough" }
+        try await issue("first.example", key: key)
+        write(#"{"log-level": "info"}"#, to: "settings.json")
+        write("the operator's first key, long enough\n", to: "admin.key")
+        let service = try await ServiceProcess(
+            [
+                "--tls-certificate", certificate, "--tls-key", key, "--config", folder.file("settings.json"),
+                "--admin-key-file", adminKey,
+            ], dev: false)
+        /// What curl sees: the answer, its status, and the certificates that came with it.
+        func curl(_ path: String, _ more: String...) async throws -> String {
+            let output = try await ChildProcess.run(
+                ["/usr/bin/curl", "-q", "-ks", "--noproxy", "*", "-w", "\n%{http_code}\n%{certs}"] + more
+                    + ["https://127.0.0.1:\(service.port)\(path)"], within: .seconds(90))
+            return String(decoding: output, as: UTF8.self)
+        }
+        #expect(try await curl("/healthz").contains("first.example"))
+        let json = "Content-Type: application/json"
+        let made = try await curl("/v1/apps", "-H", admin("first"), "-H", json, "-d", #"{"identifier": "a"}"#)
+        let app = try #require(try JSON(parsing: String(made.prefix { $0 != "\n" }))["apiKey"].string)
+        func call(_ path: String, _ more: String...) async throws -> String {
+            try await curl(path, "-H", "Authorization: Bearer \(app)", "-H", json, more[0], more[1])
+        }
+        _ = try await call("/v1/sessions/s", "-X", "PUT")
+        let task = #"{"kind": "download", "request": {"url": "https://a.example/"}, "state": "suspended"}"#
+        #expect(try await call("/v1/sessions/s/tasks", "-d", task).contains("\n201\n"))
+        // One request is held across the renewal.
+        async let held = call("/v1/sessions/s/tasks/1?wait=60", "-X", "GET")
+        // All metrics are more than a pipe takes.
+        let count = "curl -qks --noproxy '*' -H \"$1\" \"$2\" | grep '^urlsessiond_http_requests_held '"
+        let metrics = "https://127.0.0.1:\(service.port)/metrics"
+        try await eventually("the request is held") {
+            try await ChildProcess.run(["/bin/sh", "-c", count, "sh", admin("first"), metrics])
+                == Array("urlsessiond_http_requests_held 1\n".utf8)
+        }
+
+        try await issue("second.example", key: key)
+        write("the operator's second key, long enough\n", to: "admin.key")
+        write(#"{"log-level": "debug"}"#, to: "settings.json")
+        service.signal(SIGHUP)
+        try await eventually("the new key is taken") {
+            try await curl("/v1/apps", "-H", admin("second")).contains("\n200\n")
+        }
+        #expect(try await curl("/v1/apps", "-H", admin("first")).contains("\n401\n"))
+        #expect(try await curl("/healthz").contains("second.example"))
+        try await eventually("requests are logged") { service.errors.contains("request answered") }
+        _ = try await call("/v1/sessions/s/tasks/1/cancel", "-X", "POST")
+        let answered = try await held
+        #expect(answered.contains("first.example") && answered.contains("\n200\n"), "\(answered)")
+
+        // A certificate of another key, and an operator's key that can be guessed.
+        try await issue("third.example", key: folder.file("other.pem"))
+        write("short\n", to: "admin.key")
+        service.signal(SIGHUP)
+        try await eventually("both are refused") {
+            service.errors.contains("new certificate is refused")
+                && service.errors.contains("new operator's key is refused")
+        }
+        #expect(try await curl("/healthz").contains("second.example"))
+        #expect(try await curl("/v1/apps", "-H", admin("second")).contains("\n200\n"))
+        write(#"{"log-level": "loud"}"#, to: "settings.json")
+        service.signal(SIGHUP)
+        try await eventually("faults are told") { service.errors.contains("nothing was read again") }
+        #expect(try await service.terminate() == .exited(0))
+    }
+
     @Test func `A full pipe behind standard error holds up nobody`() async throws {
         let folder = TemporaryFolder()
         let pipe = folder.file("log")

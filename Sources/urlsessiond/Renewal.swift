@@ -1,0 +1,45 @@
+import API
+import Base
+import HTTPServer
+
+/// What `SIGHUP` does: certificate, operator's key and log level are read again, each for itself. What cannot be used is
+/// refused, and the one before stays.
+struct Renewal: Sendable {
+    /// Reads the settings as they are now.
+    let reread: @Sendable () throws(Configuration.Faults) -> Configuration
+    let api: APIServer
+    let server: HTTPServer
+    let log: Log
+
+    func perform() {
+        do throws(Configuration.Faults) {
+            let configuration = try reread()
+            log.show(from: configuration.logLevel)
+            renewCertificate(configuration)
+            renewAdminKey(configuration)
+        } catch {
+            log.error(
+                "the settings have faults, nothing was read again", ("error", error.lines.joined(separator: "; ")))
+        }
+    }
+
+    private func renewCertificate(_ configuration: Configuration) {
+        do throws(Serve.Failure) {
+            guard let certificate = try Serve.certificate(configuration) else { return }
+            server.present(certificate)
+            log.info("the certificate was read again, for new connections")
+        } catch {
+            log.error("the new certificate is refused, the one before stays", ("error", error.text))
+        }
+    }
+
+    private func renewAdminKey(_ configuration: Configuration) {
+        do throws(Serve.Failure) {
+            let key = try StartupKeys.adminKey(configuration)
+            api.adminKeyChanged(hash: Digest.of(Array(key.utf8)))
+            log.info("the operator's key was read again")
+        } catch {
+            log.error("the new operator's key is refused, the one before stays", ("error", error.text))
+        }
+    }
+}
