@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build test sanitize soak demo bench bench-quick check-api check-tls deb release container-check clean
+.PHONY: help run build test sanitize soak demo bench bench-quick check-api check-tls check-deploy deb release container-check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ check-api: build ## openapi.yaml is valid, clients can be generated from it, and
 check-tls: build ## The TLS listener stands testssl.sh
 	@scripts/install-packages check-tls
 	@exec scripts/check-tls
+
+check-deploy: ## The alerts of deploy/prometheus-rules.yml are rules, and fire when they should
+	@scripts/install-packages check-deploy
+	@exec scripts/check-deploy
 
 deb: build ## The Debian package, in .build/release-files
 	@scripts/install-packages release
