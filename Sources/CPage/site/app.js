@@ -20,7 +20,7 @@ import {
 } from "./parts.js";
 import { bar } from "./plot.js";
 import { link } from "./route.js";
-import { poll } from "./stream.js";
+import { refreshed } from "./stream.js";
 
 const fetchResults = {
   newData: ["good", "New data", "✓"],
@@ -45,24 +45,8 @@ function stated(text, shown = text) {
 
 /** The view of the app. */
 export function appView(host) {
-  const ender = new AbortController();
-  let app = null;
-  let refresh = null;
-  let problem = null;
-
-  async function load() {
-    try {
-      [app, refresh] = await Promise.all([
-        call("GET", "/v1/app", { signal: ender.signal }),
-        call("GET", "/v1/app/background-refresh", { signal: ender.signal }),
-      ]);
-      problem = null;
-    } catch (error) {
-      if (ender.signal.aborted) return;
-      problem = error;
-    }
-    show();
-  }
+  const ask = (signal) =>
+    Promise.all([call("GET", "/v1/app", { signal }), call("GET", "/v1/app/background-refresh", { signal })]);
 
   const act = (target, said) => async () => {
     await post(target);
@@ -70,7 +54,8 @@ export function appView(host) {
     await load();
   };
 
-  function show() {
+  function draw(found, problem) {
+    const [app, refresh] = found ?? [];
     render(
       host,
       h(
@@ -104,8 +89,8 @@ export function appView(host) {
     );
   }
 
-  poll(load, 5000, ender.signal);
-  return { close: () => ender.abort() };
+  const { load, close } = refreshed(ask, draw, 5000);
+  return { close };
 }
 
 function webhook({ webhook }, load) {

@@ -5,7 +5,7 @@ import { h, render } from "./dom.js";
 import { bytes, count } from "./format.js";
 import { badge, empty, notice, pager, table, time } from "./parts.js";
 import { link } from "./route.js";
-import { poll } from "./stream.js";
+import { refreshed } from "./stream.js";
 
 const columns = [
   { title: "App" },
@@ -19,26 +19,11 @@ const columns = [
 
 /** The list of apps. */
 export function appsView(host, route) {
-  const ender = new AbortController();
   let place = route.query;
-  let page = null;
-  let problem = null;
+  const ask = (signal) =>
+    call("GET", "/v1/apps" + query({ limit: 100, cursor: place.cursor }), { audience: "operator", signal });
 
-  async function load() {
-    try {
-      page = await call("GET", "/v1/apps" + query({ limit: 100, cursor: place.cursor }), {
-        audience: "operator",
-        signal: ender.signal,
-      });
-      problem = null;
-    } catch (error) {
-      if (ender.signal.aborted) return;
-      problem = error;
-    }
-    show();
-  }
-
-  function show() {
+  function draw(page, problem) {
     render(
       host,
       h("div", { class: "view-head" }, h("h1", {}, "Apps")),
@@ -51,13 +36,13 @@ export function appsView(host, route) {
     );
   }
 
-  poll(load, 5000, ender.signal);
+  const { load, close } = refreshed(ask, draw, 5000);
   return {
     update(next) {
       place = next.query;
       load();
     },
-    close: () => ender.abort(),
+    close,
   };
 }
 

@@ -5,7 +5,7 @@ import { h, render } from "./dom.js";
 import { duration, moment } from "./format.js";
 import { badge, button, choice, empty, facts, notice, pager, section, table, time, toast } from "./parts.js";
 import { link, refine } from "./route.js";
-import { poll } from "./stream.js";
+import { refreshed } from "./stream.js";
 import { launchKind, launchReason, launchStatus } from "./words.js";
 
 const states = ["pending", "delivering", "launched", "completed", "superseded", "exhausted", "parked"];
@@ -14,26 +14,13 @@ const redeliverable = new Set(["pending", "delivering", "launched", "exhausted",
 
 /** The list of launches. */
 export function launchesView(host, route) {
-  const ender = new AbortController();
   let place = route.query;
-  let page = null;
-  let problem = null;
+  const ask = (signal) => {
+    const { state, kind, session, cursor } = place;
+    return call("GET", "/v1/launches" + query({ state, kind, session, cursor, limit: 50 }), { signal });
+  };
 
-  async function load() {
-    try {
-      const { state, kind, session, cursor } = place;
-      page = await call("GET", "/v1/launches" + query({ state, kind, session, cursor, limit: 50 }), {
-        signal: ender.signal,
-      });
-      problem = null;
-    } catch (error) {
-      if (ender.signal.aborted) return;
-      problem = error;
-    }
-    show();
-  }
-
-  function show() {
+  function draw(page, problem) {
     const pick = (name) => ({ change: (event) => refine({ [name]: event.target.value, cursor: "" }) });
     render(
       host,
@@ -103,13 +90,13 @@ export function launchesView(host, route) {
     );
   }
 
-  poll(load, 3000, ender.signal);
+  const { load, close } = refreshed(ask, draw, 3000);
   return {
     update(next) {
       place = next.query;
       load();
     },
-    close: () => ender.abort(),
+    close,
   };
 }
 
@@ -153,22 +140,9 @@ async function redeliver(launch, load) {
 /** One launch with its attempts. */
 export function launchView(host, route) {
   const [, launchId] = route.segments;
-  const ender = new AbortController();
-  let launch = null;
-  let problem = null;
+  const ask = (signal) => call("GET", path("launches", launchId), { signal });
 
-  async function load() {
-    try {
-      launch = await call("GET", path("launches", launchId), { signal: ender.signal });
-      problem = null;
-    } catch (error) {
-      if (ender.signal.aborted) return;
-      problem = error;
-    }
-    show();
-  }
-
-  function show() {
+  function draw(launch, problem) {
     if (!launch) {
       render(
         host,
@@ -253,6 +227,6 @@ export function launchView(host, route) {
     );
   }
 
-  poll(load, 2000, ender.signal);
-  return { close: () => ender.abort() };
+  const { load, close } = refreshed(ask, draw, 2000);
+  return { close };
 }

@@ -18,7 +18,7 @@ import {
   toast,
 } from "./parts.js";
 import { link, refine } from "./route.js";
-import { poll } from "./stream.js";
+import { refreshed } from "./stream.js";
 import { questionStatus } from "./words.js";
 
 const methods = {
@@ -31,28 +31,17 @@ const methods = {
 
 /** The list of questions, each with its form. */
 export function questionsView(host, route) {
-  const ender = new AbortController();
   let place = { state: "open", ...route.query };
-  let page = null;
-  let problem = null;
+  const ask = (signal) => {
+    const { state, session, cursor } = place;
+    return call(
+      "GET",
+      "/v1/questions" + query({ state: state === "all" ? "" : state, session, cursor, limit: 50 }),
+      { signal },
+    );
+  };
 
-  async function load() {
-    try {
-      const { state, session, cursor } = place;
-      page = await call(
-        "GET",
-        "/v1/questions" + query({ state: state === "all" ? "" : state, session, cursor, limit: 50 }),
-        { signal: ender.signal },
-      );
-      problem = null;
-    } catch (error) {
-      if (ender.signal.aborted) return;
-      problem = error;
-    }
-    show();
-  }
-
-  function show() {
+  function draw(page, problem) {
     const states = choice(
       "state",
       [["open", "Open"], ["answered", "Answered"], ["expired", "Expired"], ["all", "All"]],
@@ -81,13 +70,13 @@ export function questionsView(host, route) {
     );
   }
 
-  poll(load, 3000, ender.signal);
+  const { load, close } = refreshed(ask, draw, 3000);
   return {
     update(next) {
       place = { state: "open", ...next.query };
       load();
     },
-    close: () => ender.abort(),
+    close,
   };
 }
 

@@ -6,7 +6,7 @@ import { bytes, count } from "./format.js";
 import { openNewSession } from "./forms.js";
 import { badge, button, empty, notice, pager, table, time } from "./parts.js";
 import { link, refine } from "./route.js";
-import { poll } from "./stream.js";
+import { refreshed } from "./stream.js";
 import { sessionStatus } from "./words.js";
 
 const columns = [
@@ -23,23 +23,10 @@ const columns = [
 
 /** The list of sessions. */
 export function sessionsView(host, route) {
-  const ender = new AbortController();
-  let page = null;
-  let problem = null;
   let { query: place } = route;
+  const ask = (signal) => call("GET", "/v1/sessions" + query({ limit: 100, cursor: place.cursor }), { signal });
 
-  async function load() {
-    try {
-      page = await call("GET", "/v1/sessions" + query({ limit: 100, cursor: place.cursor }), { signal: ender.signal });
-      problem = null;
-    } catch (error) {
-      if (ender.signal.aborted) return;
-      problem = error;
-    }
-    show();
-  }
-
-  function show() {
+  function draw(page, problem) {
     const search = (place.search ?? "").toLowerCase();
     const items = (page?.items ?? []).filter(({ identifier, sessionDescription }) =>
       `${identifier} ${sessionDescription ?? ""}`.toLowerCase().includes(search)
@@ -84,7 +71,7 @@ export function sessionsView(host, route) {
       );
   }
 
-  poll(load, 3000, ender.signal);
+  const { load, show, close } = refreshed(ask, draw, 3000);
   return {
     update(next) {
       const isElsewhere = next.query.cursor !== place.cursor;
@@ -92,7 +79,7 @@ export function sessionsView(host, route) {
       if (isElsewhere) load();
       else show();
     },
-    close: () => ender.abort(),
+    close,
   };
 }
 

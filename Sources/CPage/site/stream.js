@@ -99,3 +99,33 @@ export async function poll(work, period, signal) {
     await sleep(period, signal);
   }
 }
+
+/**
+ * Asks again and again for what a view shows, and draws it: what came last, and why nothing came after it.
+ *
+ * @template T
+ * @param {(signal: AbortSignal) => Promise<T>} ask
+ * @param {(found: T|null, problem: Error|null) => void} draw
+ * @param {number} period Milliseconds.
+ * @returns {{load: () => Promise<void>, show: () => void, close: () => void}} `load` asks now, `show` only draws.
+ */
+export function refreshed(ask, draw, period) {
+  const ender = new AbortController();
+  let found = null;
+  let problem = null;
+  let asked = 0;
+  const show = () => draw(found, problem);
+
+  async function load() {
+    asked += 1;
+    const turn = asked;
+    const [answer, refusal] = await ask(ender.signal).then((answer) => [answer, null], (error) => [found, error]);
+    // An answer to what was asked before, with another filter perhaps, comes too late.
+    if (ender.signal.aborted || turn !== asked) return;
+    [found, problem] = [answer, refusal];
+    show();
+  }
+
+  poll(load, period, ender.signal);
+  return { load, show, close: () => ender.abort() };
+}
