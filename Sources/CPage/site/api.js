@@ -11,6 +11,11 @@ export class Problem extends Error {
     this.fields = fields;
   }
 
+  /** Whether asking again may help. */
+  get mayPass() {
+    return this.status === 0 || this.status >= 500;
+  }
+
   /** The faults of single members, a line each. */
   get lines() {
     return (this.fields.errors ?? []).map(({ pointer, detail }) => (pointer ? `${pointer}: ${detail}` : detail));

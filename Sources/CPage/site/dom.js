@@ -1,5 +1,7 @@
 // Elements as values: a view describes what should stand somewhere, and `render` changes what stands there into that.
 // Text goes into text nodes alone, so data never becomes markup.
+//
+// An element with a `stamp` makes its children only where the stamp has changed: of a list only what changes costs.
 
 const svgNames = new Set(["svg", "g", "path", "rect", "line", "polyline", "text", "title"]);
 
@@ -7,16 +9,17 @@ const svgNames = new Set(["svg", "g", "path", "rect", "line", "polyline", "text"
  * Makes an element.
  *
  * @param {string} name
- * @param {object} [properties] `key` tells siblings apart, `keep` leaves what is there alone once it is there, `on` holds
+ * @param {object} [properties] `key` tells siblings apart, `stamp` tells all that the element depends on, `on` holds
  *   listeners; everything else is an attribute. Attributes that are null or false are left out.
- * @param {...any} children Nodes, texts, numbers and lists of them; null and false are left out.
+ * @param {...any} children Nodes, texts, numbers and lists of them; null and false are left out. With a stamp, a
+ *   function that returns them.
  * @returns {Element}
  */
 export function h(name, properties, ...children) {
   const isSVG = svgNames.has(name) && !(name === "title" && !properties?.svg);
   const element = isSVG ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
   for (const [attribute, value] of Object.entries(properties ?? {})) {
-    if (attribute === "key" || attribute === "keep") element[`$${attribute}`] = value;
+    if (attribute === "key" || attribute === "stamp") element[`$${attribute}`] = value;
     else if (attribute === "on") listen(element, value ?? {});
     else if (attribute === "svg") continue;
     else if (attribute === "value" && "value" in element && name !== "progress") {
@@ -26,7 +29,8 @@ export function h(name, properties, ...children) {
       element.setAttribute(attribute, value === true ? "" : String(value));
     }
   }
-  element.append(...nodes(children));
+  if (element.$stamp === undefined) element.append(...nodes(children));
+  else element.$children = children[0];
   if (name === "select" && properties?.value !== undefined) element.value = properties.value ?? "";
   return element;
 }
@@ -78,10 +82,10 @@ function reconcile(parent, wanted) {
   for (const next of wanted) {
     const old = next.$key === undefined ? (place?.$key === undefined ? place : null) : keyed.get(next.$key);
     if (!old) {
-      parent.insertBefore(next, place);
+      parent.insertBefore(complete(next), place);
     } else if (old.nodeName !== next.nodeName) {
       if (old === place) place = place.nextSibling;
-      parent.replaceChild(next, old);
+      parent.replaceChild(complete(next), old);
     } else {
       if (old === place) place = place.nextSibling;
       else parent.insertBefore(old, place);
@@ -95,17 +99,33 @@ function reconcile(parent, wanted) {
   }
 }
 
+/** Makes the children that were put off, throughout a tree that is about to stand. */
+function complete(node) {
+  makeChildren(node);
+  node.childNodes.forEach(complete);
+  return node;
+}
+
+function makeChildren(node) {
+  if (!node.$children) return;
+  node.append(...nodes([node.$children()]));
+  node.$children = null;
+}
+
 function patch(old, next) {
   if (old.nodeType === Node.TEXT_NODE) {
     if (old.data !== next.data) old.data = next.data;
     return;
   }
-  if (old === next || old.$keep) return;
-  for (const { name } of [...old.attributes]) {
+  if (old === next || (next.$stamp !== undefined && next.$stamp === old.$stamp)) return;
+  old.$stamp = next.$stamp;
+  makeChildren(next);
+  for (const name of old.getAttributeNames()) {
     // Whether it is open is the reader's own affair.
     if (!next.hasAttribute(name) && !(name === "open" && old.nodeName === "DETAILS")) old.removeAttribute(name);
   }
-  for (const { name, value } of next.attributes) {
+  for (const name of next.getAttributeNames()) {
+    const value = next.getAttribute(name);
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
   for (const type of Object.keys(old.$on ?? {})) old.$on[type] = next.$on?.[type];

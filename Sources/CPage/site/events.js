@@ -182,9 +182,9 @@ export function eventLog(host, watch, route) {
 
 function line(event, watch) {
   const { seq, type, taskIdentifier, occurredAt } = event;
-  return h(
-    "li",
-    { key: `${seq ?? "live"} ${type} ${taskIdentifier ?? ""} ${occurredAt}` },
+  const key = `${seq ?? "live"} ${type} ${taskIdentifier ?? ""} ${occurredAt}`;
+  // What happened does not change.
+  return h("li", { key, stamp: key }, () =>
     h(
       "details",
       {},
@@ -199,6 +199,5 @@ function line(event, watch) {
         h("span", { class: "event-text" }, eventText(event, { bytes, duration })),
       ),
       h("pre", {}, JSON.stringify(event, null, 2)),
-    ),
-  );
+    ));
 }

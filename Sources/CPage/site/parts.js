@@ -94,14 +94,19 @@ export function notice(problem) {
       {},
       h("strong", {}, problem.fields?.title ?? "That did not work."),
       " ",
-      problem.fields?.title === problem.message ? "" : problem.message,
+      problem.fields?.title === problem.message.replace(/\.$/, "") ? "" : problem.message,
     ),
     lines.length > 0 && h("ul", {}, lines.map((line) => h("li", {}, line))),
   );
 }
 
-/** A table. Columns are `{title, class?, number?}`; rows are lists of cells, each with a key. */
+/**
+ * A table. Columns are `{title, class?, number?}`; rows are lists of cells, each with a key. A row with a stamp has a
+ * function that makes its cells.
+ */
 export function table(caption, columns, rows, properties = {}) {
+  const classOf = ({ class: name, number }) => [name, number && "number"].filter(Boolean).join(" ") || null;
+  const cellsOf = (cells) => cells.map((cell, index) => h("td", { class: classOf(columns[index]) }, cell));
   return h(
     "div",
     { class: "table-frame" },
@@ -116,26 +121,19 @@ export function table(caption, columns, rows, properties = {}) {
           "tr",
           {},
           columns.map((column) =>
-            h("th", {
-              scope: "col",
-              class: [column.class, column.number && "number"].filter(Boolean).join(" ") || null,
-            }, column.hidden ? h("span", { class: "visually-hidden" }, column.title) : column.title)
+            h(
+              "th",
+              { scope: "col", class: classOf(column) },
+              column.hidden ? h("span", { class: "visually-hidden" }, column.title) : column.title,
+            )
           ),
         ),
       ),
       h(
         "tbody",
         {},
-        rows.map(({ key, cells, ...attributes }) =>
-          h(
-            "tr",
-            { key, ...attributes },
-            cells.map((cell, index) =>
-              h("td", {
-                class: [columns[index].class, columns[index].number && "number"].filter(Boolean).join(" ") || null,
-              }, cell)
-            ),
-          )
+        rows.map(({ cells, ...properties }) =>
+          h("tr", properties, properties.stamp === undefined ? cellsOf(cells) : () => cellsOf(cells()))
         ),
       ),
     ),

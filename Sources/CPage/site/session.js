@@ -23,8 +23,11 @@ export function sessionView(host, route) {
 
   watch.onChange(({ tasks }) => {
     showHead(head, watch, tab);
-    if (!part && watch.session) render(body, configuration(watch.session));
-    if (tasks.size > 0) announce(tasks.size === 1 ? `Task ${[...tasks][0]} changed` : `${tasks.size} tasks changed`);
+    if (isGone(watch)) render(body);
+    else if (!part && watch.session) render(body, configuration(watch.session));
+    const [task] = tasks;
+    if (task === "all") announce("Tasks changed");
+    else if (task) announce(tasks.size === 1 ? `Task ${task} changed` : `${tasks.size} tasks changed`);
   });
   return {
     update: (next) => part?.update?.(next),
@@ -35,12 +38,14 @@ export function sessionView(host, route) {
   };
 }
 
+const isGone = ({ problem }) => problem?.status === 404;
+
 function showHead(host, watch, tab) {
   const { session, identifier, problem } = watch;
-  if (!session) {
+  if (!session || isGone(watch)) {
     render(
       host,
-      problem && (problem.status === 404
+      problem && (isGone(watch)
         ? empty(
           "No such session",
           `There is no session ${identifier}. It may have been deleted.`,
@@ -61,7 +66,7 @@ function showHead(host, watch, tab) {
         { class: "heading" },
         h("p", { class: "crumbs" }, h("a", { href: link(["sessions"]), "data-key": "u" }, "Sessions")),
         h("h1", {}, identifier, " ", badge(sessionStatus(session))),
-        session.sessionDescription && h("p", { class: "muted" }, session.sessionDescription),
+        session.sessionDescription && h("p", { class: "muted", dir: "auto" }, session.sessionDescription),
         h(
           "p",
           { class: "sub" },
@@ -130,7 +135,12 @@ function showHead(host, watch, tab) {
 /** Whether what is seen is what is. */
 export function stateOfWatch(state) {
   const [tone, text] =
-    { live: ["good", "live"], waiting: ["warn", "reconnecting"], ended: ["idle", "not live"] }[state];
+    {
+      connecting: ["idle", "connecting"],
+      live: ["good", "live"],
+      waiting: ["warn", "reconnecting"],
+      ended: ["idle", "not live"],
+    }[state];
   return h("span", { class: `live ${tone}` }, h("i", { class: "dot", "aria-hidden": "true" }), text);
 }
 

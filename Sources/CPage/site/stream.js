@@ -101,12 +101,12 @@ export async function poll(work, period, signal) {
 }
 
 /**
- * Asks again and again for what a view shows, and draws it: what came last, and why nothing came after it.
+ * Asks for what a view shows, and draws it: what came last, and why nothing came after it.
  *
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} ask
  * @param {(found: T|null, problem: Error|null) => void} draw
- * @param {number} period Milliseconds.
+ * @param {number} [period] Milliseconds after which it asks again by itself.
  * @returns {{load: () => Promise<void>, show: () => void, close: () => void}} `load` asks now, `show` only draws.
  */
 export function refreshed(ask, draw, period) {
@@ -126,6 +126,7 @@ export function refreshed(ask, draw, period) {
     show();
   }
 
-  poll(load, period, ender.signal);
+  if (period) poll(load, period, ender.signal);
+  else load();
   return { load, show, close: () => ender.abort() };
 }

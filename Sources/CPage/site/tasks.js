@@ -3,10 +3,11 @@
 import { call, path, query } from "./api.js";
 import { bulkBar } from "./bulk.js";
 import { h, render } from "./dom.js";
-import { bytes, count, fileName, hostOf, percent, rate } from "./format.js";
+import { bytes, count, fileName, hostOf, percent, rate, relative } from "./format.js";
 import { badge, choice, empty, notice, pager, table, time } from "./parts.js";
 import { bar, spark } from "./plot.js";
 import { go, link, refine } from "./route.js";
+import { refreshed } from "./stream.js";
 import { taskStatus, waitsFor } from "./words.js";
 
 const pageSize = 50;
@@ -37,49 +38,35 @@ const filters = [
  * @param {import("./watch.js").SessionWatch} watch
  */
 export function taskList(host, watch, route) {
-  const ender = new AbortController();
   const selected = new Set();
   let place = route.query;
-  let page = null;
-  let problem = null;
-  let isLoading = false;
   let isStale = false;
+  let answeredAt;
 
-  async function load() {
-    if (isLoading) {
-      isStale = true;
-      return;
-    }
-    isLoading = true;
-    const asked = place;
+  async function ask(signal) {
+    isStale = false;
+    answeredAt = Infinity;
+    const { state, outcome, group, clientTaskId, cursor } = place;
+    const target = `${path("sessions", watch.identifier)}/tasks` +
+      query({ state, outcome, group, clientTaskId, cursor, limit: pageSize });
     try {
-      const { state, outcome, group, clientTaskId, cursor } = asked;
-      const target = `${path("sessions", watch.identifier)}/tasks` +
-        query({ state, outcome, group, clientTaskId, cursor, limit: pageSize });
-      page = await call("GET", target, { signal: ender.signal });
-      problem = null;
+      return await call("GET", target, { signal });
     } catch (error) {
-      if (ender.signal.aborted) return;
-      problem = error;
+      isStale = error.mayPass;
+      throw error;
+    } finally {
+      answeredAt = Date.now();
     }
-    isLoading = false;
-    show();
-    // Not more than once a second, however much changes.
-    setTimeout(() => {
-      if (ender.signal.aborted || !isStale) return;
-      isStale = false;
-      load();
-    }, asked === place ? 1000 : 0);
   }
 
-  function show() {
+  function draw(page, problem) {
     if (watch.problem?.status === 404) return;
     const items = matching(page?.items ?? [], place.url);
     for (const number of selected) if (!items.some((task) => task.taskIdentifier === number)) selected.delete(number);
     render(
       host,
       toolbar(watch, place),
-      problem && notice(problem),
+      problem && !watch.problem && notice(problem),
       page && items.length > 0 && bulkBar(watch.identifier, { place, selected, items, changed: show, done: load }),
       page &&
         (items.length === 0
@@ -94,17 +81,13 @@ export function taskList(host, watch, route) {
     );
   }
 
+  const { load, show, close } = refreshed(ask, draw);
   const unhear = watch.onChange(({ tasks }) => {
-    if (tasks.size > 0) {
-      isStale = true;
-      if (!isLoading) {
-        isStale = false;
-        load();
-      }
-    }
-    if (page) show();
+    isStale ||= tasks.size > 0;
+    // Not more than once a second, however much changes.
+    if (isStale && Date.now() - answeredAt >= 1000) load();
+    show();
   });
-  load();
   return {
     update(next) {
       const asked = ["state", "outcome", "group", "clientTaskId", "cursor"].some((name) =>
@@ -120,7 +103,7 @@ export function taskList(host, watch, route) {
     },
     close() {
       unhear();
-      ender.abort();
+      close();
     },
   };
 }
@@ -209,10 +192,12 @@ function row(task, watch, selected, show) {
   const number = task.taskIdentifier;
   const live = task.state === "running" ? watch.progress.get(number) : null;
   const name = task.clientTaskId ?? fileName(task.originalRequest?.url);
+  const rates = task.state === "running" ? watch.rates.get(number) : null;
   return {
     key: number,
+    stamp: JSON.stringify([task, live, selected.has(number), rates?.points.at(-1), relative(task.createdAt)]),
     "aria-selected": selected.has(number) ? "true" : null,
-    cells: [
+    cells: () => [
       h("input", {
         type: "checkbox",
         "aria-label": `Select task ${number}`,
@@ -232,7 +217,7 @@ function row(task, watch, selected, show) {
           "a",
           { class: "title", "data-row": true, href: link(["sessions", watch.identifier, "tasks", number]) },
           h("span", { class: "muted" }, `${number} `),
-          name,
+          h("bdi", {}, name),
         ),
         h(
           "span",
@@ -247,16 +232,15 @@ function row(task, watch, selected, show) {
       badge(taskStatus(task)),
       progress(task, live),
       task.state === "running"
-        ? [spark(watch.rates.get(number), "Throughput"), h("span", { class: "figure" }, rate(speed(task, watch)))]
+        ? [
+          spark(rates, "Throughput"),
+          h("span", { class: "figure" }, rate(rates?.last ?? task.progress?.throughput)),
+        ]
         : h("span", { class: "muted" }, "–"),
       task.attempts?.count ?? 0,
       time(task.createdAt),
     ],
   };
-}
-
-function speed(task, watch) {
-  return watch.rates.get(task.taskIdentifier)?.last ?? task.progress?.throughput;
 }
 
 function why(task) {

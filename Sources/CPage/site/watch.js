@@ -2,10 +2,12 @@
 
 import { call, path, Problem } from "./api.js";
 import { Series } from "./plot.js";
-import { follow, poll } from "./stream.js";
+import { follow, poll, sleep } from "./stream.js";
 
 const keptEvents = 1000;
 const tick = 500;
+const retryPause = 2000;
+const mostRates = 500;
 /** How much of a speed is the last tick's: events and ticks do not keep step. */
 const freshness = 0.35;
 
@@ -23,7 +25,7 @@ export class SessionWatch {
     this.identifier = identifier;
     this.session = null;
     this.problem = null;
-    this.state = "waiting";
+    this.state = "connecting";
     /** Events since the watch began, the newest last. */
     this.events = [];
     /** Bytes a second of all transfers together, and of each by its task's number. */
@@ -31,6 +33,8 @@ export class SessionWatch {
     this.rates = new Map();
     /** What the last live event told of each task's bytes: `{total, expected, kind}`. */
     this.progress = new Map();
+    /** Tasks that have completed since the session was read. */
+    this.completed = new Set();
     this.listeners = new Set();
     this.ender = new AbortController();
     this.changed = new Set();
@@ -54,9 +58,15 @@ export class SessionWatch {
 
   /** Reads the session again. */
   async refresh() {
+    const completed = [...this.completed];
     try {
       this.session = await call("GET", path("sessions", this.identifier), { signal: this.ender.signal });
       this.problem = null;
+      // Now the session's own figures have what these moved.
+      for (const task of completed) {
+        this.progress.delete(task);
+        this.completed.delete(task);
+      }
     } catch (error) {
       if (this.ender.signal.aborted) return;
       this.problem = error instanceof Problem ? error : null;
@@ -68,12 +78,20 @@ export class SessionWatch {
     const { signal } = this.ender;
     await this.refresh();
     this.tell();
-    if (signal.aborted || !this.session) return;
+    while (!this.session) {
+      if (!this.problem?.mayPass) return;
+      await sleep(retryPause, signal);
+      if (signal.aborted) return;
+      await this.refresh();
+      this.tell();
+    }
     follow(`${path("sessions", this.identifier)}/events`, {
       after: this.session.lastEventSeq,
       signal,
       receive: (event) => this.receive(event),
       state: (state) => {
+        // What could not be read during the break can be now.
+        if (state === "live" && this.state === "waiting") this.changed.add("all");
         this.state = state;
         this.isStale = true;
       },
@@ -93,7 +111,7 @@ export class SessionWatch {
     } else {
       this.isStale = true;
       if (task) this.changed.add(task);
-      if (event.type === "task.didComplete") this.forget(task);
+      if (event.type === "task.didComplete") this.completed.add(task);
       this.events.push(event);
       if (this.events.length > keptEvents) this.events.splice(0, this.events.length - keptEvents);
       this.arrived += 1;
@@ -112,11 +130,6 @@ export class SessionWatch {
     return [...this.progress.values()].reduce((sum, one) => sum + (one.kind === kind ? one.total : 0), 0);
   }
 
-  forget(task) {
-    this.rates.delete(task);
-    this.progress.delete(task);
-  }
-
   async beat() {
     const now = Date.now();
     const seconds = (now - (this.lastBeat ?? now - tick)) / 1000;
@@ -126,8 +139,9 @@ export class SessionWatch {
       if (!this.rates.has(task)) this.rates.set(task, new Series(48));
       sum += moved;
     }
+    for (const task of this.completed) this.rates.delete(task);
     // A series for each of very many transfers would help nobody.
-    if (this.rates.size > 500) this.rates.delete(this.rates.keys().next().value);
+    for (const task of this.rates.keys()) if (this.rates.size > mostRates) this.rates.delete(task);
     for (const [task, series] of this.rates) series.add(smoothed(series, (this.moved.get(task) ?? 0) / seconds), now);
     this.throughput.add(smoothed(this.throughput, sum / seconds), now);
     this.moved.clear();

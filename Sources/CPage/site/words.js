@@ -88,6 +88,9 @@ export const launchReason = (reason) => reasons[reason] ?? reason;
 export const waitsFor = (kind) => waits[kind] ?? kind;
 export const outcomeStatus = (outcome) => said(outcomes[outcome] ?? ["idle", outcome ?? "–"]);
 
+/** Words within a sentence: `HTTP error` stays. */
+const lowered = (text) => text.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase());
+
 /** What happened in an event, in a sentence. */
 export function eventText({ type, data }, { bytes, duration }) {
   switch (type) {
@@ -114,7 +117,7 @@ export function eventText({ type, data }, { bytes, duration }) {
     case "task.didFinishCollectingMetrics":
       return `took ${duration(data.taskInterval?.duration)}, requests: ${data.transactionMetrics?.length ?? 0}`;
     case "task.didComplete":
-      return `completed: ${outcomeStatus(data.outcome).text.toLowerCase()}` +
+      return `completed: ${lowered(outcomeStatus(data.outcome).text)}` +
         (data.error
           ? `, ${data.error.localizedDescription}`
           : data.response

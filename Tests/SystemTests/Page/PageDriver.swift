@@ -71,6 +71,14 @@ struct PageDriver: Sendable {
         try await browser.send("Emulation.setEmulatedMedia", ["features": [scheme]])
     }
 
+    /// Takes the network away from the browser, or gives it back.
+    func disconnect(_ isOffline: Bool = true) async throws {
+        try await browser.send("Network.enable")
+        try await browser.send(
+            "Network.emulateNetworkConditions",
+            ["offline": .bool(isOffline), "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1])
+    }
+
     /// What is wrong with the looks of what stands there: too wide, cut, overlapping or too faint.
     func faults() async throws -> [String] {
         try await browser.evaluate("t.faults()").array?.compactMap(\.string) ?? []
@@ -188,7 +196,7 @@ enum PageLooks {
             const pieces = [];
             for (const { element, rects } of words) {
                 const style = getComputedStyle(element);
-                const isEllipsis = style.textOverflow === "ellipsis";
+                const isEllipsis = style.textOverflow === "ellipsis" || Boolean(element.closest(".title"));
                 const scroller = element.closest("pre, .excerpt, .index, dialog, .dialog-body");
                 const clip = t.clip(element);
                 for (const rect of rects) {

@@ -15,7 +15,8 @@ import Testing
             ("#/sessions", "done"), ("#/sessions/s", "segmented"), ("#/sessions/s/events", "didComplete"),
             ("#/sessions/s/configuration", "retryPolicy"), ("#/sessions/s/tasks/1", "Receiving"),
             ("#/sessions/s/tasks/2", "SOURCE"), ("#/sessions/s/tasks/4", "the time it may begin"),
-            ("#/sessions/s/tasks/7", "Name lookup"), ("#/launches", "done"), ("#/launches/\(launch)", "Attempt"),
+            ("#/sessions/s/tasks/7", "Name lookup"), ("#/sessions/s/tasks/8", "without breaks"), ("#/launches", "done"),
+            ("#/launches/\(launch)", "Attempt"),
             ("#/questions", "archive"), ("#/app", "New data"), ("#/nowhere", "nothing here"),
         ]
         for (place, text) in places {
@@ -81,6 +82,45 @@ import Testing
         try await receiver.waitForDelivery(type: "session.handleEvents")
         try await page.go("#/sessions/s/events")
         try await page.seeText("completed: succeeded, status 200")
+        #expect(page.browser.takeComplaints() == [])
+    }
+
+    @Test func `A view that is opened while the service cannot be reached comes when it can`() async throws {
+        let scene = try await Scene()
+        try await scene.download("/a", ["state": "suspended", "clientTaskId": "patient"])
+        let page = try await PageDriver(scene.service)
+        try await page.seeText("s", in: "tbody")
+        try await page.disconnect()
+        try await page.go("#/sessions/s")
+        try await page.seeText("The service cannot be reached")
+        #expect(try await page.count(".notice") == 1)
+        try await page.disconnect(false)
+        try await page.seeText("live")
+        try await page.seeText("patient", in: "tbody")
+        try await page.see("document.querySelector('.notice') == null")
+    }
+
+    @Test func `A view that is left ends its stream`() async throws {
+        let scene = try await Scene()
+        let page = try await PageDriver(scene.service)
+        let note = """
+            t.streams = [];
+            t.send = fetch;
+            globalThis.fetch = (target, options) => {
+                if (target.includes("/events?")) t.streams.push({ target, signal: options.signal });
+                return t.send.call(globalThis, target, options);
+            };
+            true
+            """
+        try await page.browser.evaluate(note)
+        for place in ["#/sessions/s", "#/sessions/s/events"] {
+            try await page.go(place)
+            try await page.seeText("live")
+            try await page.see("t.streams.some(({ target }) => target.includes('attach=false'))")
+            try await page.go("#/sessions")
+            try await page.see("t.streams.every(({ signal }) => signal.aborted)")
+            try await page.browser.evaluate("t.streams = []; true")
+        }
         #expect(page.browser.takeComplaints() == [])
     }
 
@@ -194,6 +234,13 @@ struct PageStage {
         try await scene.download("/ask", ["clientTaskId": "asks"])
         try await scene.download("/small", ["confirmBeforeStart": true])
         try await scene.download("/nowhere/missing.iso", ["taskDescription": "An image that is not there"])
+        let unbroken = String(repeating: "name-without-any-break_", count: 9).prefix(200)
+        try await scene.download(
+            "/" + String(repeating: "a-part-of-the-path/", count: 100),
+            [
+                "clientTaskId": .string(String(unbroken)), "group": .string(String(unbroken.prefix(90))),
+                "taskDescription": .string(String(repeating: "أرشيف الليل ארכיון ", count: 9) + "without breaks"),
+            ])
         try await scene.download("/small", in: "done")
         try await scene.api.post("/v1/app/background-refresh/simulate")
         try await scene.completed(7)
