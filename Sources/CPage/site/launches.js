@@ -78,7 +78,7 @@ export function launchesView(host, route) {
           { title: "Reasons", class: "widest" },
           { title: "Attempts", number: true, class: "wide" },
           { title: "Next attempt", class: "wide" },
-          { title: "Made" },
+          { title: "Made", class: "wide" },
           { title: "Change", hidden: true },
         ], page.items.map((launch) => row(launch, load)))),
       page &&
@@ -118,6 +118,7 @@ function row(launch, load) {
           h("span", { class: "narrow" }, badge(launchStatus(launch))),
           launch.sessionIdentifier &&
             h("a", { href: link(["sessions", launch.sessionIdentifier]) }, launch.sessionIdentifier),
+          h("span", { class: "narrow muted" }, time(launch.createdAt)),
           h("code", { class: "muted wide" }, launch.launchId),
         ),
       ),

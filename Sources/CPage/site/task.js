@@ -139,11 +139,11 @@ function head(session, task, watch, act) {
         "h1",
         {},
         h("span", { class: "muted" }, `Task ${task.taskIdentifier} `),
-        task.clientTaskId ?? fileName(task.originalRequest?.url),
+        h("bdi", {}, task.clientTaskId ?? fileName(task.originalRequest?.url)),
         " ",
         badge(taskStatus(task), { id: "task-status" }),
       ),
-      task.taskDescription && h("p", {}, task.taskDescription),
+      task.taskDescription && h("p", { dir: "auto" }, task.taskDescription),
       h(
         "p",
         { class: "sub" },
