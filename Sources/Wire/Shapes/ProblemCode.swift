@@ -30,13 +30,13 @@ public struct ProblemCode: WireName {
     public static let notAcceptable = Self("not-acceptable", 406, "There is no acceptable representation")
     public static let requestTimeout = Self("request-timeout", 408, "The request took too long")
     public static let lengthRequired = Self("length-required", 411, "The request needs a length")
+    public static let preconditionFailed = Self("precondition-failed", 412, "A precondition does not hold")
     public static let payloadTooLarge = Self("payload-too-large", 413, "The body is too large")
     public static let uriTooLong = Self("uri-too-long", 414, "The URL is too long")
     public static let unsupportedMediaType = Self(
         "unsupported-media-type", 415, "The body's media type is not supported")
     public static let rangeNotSatisfiable = Self("range-not-satisfiable", 416, "The range lies outside the content")
     public static let misdirectedRequest = Self("misdirected-request", 421, "The host is not served here")
-    public static let preconditionFailed = Self("precondition-failed", 412, "A precondition does not hold")
     public static let idempotencyMismatch = Self(
         "idempotency-mismatch", 422, "The idempotency key belongs to another request")
     public static let idempotencyInProgress = Self(
@@ -71,8 +71,8 @@ public struct ProblemCode: WireName {
     /// All codes, in the order of the documentation.
     public static let known: [ProblemCode] = [
         .malformedJSON, .duplicateMember, .unknownMember, .invalidValue, .unauthorized, .insufficientScope,
-        .notFound, .methodNotAllowed, .notAcceptable, .requestTimeout, .lengthRequired, .payloadTooLarge,
-        .uriTooLong, .unsupportedMediaType, .rangeNotSatisfiable, .misdirectedRequest, .preconditionFailed,
+        .notFound, .methodNotAllowed, .notAcceptable, .requestTimeout, .lengthRequired, .preconditionFailed,
+        .payloadTooLarge, .uriTooLong, .unsupportedMediaType, .rangeNotSatisfiable, .misdirectedRequest,
         .idempotencyMismatch, .idempotencyInProgress, .appExists, .sessionExists, .cursorInvalid,
         .configurationMismatch, .sessionInvalidated, .sessionInUse, .attachmentFenced, .taskCompleted,
         .clientTaskConflict, .questionAnswered, .resumeDataSpent, .contentExpired, .eventsExpired, .ackOutOfRange,
