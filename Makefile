@@ -20,7 +20,7 @@ build: ## Release build of the service and the command line
 	@$(BUILD) urlsessiond
 	@$(BUILD) urlsession
 
-test: ## Walls, format, build, documents, all tests
+test: ## Walls, format, build, documents, recipes, all tests
 	@scripts/install-packages build test
 	@exec scripts/test
 
