@@ -7,7 +7,7 @@ extension SessionTask {
         let isDownload = specification.kind == .download
         self.init()
         taskIdentifier = record.number
-        session = record.sessionIdentifier
+        sessionIdentifier = record.sessionIdentifier
         kind = isDownload ? .download : .upload
         state = Wire.TaskState(record.state)
         originalRequest = Wire.TransferRequest(

@@ -55,7 +55,7 @@ import Wire
             }
 
             let before = try await look()
-            #expect(before["session"]?.stringValue == "s")
+            #expect(before["sessionIdentifier"]?.stringValue == "s")
             #expect(fixture.server.shownTasks.task(stamp)?.text.bytes == before.jsonBytes)
             let patch: WireJSON = ["taskDescription": "late", "metadata": ["a": "b"]]
             _ = try await fixture.call("PATCH", path, json: patch)

@@ -195,12 +195,12 @@ import Testing
                 try await api.session(session)
                 sent.append(try await api.dev.post("/v1/sessions/\(session)/tasks", api.task(state: state)).json)
             }
-            #expect(sent.map { $0["session"] } == ["a", "b", "a"])
+            #expect(sent.map { $0["sessionIdentifier"] } == ["a", "b", "a"])
             func list(_ query: String = "") async throws -> [JSON] {
                 try await api.dev.get("/v1/tasks" + query).json["items"].array ?? []
             }
             #expect(
-                try await list().map { [$0["session"], $0["taskIdentifier"]] } == [["a", 1], ["b", 1], ["a", 2]])
+                try await list().map { [$0["sessionIdentifier"], $0["taskIdentifier"]] } == [["a", 1], ["b", 1], ["a", 2]])
             // What a running task waits for depends on its session.
             let one = try await api.dev.get("/v1/sessions/b/tasks/1").json
             #expect(try await list("?state=running").first == one)

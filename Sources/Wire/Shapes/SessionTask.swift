@@ -4,7 +4,7 @@ public struct SessionTask: Shape {
     /// Its number in the session, from 1.
     public var taskIdentifier: Int64 = 0
     /// The identifier of its session.
-    public var session = ""
+    public var sessionIdentifier = ""
     public var kind = TaskKind()
     public var state = TaskState()
     /// What it is doing, while it runs.
@@ -58,7 +58,7 @@ public struct SessionTask: Shape {
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.member("taskIdentifier", &taskIdentifier)
-        members.defaulted("session", &session)
+        members.defaulted("sessionIdentifier", &sessionIdentifier)
         members.member("kind", &kind)
         members.member("state", &state)
         members.nullable("phase", &phase)

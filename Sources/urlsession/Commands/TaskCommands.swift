@@ -59,7 +59,7 @@ enum TaskCommands {
                 {
                     try await call.client.tasks(
                         state: state, outcome: outcome, group: group, cursor: $0, limit: 1000)
-                }, { [$0.session] + row($0) })
+                }, { [$0.sessionIdentifier] + row($0) })
         }
         try await call.output.list(
             columns,
