@@ -106,7 +106,9 @@ struct LaunchReceiverTests {
         try await eventually("it is told", within: .seconds(60)) { recorder.messages.last == "finished events" }
         #expect(recorder.messages == ["downloaded ", "metrics", "completed ", "finished events"])
         #expect(app.words == ["s"])
-        #expect(try await house.client.launches().items.first?.state == .launched)
+        try await eventually("the service has the answer") {
+            try await house.client.launches().items.first?.state == .launched
+        }
         app.handler.withLock { $0 }?()
         try await eventually("it is completed") {
             try await house.client.launches().items.first?.state == .completed
