@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build test sanitize soak demo bench bench-quick check-api check-tls check-deploy deb release container-check clean
+.PHONY: help run build test sanitize soak demo bench bench-quick check-api check-recipes check-tls check-deploy deb release container-check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,11 @@ bench-quick: build ## Ratios to peers, held against Benchmarks/floor.json; run i
 check-api: build ## openapi.yaml is valid, clients can be generated from it, and the running service keeps to it
 	@scripts/install-packages check-api
 	@exec scripts/check-api
+
+check-recipes: build ## The recipes of docs/recipes do what they say, those with a bucket too
+	@scripts/install-packages test
+	@scripts/venv recipes 'moto[s3,server]==5.*' >/dev/null
+	@exec scripts/check-recipes .build/release
 
 check-tls: build ## The TLS listener stands testssl.sh
 	@scripts/install-packages check-tls

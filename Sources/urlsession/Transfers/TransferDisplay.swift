@@ -36,9 +36,9 @@ struct TransferDisplay {
         bars.draw([])
         let subject =
             ending.file.map { LocalFiles.relative($0) }
-            ?? (ending.task.kind == .upload ? "\(name) to \(ending.task.originalRequest.url)" : name)
+            ?? (ending.task.kind == .upload ? "\(name) to \(Self.place(of: ending.task))" : name)
         if let failure = ending.failure {
-            Output.complain("\(ending.task.originalRequest.url): \(failure)")
+            Output.complain("\(Self.place(of: ending.task)): \(failure)")
             if let file = ending.file {
                 output.say("saved \(LocalFiles.relative(file)), which is what the server said")
             }
@@ -46,6 +46,9 @@ struct TransferDisplay {
             output.say("\(Self.verb(ending)) \(subject) (\(Self.summary(of: ending.task)))")
         }
     }
+
+    /// The task's URL without its query, which may be a signature: these lines end in mails of cron and in logs of builds.
+    private static func place(of task: SessionTask) -> String { String(task.originalRequest.url.prefix { $0 != "?" }) }
 
     private static func verb(_ ending: Follower.Ending) -> String {
         if ending.task.kind == .upload { return "sent" }
