@@ -476,10 +476,10 @@ struct CommandLineTests {
         try await eventually("it is told") { receiving.errors.contains("it is not signed with this secret") }
         origin.serve("/a.bin", .generated(seed: 8, length: 5000))
         try await call("open", "s")
-        try await call("get", "--detach", "-s", "s", origin.url("/a.bin"))
+        try await call("get", "--detach", "-s", "s", origin.url("/a.bin"), origin.url("/absent"))
         #expect(try await receiving.end() == 0)
         #expect(fileSHA256(folder.file("inbox/a-2.bin")) == Content.sha256(seed: 8, length: 5000))
-        #expect(readFile(folder.file("inbox/a.bin")) == [1])
+        #expect(readFile(folder.file("inbox/a.bin")) == [1] && filesBelow(folder.file("inbox")).count == 2)
         #expect(receiving.output.contains("completed lnch_"))
         #expect(try await call("launches").first?.contains("completed") == true)
         #expect(try await call("webhook") == ["-\tenabled"])

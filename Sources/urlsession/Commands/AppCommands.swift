@@ -44,7 +44,8 @@ enum AppCommands {
 
     /// `12:00:00  200 OK, 0.1 s: the beginning of the answer`.
     static func words(_ attempt: LaunchAttempt) -> String {
-        let result = attempt.statusCode.map { Words.status($0) } ?? attempt.error ?? "no answer yet"
+        let error = attempt.error.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 }
+        let result = attempt.statusCode.map { Words.status($0) } ?? error ?? "no answer yet"
         let duration = attempt.duration.map { ", \(Words.duration($0))" } ?? ""
         let excerpt = attempt.excerpt.flatMap { $0.isEmpty ? nil : ": \($0.prefix(100))" } ?? ""
         return "\(Words.time(attempt.startedAt))  \(result)\(duration)\(excerpt)"

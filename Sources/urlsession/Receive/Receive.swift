@@ -134,7 +134,8 @@ struct Receive {
         guard let folder = call.words.text("save") else { return }
         let task = try await call.client.task(number, in: session)
         if let saved = Place.saved(task), LocalFiles.exists(saved) { return }
-        guard task.content != nil else { return }
+        // As with `get`, the pages of errors are no contents.
+        guard task.content != nil, task.outcome == .succeeded else { return }
         let place = Place.folder(LocalFiles.absolute(folder))
         var taken: Set<String> = []
         while let path = place.path(for: task, besides: taken) {
