@@ -395,7 +395,7 @@ CREATE INDEX resume_data_expiry ON resume_data (expires_at);
 CREATE INDEX resume_data_file ON resume_data (file);
 CREATE INDEX idempotency_age ON idempotency (created_at);
 CREATE INDEX task_app ON task (app);
-CREATE INDEX task_app_unfinished ON task (app) WHERE state <> 'completed';
+CREATE INDEX task_app_unfinished ON task (app, state) WHERE state <> 'completed';
 CREATE INDEX task_app_outcome ON task (app, outcome) WHERE outcome <> 'succeeded';
 CREATE INDEX task_app_group ON task (app, group_name) WHERE group_name IS NOT NULL;
 CREATE INDEX task_app_client ON task (app, client_task_id) WHERE client_task_id IS NOT NULL;

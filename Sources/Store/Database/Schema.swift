@@ -407,7 +407,7 @@ enum Schema {
         ALTER TABLE task ADD COLUMN app INTEGER NOT NULL DEFAULT 0;
         UPDATE task SET app = session.app FROM session WHERE session.id = task.session;
         CREATE INDEX task_app ON task (app);
-        CREATE INDEX task_app_unfinished ON task (app) WHERE state <> 'completed';
+        CREATE INDEX task_app_unfinished ON task (app, state) WHERE state <> 'completed';
         CREATE INDEX task_app_outcome ON task (app, outcome) WHERE outcome <> 'succeeded';
         CREATE INDEX task_app_group ON task (app, group_name) WHERE group_name IS NOT NULL;
         CREATE INDEX task_app_client ON task (app, client_task_id) WHERE client_task_id IS NOT NULL;
