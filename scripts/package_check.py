@@ -98,8 +98,8 @@ def check_service(root, scratch):
     settings = unit(root)
     ids = root.ids(settings["User"][0])
     environment = dict(value.split("=", 1) for value in settings["Environment"])
-    for line in settings["ExecStartPre"]:
-        root.run(shlex.split(line), environment, ids=ids)
+    if settings["RestartPreventExitStatus"] != ["64"] or "ExecStartPre" in settings:
+        sys.exit("the unit would start again and again with settings that have faults")
     serve_and_check(root, shlex.split(settings["ExecStart"][0]), ["urlsessiond", "healthcheck"], environment, ids, scratch)
 
 
