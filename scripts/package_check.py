@@ -20,7 +20,7 @@ APT = {"DEBIAN_FRONTEND": "noninteractive"}
 def expected_files():
     documents = ["README.md", "SECURITY.md", "openapi.yaml", "examples/receiver.py", "copyright", "changelog.gz",
                  "changelog.Debian.gz", *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")),
-                 *(str(path.relative_to(ROOT)) for path in (ROOT / "docs/recipes").glob("*.md"))]
+                 *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*/*.*")), "Benchmarks/README.md"]
     return {"/usr/bin/urlsessiond", "/usr/bin/urlsession", UNIT, SETTINGS, "/usr/lib/sysusers.d/urlsessiond.conf",
             "/usr/share/man/man8/urlsessiond.8.gz", "/usr/share/man/man1/urlsession.1.gz",
             "/usr/share/bash-completion/completions/urlsession", "/usr/share/zsh/vendor-completions/_urlsession",
