@@ -160,7 +160,7 @@ extension Call {
             try requireJSON()
         case .jsonOrLines, .task:
             try requireBody()
-            guard !hasLines else { break }
+            guard !hasLines else { return try refuseIdempotencyKey() }
             if form == .task, hasMetalink { try requireNoCoding() } else { try requireJSON() }
             try await collect()
         }
@@ -178,6 +178,13 @@ extension Call {
             throw Problem(
                 .unsupportedMediaType,
                 "Send the bytes themselves, not a form around them: curl --data-binary @FILE, or curl -T FILE -X POST.")
+        }
+    }
+
+    /// Lines are answered as they come, so that no answer is kept that could be given again.
+    private func refuseIdempotencyKey() throws {
+        guard request.headers["Idempotency-Key"] == nil else {
+            throw Problem.header("Idempotency-Key", "Lines take none: give each line a clientTaskId.")
         }
     }
 

@@ -76,6 +76,19 @@ import struct Wire.ProblemCode
         }
     }
 
+    @Test func `Lines take no key, and say what to give instead`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            let path = "/v1/sessions/s/tasks"
+            let refused = try await api.dev.send(
+                "POST", path, headers: Self.key + [("Content-Type", "application/x-ndjson")],
+                body: bytes(api.task().description))
+            #expect(refused.status == 422 && refused.code == "invalid-value")
+            #expect(refused.json["detail"].string?.contains("clientTaskId") == true)
+            #expect(try await api.dev.get(path).json["items"].array?.isEmpty == true)
+        }
+    }
+
     @Test(arguments: ["", "a b", String(repeating: "x", count: 256)])
     func `A key is 1 to 255 visible characters`(key: String) async throws {
         try await ServedAPI.run { api async throws in

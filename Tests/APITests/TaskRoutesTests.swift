@@ -282,7 +282,7 @@ import Testing
                     api.task(client: "old").description,
                     api.task(client: "c").description,
                 ].joined(separator: "\n")
-            let headers = [("Content-Type", "application/x-ndjson"), ("Idempotency-Key", "ignored")]
+            let headers = [("Content-Type", "application/x-ndjson")]
             let answer = try await api.dev.send("POST", "/v1/sessions/s/tasks", headers: headers, body: bytes(lines))
             #expect(answer.status == 200)
             #expect(answer.fields["Content-Type"] == "application/x-ndjson")
