@@ -82,7 +82,8 @@ extension Call {
     func cursor() throws -> Int64 {
         guard let cursor = query("cursor") else { return 0 }
         guard let position = server.cursors.position(in: cursor, of: listName) else {
-            throw Problem.query("cursor", "This is not the nextCursor of a page of this list.")
+            throw Problem.query(
+                "cursor", "This is not the nextCursor of a page of this list, with the same filters and order.")
         }
         return position
     }

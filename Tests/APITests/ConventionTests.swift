@@ -59,6 +59,7 @@ import Testing
                 #expect(forged.status == 422)
                 #expect(forged.code == "invalid-value")
                 #expect(forged.parameters == ["cursor"])
+                #expect(forged.json["detail"].string?.contains("with the same filters and order") == true)
             }
             #expect(try await api.dev.get("/v1/sessions/a/tasks?state=running&limit=1").json["nextCursor"].isNull)
         }
