@@ -20,18 +20,45 @@ extension HTTPResponse {
     static let nothing = HTTPResponse(status: 204)
 }
 
+/// A revision of one app, session or task, and of no other that had or will have its name.
+struct Version: Sendable {
+    let revision: Int64
+    /// Rows are never numbered twice.
+    fileprivate let row: String
+
+    init(_ app: AppRecord) {
+        revision = app.revision
+        row = "app \(app.id.rawValue)"
+    }
+
+    init(_ session: SessionRecord) {
+        revision = session.revision
+        row = "session \(session.id.rawValue)"
+    }
+
+    init(_ task: TaskRecord) {
+        revision = task.revision
+        row = "task \(task.id.rawValue)"
+    }
+
+    init(_ stamp: TaskStamp) {
+        revision = stamp.revision
+        row = "task \(stamp.task.rawValue)"
+    }
+}
+
 extension Call {
     /// A resource with its `ETag`, or 304 where the client has it already.
     ///
-    /// The tag begins with the revision, which is what `If-Match` looks at, and goes on with a digest of what else is in
+    /// The tag begins with the version, which is what `If-Match` looks at, and goes on with a digest of what else is in
     /// the answer, such as counters, so that equal tags mean equal bytes.
     ///
     /// - Parameter isLive: The answer tells of progress, so it is never 304.
     func resource(
-        _ value: some JSONWritable, revision: Int64, status: Int = 200, location: String? = nil, isLive: Bool = false
+        _ value: some JSONWritable, version: Version, status: Int = 200, location: String? = nil, isLive: Bool = false
     ) -> HTTPResponse {
         let bytes = value.jsonBytes
-        let tag = "\"r\(revision)-\(Array(Digest.of(bytes).prefix(6)).hexadecimal)\""
+        let tag = beginning(of: version) + Array(Digest.of(bytes).prefix(6)).hexadecimal + "\""
         if !isLive, let unchanged = notModified(tag, length: bytes.count) { return unchanged }
         var headers = [("Content-Type", MediaTypes.json), ("ETag", tag)]
         if let location { headers.append(("Location", location)) }
@@ -61,21 +88,29 @@ extension Call {
         entityTags(field).contains { $0 == "*" || $0 == tag || $0 == "W/\(tag)" }
     }
 
-    /// Checks `If-Match` against the revision that is there.
+    /// Checks `If-Match` against the version that is there.
     ///
     /// - Returns: The revision that the change must find, nil where the client does not care.
     /// - Throws: ``Problem`` `precondition-failed`.
-    func expectedRevision(of revision: Int64?) throws -> Int64? {
+    func expectedRevision(of version: Version?) throws -> Int64? {
         guard request.headers["If-Match"] != nil else { return nil }
         let tags = entityTags("If-Match")
-        guard let revision else {
+        guard let version else {
             throw Problem(.preconditionFailed, "There is nothing here yet that could match If-Match.")
         }
         if tags.contains("*") { return nil }
-        guard tags.contains(where: { $0 == "\"r\(revision)\"" || $0.hasPrefix("\"r\(revision)-") }) else {
-            throw Problem(.preconditionFailed, "The resource has changed since; its revision is \(revision).")
+        guard tags.contains(where: { $0.hasPrefix(beginning(of: version)) }) else {
+            throw Problem(
+                .preconditionFailed,
+                "The resource has changed since, or is a new one; its revision is \(version.revision).")
         }
-        return revision
+        return version.revision
+    }
+
+    /// What all tags of a version have in common. Keyed, as numbers of rows are nobody's business.
+    private func beginning(of version: Version) -> String {
+        let mark = HMAC.sha256(key: server.settings.cursorKey, message: Array(version.row.utf8)).prefix(6)
+        return "\"r\(version.revision)-\(Array(mark).hexadecimal)-"
     }
 
     /// Refuses lists of entity tags that are longer than any that makes sense.

@@ -27,6 +27,36 @@ import Testing
         }
     }
 
+    @Test func `A tag of what had the same name before, or of another thing, guards too`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session("other")
+            let other = try #require(try await api.dev.get("/v1/sessions/other").etag)
+            let before = try #require(try await api.session().etag)
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
+            let task = try #require(try await api.dev.get("/v1/sessions/s/tasks/1").etag)
+            #expect(try await api.dev.post("/v1/sessions/s/invalidate-and-cancel").status == 202)
+            let after = try #require(try await api.session().etag)
+            #expect(after != before)
+            let revision = try #require(after.split(separator: "-").first)
+            for tag in [before, other, "\(revision)\"", "\(revision)-000000000000\"", "W/\(after)"] {
+                let refused = try await api.dev.patch("/v1/sessions/s", [:], headers: [("If-Match", tag)])
+                #expect(refused.status == 412 && refused.code == "precondition-failed", "\(tag)")
+            }
+            #expect(try await api.dev.patch("/v1/sessions/s", [:], headers: [("If-Match", after)]).status == 200)
+
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
+            let path = "/v1/sessions/s/tasks/1"
+            #expect(try await api.dev.patch(path, ["priority": 0.5], headers: [("If-Match", task)]).status == 412)
+            let own = try #require(try await api.dev.get(path).etag)
+            #expect(try await api.dev.patch(path, ["priority": 0.5], headers: [("If-Match", own)]).status == 200)
+
+            let app = try #require(try await api.dev.get("/v1/app").etag)
+            let forged = "\(try #require(app.split(separator: "-").first))-000000000000\""
+            #expect(try await api.dev.patch("/v1/app", [:], headers: [("If-Match", forged)]).status == 412)
+            #expect(try await api.dev.patch("/v1/app", [:], headers: [("If-Match", app)]).status == 200)
+        }
+    }
+
     @Test func `Lists go on from page to page, and forged cursors are refused`() async throws {
         try await ServedAPI.run { api async throws in
             for name in ["a", "b", "c", "d", "e"] { try await api.session(name) }

@@ -57,7 +57,7 @@ extension Call {
             var app = App(record, systemStatus: status)
             app.apiKey = made.key
             app.webhook.secret = WebhookSecret.text(secret)
-            return resource(app, revision: record.revision, status: 201, location: "/v1/apps/\(record.identifier)")
+            return resource(app, version: Version(record), status: 201, location: "/v1/apps/\(record.identifier)")
         }
     }
 
@@ -70,7 +70,7 @@ extension Call {
 
     fileprivate func deleteApp() async throws -> HTTPResponse {
         let app = try await namedApp()
-        _ = try expectedRevision(of: app.revision)
+        _ = try expectedRevision(of: Version(app))
         try await service.deleteApp(app.id)
         server.authenticator.allKeysChanged()
         return .nothing
@@ -117,12 +117,12 @@ extension Call {
 
 extension Call {
     func showApp(_ app: AppRecord, status: Int = 200) -> HTTPResponse {
-        resource(App(app, systemStatus: service.conditions.refreshStatus), revision: app.revision, status: status)
+        resource(App(app, systemStatus: service.conditions.refreshStatus), version: Version(app), status: status)
     }
 
     /// Changes an app, if it is still as the changes and `If-Match` suppose.
     func changeApp(_ app: AppRecord, _ changes: AppChanges) async throws -> HTTPResponse {
-        let revision = try expectedRevision(of: app.revision) ?? app.revision
+        let revision = try expectedRevision(of: Version(app)) ?? app.revision
         return try await showApp(service.changeApp(app.id, changes, ifRevision: revision))
     }
 

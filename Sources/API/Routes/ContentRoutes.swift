@@ -56,7 +56,7 @@ extension Call {
         let task = try await service.task(number("taskIdentifier"), in: session.id)
         try await havingContent(task) { try await service.claimContent(of: task.id) }
         let claimed = try await service.task(task.number, in: session.id)
-        return resource(service.wireTask(claimed, in: session), revision: claimed.revision)
+        return resource(service.wireTask(claimed, in: session), version: Version(claimed))
     }
 
     /// Tells a task without content from one that is not there.

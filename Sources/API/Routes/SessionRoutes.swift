@@ -58,7 +58,7 @@ extension Call {
         let app = try app
         if request.headers["If-Match"] != nil {
             let existing = try? await service.session(identifier, app: app)
-            _ = try expectedRevision(of: existing?.revision)
+            _ = try expectedRevision(of: existing.map { Version($0) })
         }
         let opened = try await service.openSession(
             identifier, app: app, configuration: put.configuration.map { Core.SessionConfiguration($0) },
@@ -75,7 +75,7 @@ extension Call {
     fileprivate func changeSession() async throws -> HTTPResponse {
         let change = try read(SessionChange.self)
         let session = try await session()
-        let revision = try expectedRevision(of: session.revision)
+        let revision = try expectedRevision(of: Version(session))
         guard session.state.phase != .invalid else { throw DomainError.sessionInvalidated }
         return try await showSession(
             service.changeSession(
@@ -96,7 +96,7 @@ extension Call {
     /// The session that the path names, where `If-Match` agrees with it.
     private func sessionAsExpected() async throws -> SessionRecord {
         let session = try await session()
-        _ = try expectedRevision(of: session.revision)
+        _ = try expectedRevision(of: Version(session))
         return session
     }
 
@@ -118,12 +118,12 @@ extension Call {
     }
 
     func showSession(_ session: SessionRecord, status: Int = 200) async throws -> HTTPResponse {
-        resource(try await wireSession(session), revision: session.revision, status: status)
+        resource(try await wireSession(session), version: Version(session), status: status)
     }
 
     private func createdSession(_ session: SessionRecord) -> HTTPResponse {
         resource(
-            Wire.Session(session, attendance: nil, launch: nil, at: session.createdAt), revision: session.revision,
+            Wire.Session(session, attendance: nil, launch: nil, at: session.createdAt), version: Version(session),
             status: 201, location: "/v1/sessions/\(session.identifier)")
     }
 }

@@ -68,7 +68,7 @@ extension Call {
     private func createdTask(_ created: [CreatedTask], in session: SessionRecord) -> HTTPResponse {
         guard let item = created.first else { return .nothing }
         return resource(
-            service.wireTask(item.task, in: session, isExisting: item.isExisting), revision: item.task.revision,
+            service.wireTask(item.task, in: session, isExisting: item.isExisting), version: Version(item.task),
             status: item.isExisting ? 200 : 201,
             location: item.isExisting ? nil : "/v1/sessions/\(session.identifier)/tasks/\(item.task.number)")
     }
@@ -128,7 +128,7 @@ extension Call {
             switch try await service.task(
                 number, in: parameter("identifier"), of: app, known: server.shownTasks.task)
             {
-            case .known(let shown): return resource(shown.text, revision: shown.stamp.revision)
+            case .known(let shown): return resource(shown.text, version: Version(shown.stamp))
             // Only what a running task waits for depends on its session.
             case .read(let task): return showTask(task, in: task.state == .running ? try await session() : nil)
             }
@@ -151,7 +151,7 @@ extension Call {
         let session = try await session()
         let task = try await service.task(number("taskIdentifier"), in: session.id)
         // A request changes in part: the rest must still be what was read here.
-        let revision = try expectedRevision(of: task.revision) ?? (change.request == nil ? nil : task.revision)
+        let revision = try expectedRevision(of: Version(task)) ?? (change.request == nil ? nil : task.revision)
         let changed = try await service.changeTask(
             task.id, TaskChanges(checking: change, of: task), ifRevision: revision)
         return showTask(changed, in: session)
@@ -177,13 +177,13 @@ extension Call {
     private func taskAsExpected() async throws -> (SessionRecord, TaskRecord) {
         let session = try await session()
         let task = try await service.task(number("taskIdentifier"), in: session.id)
-        _ = try expectedRevision(of: task.revision)
+        _ = try expectedRevision(of: Version(task))
         return (session, task)
     }
 
     private func showTask(_ task: TaskRecord, in session: SessionRecord?, status: Int = 200) -> HTTPResponse {
         resource(
-            text(of: task, in: session), revision: task.revision, status: status,
+            text(of: task, in: session), version: Version(task), status: status,
             isLive: task.state == .running || task.state == .canceling)
     }
 
