@@ -122,6 +122,7 @@ enum Transfers {
     // MARK: What both have
 
     private static func request(_ url: String, _ words: CallWords) throws -> TransferRequest {
+        try check(url)
         var request = TransferRequest(url: url, method: words.text("method"))
         for text in words.texts("header") {
             let lines = text.hasPrefix("@") ? try lines(ofFile: String(text.dropFirst())) : [text]
@@ -135,6 +136,14 @@ enum Transfers {
             }
         }
         return request
+    }
+
+    /// Refuses before a session is opened what the service cannot transfer.
+    private static func check(_ url: String) throws {
+        let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
+        guard let scheme, let first = url.dropFirst(scheme.count).first, !"/?#:".contains(first) else {
+            throw Failure("\(url) is no URL to transfer: it must begin with http:// or https:// and a host", status: 2)
+        }
     }
 
     private static func lines(ofFile path: String) throws -> [String] {
