@@ -113,6 +113,13 @@ struct ToolTests {
         #expect(Place.folder("/f/").path(for: task(url), besides: []) == path)
     }
 
+    @Test(arguments: [
+        ("https://u@h.example:81/", "h.example:81"), ("http://h?a=b/c", "h"), ("http://h/a%20b?c", "a b"),
+    ])
+    func `Until it has a name, a download is called by its host`(_ url: String, _ name: String) {
+        #expect(Follower.name(of: task(url)) == name)
+    }
+
     @Test func `A long name is cut at its front, so that it keeps its extension`() {
         let long = task("http://h/x", suggested: String(repeating: "ä", count: 200) + ".tar")
         let path = Place.folder("/f").path(for: long, besides: [])

@@ -25,6 +25,9 @@ struct Follower {
         var wasThere = false
         /// Why it is no success.
         let failure: String?
+
+        /// Whether the service did its part.
+        var isTransferred: Bool { task.outcome == .succeeded || task.outcome == .notModified }
     }
 
     /// What is behind us.
@@ -200,9 +203,12 @@ struct Follower {
         if task.state == .completed { complete(number) }
     }
 
-    private static func name(of task: SessionTask) -> String {
+    static func name(of task: SessionTask) -> String {
         if task.kind == .upload, let name = task.metadata["urlsession.file"] { return name }
-        return Place.folder("/").path(for: task, besides: []).map { String($0.dropFirst()) } ?? task.originalRequest.url
+        let url = task.originalRequest.url
+        let hasName = task.response?.suggestedFilename != nil || Place.lastPart(of: url) != nil
+        guard hasName else { return Place.host(of: url) ?? url }
+        return Place.folder("/").path(for: task, besides: []).map { String($0.dropFirst()) } ?? url
     }
 
     // MARK: Ends

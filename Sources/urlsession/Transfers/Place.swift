@@ -102,6 +102,13 @@ enum Place: Sendable, Equatable {
         return String(decoding: PercentCoding.decode(Array(part.utf8)).bytes, as: UTF8.self)
     }
 
+    /// The host of a URL with its port, without a user.
+    static func host(of url: String) -> String? {
+        guard let start = url.firstRange(of: "://")?.upperBound else { return nil }
+        let authority = url[start...].prefix { !"/?#".contains($0) }
+        return authority.split(separator: "@").last.map { Terminal.printable(String($0)) }
+    }
+
     /// `a-2.tar` of `a.tar`.
     private static func numbered(_ name: String, _ number: Int) -> String {
         guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return "\(name)-\(number)" }

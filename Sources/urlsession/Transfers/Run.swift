@@ -124,7 +124,8 @@ struct Run {
             try await close(endings)
             return
         }
-        if words.command.name != "watch", let one = endings.first(where: { $0.failure != nil }) {
+        // Of what only could not be saved there is no more to tell.
+        if words.command.name != "watch", let one = endings.first(where: { $0.failure != nil && !$0.isTransferred }) {
             let number = one.task.taskIdentifier
             output.note(
                 "urlsession explain \(session) \(number) tells more" + (isOwn ? "; the same command tries again" : ""))
