@@ -84,7 +84,7 @@ enum AppCommands {
     static func launches(_ call: Call) async throws {
         let words = call.words
         try await call.output.list(
-            ["launch", "kind", "state", "attempts"],
+            ["launch", "kind", "state", "attempts", "session", "created"],
             {
                 try await call.client.launches(
                     of: words.text("session"), state: words.text("state").map { Launch.State(rawValue: $0) },
@@ -107,7 +107,11 @@ enum AppCommands {
     }
 
     private static func row(_ launch: Launch) -> [String] {
-        [launch.launchId, launch.kind, launch.state.rawValue, "attempts \(launch.attempts.count)"]
+        let created = Terminal.isTerminal(STDOUT_FILENO) ? Words.time(launch.createdAt) : launch.createdAt
+        return [
+            launch.launchId, launch.kind, launch.state.rawValue, "attempts \(launch.attempts.count)",
+            launch.sessionIdentifier ?? "-", created,
+        ]
     }
 
     static func complete(_ call: Call) async throws {
