@@ -27,7 +27,9 @@ struct Failure: Error {
     init(of error: any Error, at url: String?, _ words: CallWords? = nil) {
         switch error {
         case let failure as Failure: self = failure
-        case let problem as Problem where problem.code == .notFound && words?.arguments.isEmpty == false:
+        // A task may be there without a content, which the service tells.
+        case let problem as Problem
+        where problem.code == .notFound && words?.arguments.isEmpty == false && words?.command.name != "content":
             let named = words?.command.arguments.filter { words?.text($0.name) != nil } ?? []
             let kinds = named.map { $0.name.lowercased() }.joined(separator: " or ")
             let names = named.compactMap { words?.text($0.name) }.joined(separator: " ")
@@ -73,6 +75,9 @@ struct Failure: Error {
         case .secureConnectionFailed?, .serverCertificateUntrusted?, .serverCertificateHasUnknownRoot?,
             .serverCertificateHasBadDate?:
             "\(url) has no certificate that can be trusted"
+        // On Linux the code is that of an unknown error.
+        case .unknown? where error?.localizedDescription.contains("certificate") == true:
+            "\(url) has no certificate that can be trusted; update-ca-certificates adds its CA to those of this machine"
         default: "\(url) cannot be reached (error \(error?.code.rawValue ?? 0))"
         }
     }
