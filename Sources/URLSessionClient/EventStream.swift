@@ -72,7 +72,9 @@ public struct EventStream: AsyncSequence, Sendable {
             var request = try client.request("GET", ["v1", "sessions", session, "events"], headers: headers)
             // The service says something every 15 s.
             request.timeoutInterval = 60
-            var pieces = StreamedAnswer.open(request).makeAsyncIterator()
+            var knock = try client.request("GET", ["healthz"])
+            knock.timeoutInterval = 15
+            var pieces = StreamedAnswer.open(request, after: knock).makeAsyncIterator()
             guard case .status(let status)? = try await pieces.next() else { throw ClientError.streamEnded }
             guard status == 200 else {
                 var body: [UInt8] = []

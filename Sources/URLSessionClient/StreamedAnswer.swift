@@ -19,13 +19,19 @@ final class StreamedAnswer: NSObject, URLSessionDataDelegate {
     private init(_ pieces: AsyncThrowingStream<Piece, any Error>.Continuation) { self.pieces = pieces }
 
     /// Sends a request. Its connection is closed when nobody reads the answer any more.
-    static func open(_ request: URLRequest) -> AsyncThrowingStream<Piece, any Error> {
+    ///
+    /// - Parameter knock: A request that is answered at once, which opens the connection. On Linux a URLSession goes on
+    ///   asking whether a connection can be written to until the first answer over it is whole, and takes a whole
+    ///   processor for that (`_SocketSources` of swift-corelibs-foundation). The request itself is the second one.
+    static func open(_ request: URLRequest, after knock: URLRequest) -> AsyncThrowingStream<Piece, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Piece.self, bufferingPolicy: .bufferingOldest(room))
         let session = URLSession(
             configuration: .ephemeral, delegate: StreamedAnswer(continuation), delegateQueue: nil)
         continuation.onTermination = { _ in session.invalidateAndCancel() }
-        session.dataTask(with: request).resume()
+        // Made first: a session that has been invalidated makes no tasks.
+        let task = session.dataTask(with: request)
+        session.dataTask(with: knock) { _, _, _ in task.resume() }.resume()
         return stream
     }
 

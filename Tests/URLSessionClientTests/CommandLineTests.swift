@@ -69,8 +69,17 @@ struct CommandLineTests {
         var errors: String { text("err") }
         var status: Int32? { Int32(text("status").trimmingCharacters(in: .whitespacesAndNewlines)) }
 
+        private var pid: String { text("pid").trimmingCharacters(in: .whitespacesAndNewlines) }
+
+        /// Seconds that the processor worked for it so far (`utime` and `stime` of proc(5)).
+        var processorTime: Double? {
+            let stat = String(decoding: readFile("/proc/\(pid)/stat") ?? [], as: UTF8.self)
+            let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
+            guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return nil }
+            return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+        }
+
         func interrupt() async throws {
-            let pid = text("pid").trimmingCharacters(in: .whitespacesAndNewlines)
             try await ChildProcess.run(["/bin/kill", "-INT", pid])
         }
 
@@ -145,13 +154,21 @@ struct CommandLineTests {
     @Test func `A file that is there stays, and need not be fetched again for --force`() async throws {
         origin.serve("/a", .generated(seed: 4, length: 5000))
         folder.write([1], to: "a")
-        #expect(try await failure("get", origin.url("/a")).errors.contains("exists"))
+        let refused = try await failure("get", origin.url("/a"))
+        #expect(refused.errors.contains("exists") && !refused.errors.contains("explain"), "\(refused)")
         #expect(readFile(folder.file("a")) == [1])
         #expect(try await failure("get", "-o", "a", origin.url("/a")).errors.contains("exists"))
         #expect(try await failure("get", "-o", "b/a", origin.url("/a")).errors.contains("no such folder"))
         try await call("get", "--force", origin.url("/a"))
         #expect(fileSHA256(folder.file("a")) == Content.sha256(seed: 4, length: 5000))
         #expect(origin.requests.count == 1)
+        #expect(try await sessions.isEmpty)
+    }
+
+    @Test(arguments: ["ftp://x", "www.example.com", "http://", "https:///a"])
+    func `What is no URL is named, and opens no session`(_ url: String) async throws {
+        let failed = try await failure("get", url)
+        #expect(failed.status == 2 && failed.errors.hasPrefix("urlsession: \(url) "), "\(failed)")
         #expect(try await sessions.isEmpty)
     }
 
@@ -318,6 +335,7 @@ struct CommandLineTests {
         }
         #expect(
             try await call("suspend", "s", "1", "2").map { $0.split(separator: "\t")[1] } == ["suspended", "suspended"])
+        #expect(try await failure("content", "s", "1").errors.contains("has no content yet"))
         #expect(try await call("resume", "s", "--state", "suspended") == ["2 tasks of 2 changed"])
         #expect(try await call("cancel", "s", "--group", "g") == ["3 tasks of 3 changed"])
         #expect(try await failure("cancel", "s").status == 2)
@@ -361,7 +379,9 @@ struct CommandLineTests {
             try await service.api.get("/v1/launches?limit=1000").json["items"].array?.count == 106
         }
         #expect(try await call("launches").count == 106)
-        #expect(try await call("launches", "--session", "t1").count == 1)
+        let ofOne = try await call("launches", "--session", "t1")
+        let columns = ofOne.first?.split(separator: "\t").map(String.init) ?? []
+        #expect(ofOne.count == 1 && columns.count == 6 && columns[4] == "t1" && columns[5].hasSuffix("Z"), "\(ofOne)")
     }
 
     @Test func `Events are followed over a restart of the service`() async throws {
@@ -379,6 +399,18 @@ struct CommandLineTests {
         try await eventually("they are acknowledged") {
             try await service.api.get("/v1/sessions/s").json["acknowledgedSeq"].int == 4
         }
+    }
+
+    @Test func `Who waits for events leaves the processor to others`() async throws {
+        try await call("open", "s")
+        let follower = try await background("events", "s", "--follow")
+        try await eventually("it is attached") {
+            try await service.api.get("/v1/sessions/s").json["attachment"]["kind"].string == "stream"
+        }
+        let before = try #require(follower.processorTime)
+        try await Task.sleep(for: .seconds(3))
+        let after = try #require(follower.processorTime)
+        #expect(after - before < 0.25)
     }
 
     @Test func `A question is answered with a secret from standard input`() async throws {
