@@ -79,6 +79,7 @@ export function appView(host) {
                 "Every task is cancelled, and nothing is launched or fetched until the app is activated again.",
                 "Force quit",
                 act("/v1/app/force-quit", "Every task is cancelled."),
+                "Keep it active",
               ), { class: "danger-quiet" }),
         ),
       ),

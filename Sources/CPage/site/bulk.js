@@ -60,7 +60,7 @@ function whole(session, verb, name, { place, done }) {
     `This is for every task of the session that matches, not only for this page${
       verb === "retry" ? "; each completed one gets a new task" : ""
     }.`,
-    name,
+    `${name} ${words ? "those that match" : "all tasks"}`,
     async () => {
       const answer = await post(`${path("sessions", session)}/tasks/${verb}`, selection);
       toast(
@@ -70,6 +70,7 @@ function whole(session, verb, name, { place, done }) {
       );
       done();
     },
+    "Keep them as they are",
   );
 }
 
@@ -78,9 +79,10 @@ async function some(session, verb, name, { selected, changed, done }) {
   if (verb === "cancel") {
     confirmThen(
       `Cancel ${counted(numbers.length, "task")}?`,
-      "What they have received so far is dropped.",
-      "Cancel them",
+      `What ${numbers.length === 1 ? "it has" : "they have"} received so far is dropped.`,
+      `Cancel ${counted(numbers.length, "task")}`,
       run,
+      numbers.length === 1 ? "Keep it" : "Keep them",
     );
     return;
   }

@@ -192,10 +192,11 @@ export function announce(text) {
  *
  * @param {string} title
  * @param {(close: () => void) => any} content Makes what stands in it.
- * @param {{submit?: string, danger?: boolean, action?: (form: FormData) => any}} [options] `action` runs when the form is
- *   sent; the dialog closes when it is done, and shows what went wrong otherwise.
+ * @param {{submit?: string, leave?: string, danger?: boolean, action?: (form: FormData) => any}} [options] `action` runs
+ *   when the form is sent; the dialog closes when it is done, and shows what went wrong otherwise. `leave` is the word for
+ *   doing nothing.
  */
-export function dialog(title, content, { submit, danger, action } = {}) {
+export function dialog(title, content, { submit, leave = submit ? "Cancel" : "Close", danger, action } = {}) {
   const element = document.getElementById("dialog");
   const close = () => element.close();
   const problem = h("div", { class: "dialog-problem" });
@@ -229,7 +230,7 @@ export function dialog(title, content, { submit, danger, action } = {}) {
     h(
       "footer",
       { class: "dialog-foot" },
-      h("button", { type: "button", on: { click: close } }, submit ? "Cancel" : "Close"),
+      h("button", { type: "button", on: { click: close } }, leave),
       confirm,
     ),
   );
@@ -239,9 +240,12 @@ export function dialog(title, content, { submit, danger, action } = {}) {
   form.querySelector("[autofocus]")?.focus();
 }
 
-/** Asks before something that cannot be taken back. */
-export function confirmThen(title, text, submit, action) {
-  dialog(title, () => h("p", {}, text), { submit, danger: true, action });
+/**
+ * Asks before something that cannot be taken back. Where that is to cancel, `leave` is another word for doing nothing:
+ * two buttons that say "Cancel" would mean opposite things.
+ */
+export function confirmThen(title, text, submit, action, leave) {
+  dialog(title, () => h("p", {}, text), { submit, leave, danger: true, action });
 }
 
 /** A labelled field. */

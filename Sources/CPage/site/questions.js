@@ -143,8 +143,9 @@ function challengeButtons(question, load) {
         confirmThen(
           "Cancel the tasks that wait?",
           "All tasks that wait for this answer end as cancelled.",
-          "Cancel them",
+          "Cancel the tasks",
           () => answer(question, { disposition: "cancelAuthenticationChallenge" }, load),
+          "Keep them",
         ),
       { class: "danger-quiet" },
     ),

@@ -189,5 +189,6 @@ function openEnd(session) {
       toast(`${ways[way][0]}: done.`);
       if (way === "delete") go(["sessions"]);
     },
+    "Leave it as it is",
   );
 }

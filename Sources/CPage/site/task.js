@@ -168,8 +168,9 @@ function head(session, task, watch, act) {
         confirmThen(
           `Cancel task ${task.taskIdentifier}?`,
           "What it has received so far is dropped.",
-          "Cancel it",
+          `Cancel task ${task.taskIdentifier}`,
           act("cancel"),
+          "Keep it",
         ), { class: "danger-quiet" }),
       task.state === "completed" && button("Retry", act("retry")),
     ),

@@ -115,7 +115,8 @@ function matching(items, url) {
 }
 
 function toolbar(watch, place) {
-  const counts = watch.session?.taskCounts;
+  // They are those of the whole session, which a search leaves behind.
+  const counts = place.clientTaskId || place.group || place.url ? null : watch.session?.taskCounts;
   const field = ["clientTaskId", "group", "url"].find((name) => place[name]) ?? place.in ?? "clientTaskId";
   const search = (name, text) => {
     if (name === "number") return text && go(["sessions", watch.identifier, "tasks", text]);

@@ -48,7 +48,8 @@ import Testing
         try await page.click("Resume")
         try await page.seeText("Receiving", in: "#task-status")
         try await page.click("Cancel")
-        try await page.click("Cancel it")
+        try await page.seeText("Keep it", in: "dialog footer")
+        try await page.click("Cancel task 1")
         try await page.seeText("Cancelled", in: "#task-status")
         #expect(try await scene.completed(1, in: "nightly")["outcome"] == "cancelled")
         gate.open()
@@ -82,7 +83,8 @@ import Testing
         }
         try await page.seeText("2 selected")
         try await page.click("Cancel", in: ".bulk")
-        try await page.click("Cancel them")
+        try await page.seeText("Keep them", in: "dialog footer")
+        try await page.click("Cancel 2 tasks")
         for number in [1, 2] { #expect(try await scene.completed(number)["outcome"] == "cancelled") }
         #expect(try await scene.task(3)["state"] == "suspended")
         try await page.choose("Search in", "group")
@@ -91,7 +93,8 @@ import Testing
         try await page.see("document.querySelectorAll('tbody tr').length == 3")
         try await page.click("Cancel", in: ".bulk")
         try await page.seeText("all that are: b")
-        try await page.click("Cancel", in: "dialog footer")
+        #expect(try await page.count("nav[aria-label='Filter by state'] .count") == 0)
+        try await page.click("Keep them as they are")
         try await page.click("Resume", in: ".bulk")
         try await page.see("t.press('dialog', 'Resume')")
         for number in 4...6 { #expect(try await scene.completed(number)["outcome"] == "httpError") }

@@ -72,7 +72,7 @@ import Testing
         try await page.see("document.querySelectorAll('.plot path.area').length == 1")
         #expect(try await scene.session()["attachment"] == .null)
         try await page.click("Cancel")
-        try await page.click("Cancel it")
+        try await page.click("Cancel task 2")
         try await page.seeText("Cancelled", in: "#task-status")
         try await page.go("#/sessions/s/tasks/1")
         gate.open()
