@@ -59,6 +59,7 @@ function show() {
   const isFirst = current === null;
   current?.view.close?.();
   clear(main);
+  document.getElementById("announcer").textContent = "";
   current = { name: wanted, view: needsKey ? signInView(main, audience) : make(main, route) };
   if (!isFirst) main.focus({ preventScroll: true });
   scrollTo(0, 0);

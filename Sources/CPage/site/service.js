@@ -97,7 +97,7 @@ export function serviceView(host) {
         "ul",
         { class: "plots", "aria-label": "Plots of the last five minutes" },
         draw("Transfers", [["running", "run", "running"]], { format: count }),
-        draw("Queue", [["waiting", "warn", "waiting"]], { format: count }),
+        draw("Waiting", [["waiting", "warn", "waiting"]], { format: count }),
         draw("Bytes", [["in", "run", "received"], ["out", "good", "sent"]], { format: rate, base: 1024, least: 1024 }),
         draw("Tasks completed", outcomes.map(([outcome, tone, name]) => [name, tone, outcome]), { format: perSecond }),
         draw("Retries", [["retries", "warn", "retries"]], { format: perSecond }),

@@ -99,7 +99,7 @@ function showHead(host, watch, tab) {
         tile("Suspended", count(counts.suspended), link(["sessions", identifier], { state: "suspended" })),
         tile("Succeeded", count(counts.succeeded), link(["sessions", identifier], { outcome: "succeeded" })),
         tile(
-          "Failed",
+          "Not succeeded",
           count(counts.failed + counts.httpError),
           link(["sessions", identifier], { outcome: counts.failed || !counts.httpError ? "failed" : "httpError" }),
           counts.failed + counts.httpError > 0 && "bad-text",

@@ -37,6 +37,7 @@ import Testing
         let stage = try await PageStage()
         let page = try await PageDriver(stage.scene.service, at: "/#/service", key: "dev-admin")
         try await page.see("document.querySelectorAll('.plots polyline.line').length >= 9")
+        try await page.seeText("Waiting", in: ".plots")
         try await page.seeText("Ready")
         try await checkLooks(of: page, "service")
         try await page.go("#/apps")
@@ -82,6 +83,9 @@ import Testing
         try await receiver.waitForDelivery(type: "session.handleEvents")
         try await page.go("#/sessions/s/events")
         try await page.seeText("completed: succeeded, status 200")
+        try await page.browser.evaluate("document.getElementById('announcer').textContent = 'Task 1 changed'")
+        try await page.go("#/sessions")
+        try await page.see("document.getElementById('announcer').textContent == ''", within: .seconds(5))
         #expect(page.browser.takeComplaints() == [])
     }
 
