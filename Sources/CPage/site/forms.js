@@ -4,7 +4,7 @@ import { call, path, post } from "./api.js";
 import { h } from "./dom.js";
 import { counted } from "./format.js";
 import { choice, dialog, field, toast } from "./parts.js";
-import { go } from "./route.js";
+import { go, link } from "./route.js";
 
 /** Asks for a name and makes a session, or goes to the one that has it. */
 export function openNewSession() {
@@ -91,7 +91,13 @@ export function openNewTasks(session) {
       const target = `${path("sessions", session)}/tasks`;
       if (tasks.length === 1) {
         const made = await post(target, tasks[0]);
-        toast(`Task ${made.taskIdentifier} is made.`);
+        toast(
+          h(
+            "a",
+            { href: link(["sessions", session, "tasks", made.taskIdentifier]) },
+            `Task ${made.taskIdentifier} is made.`,
+          ),
+        );
       } else {
         const made = await post(`${target}/batch?return=minimal`, { tasks });
         toast(`${counted(made.created, "task")} made.`);

@@ -46,9 +46,9 @@ export function taskList(host, watch, route) {
   async function ask(signal) {
     isStale = false;
     answeredAt = Infinity;
-    const { state, outcome, group, clientTaskId, cursor } = place;
+    const { state, outcome, group, clientTaskId, order, cursor } = place;
     const target = `${path("sessions", watch.identifier)}/tasks` +
-      query({ state, outcome, group, clientTaskId, cursor, limit: pageSize });
+      query({ state, outcome, group, clientTaskId, order, cursor, limit: pageSize });
     try {
       return await call("GET", target, { signal });
     } catch (error) {
@@ -90,7 +90,7 @@ export function taskList(host, watch, route) {
   });
   return {
     update(next) {
-      const asked = ["state", "outcome", "group", "clientTaskId", "cursor"].some((name) =>
+      const asked = ["state", "outcome", "group", "clientTaskId", "order", "cursor"].some((name) =>
         next.query[name] !== place[name]
       );
       place = next.query;
@@ -148,6 +148,13 @@ function toolbar(watch, place) {
           counts && h("span", { class: "count" }, count(number(counts))),
         );
       }),
+    ),
+    choice(
+      "order",
+      [["", "Oldest first"], ["desc", "Newest first"]],
+      place.order ?? "",
+      { change: (event) => refine({ order: event.target.value, cursor: "" }) },
+      "Order",
     ),
     h(
       "form",
