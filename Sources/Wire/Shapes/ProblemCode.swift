@@ -1,4 +1,4 @@
-/// What went wrong, as a word of a closed list that clients switch on.
+/// What went wrong, as a word that clients switch on. There may be more of them within `v1`.
 public struct ProblemCode: WireName {
     /// What a problem's `type` begins with.
     public static let typePrefix = "https://urlsessiond.dev/problems/"
