@@ -2,8 +2,8 @@ import API
 import Base
 import HTTPServer
 
-/// What `SIGHUP` does: certificate, operator's key and log level are read again, each for itself. What cannot be used is
-/// refused, and the one before stays.
+/// What `SIGHUP` does: the settings are read again, and where they have no faults, log level, certificate and operator's
+/// key follow. A certificate or key that cannot be used is refused, and the one before stays.
 struct Renewal: Sendable {
     /// Reads the settings as they are now.
     let reread: @Sendable () throws(Configuration.Faults) -> Configuration
