@@ -60,7 +60,10 @@ function show() {
   current?.view.close?.();
   clear(main);
   document.getElementById("announcer").textContent = "";
-  current = { name: wanted, view: needsKey ? signInView(main, audience) : make(main, route) };
+  // A place of its own: what a view draws after it was left, when a last answer comes, nobody sees.
+  const host = h("div", { class: "view" });
+  main.append(host);
+  current = { name: wanted, view: needsKey ? signInView(host, audience) : make(host, route) };
   if (!isFirst) main.focus({ preventScroll: true });
   scrollTo(0, 0);
 }

@@ -79,7 +79,8 @@ export class SessionWatch {
     await this.refresh();
     this.tell();
     while (!this.session) {
-      if (!this.problem?.mayPass) return;
+      // Without a problem the answer broke off.
+      if (this.problem && !this.problem.mayPass) return;
       await sleep(retryPause, signal);
       if (signal.aborted) return;
       await this.refresh();

@@ -33,16 +33,12 @@ extension Store {
         _ session: SessionID, _ filter: TaskFilter, after number: Int64, below end: Int64, limit: Int,
         _ db: Connection
     ) throws -> [(TaskID, Int64)] {
+        // There is one of a name at most.
+        if filter.clientTaskId != nil {
+            return try taskIDs(session, filter, after: number, below: end, limit: limit, db)
+        }
         let state = filter.state?.rawValue
         let outcome = filter.outcome?.rawValue
-        if let clientTaskId = filter.clientTaskId {
-            return try db.all(
-                """
-                SELECT id, number FROM task WHERE session = ?1 AND client_task_id = ?2 AND number > ?3 \
-                AND (state = ?4 OR ?4 IS NULL) AND (outcome = ?5 OR ?5 IS NULL) \
-                AND (group_name = ?6 OR ?6 IS NULL) AND number < ?7 LIMIT 1
-                """, session.rawValue, clientTaskId, number, state, outcome, filter.group, end, read: readID)
-        }
         if let group = filter.group {
             return try db.all(
                 """

@@ -128,6 +128,36 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
+    @Test func `What a view draws after it was left is not seen`() async throws {
+        let scene = try await Scene()
+        scene.origin.serve("/a", .text("a"))
+        let number = try await scene.download("/a")
+        try await scene.completed(number)
+        let page = try await PageDriver(scene.service)
+        // Who looks into the log is answered when the view is gone.
+        let hold = """
+            t.held = [];
+            t.send = fetch;
+            globalThis.fetch = (target, options) =>
+                target.includes("/events?") && target.includes("limit=")
+                    ? new Promise((_, refuse) => t.held.push(refuse))
+                    : t.send.call(globalThis, target, options);
+            true
+            """
+        try await page.browser.evaluate(hold)
+        try await page.go("#/sessions/s/tasks/\(number)")
+        try await page.see("t.held.length > 0 && t.text('main').includes('Took')")
+        try await page.go("#/launches")
+        try await page.see("document.title.startsWith('Launches') && !t.text('main').includes('Took')")
+        let release = """
+            t.held.forEach((refuse) => refuse(new TypeError("too late")));
+            new Promise((done) => setTimeout(() => done(true), 0))
+            """
+        #expect(try await page.browser.evaluate(release) == true)
+        #expect(try await page.browser.evaluate("t.text('main').includes('Took')") == false)
+        #expect(page.browser.takeComplaints() == [])
+    }
+
     @Test func `What tasks are called never becomes markup`() async throws {
         let scene = try await Scene(configuration: nil)
         let hostile = "<img src=x onerror='document.title=1'><b>bold</b>"
