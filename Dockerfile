@@ -15,7 +15,7 @@ RUN swift build -c release --static-swift-stdlib --disable-local-rpath --product
 
 FROM debian:bookworm-slim
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libcurl4 libmicrohttpd12 libsqlite3-0 libgnutls30 zlib1g ca-certificates \
+    && apt-get install -y --no-install-recommends libcurl4 libmicrohttpd12 libsqlite3-0 libgnutls30 libnettle8 zlib1g ca-certificates \
     && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --home-dir /var/lib/urlsessiond --shell /usr/sbin/nologin urlsessiond \
     && install -d -o urlsessiond -g urlsessiond -m 0700 /var/lib/urlsessiond

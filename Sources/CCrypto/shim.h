@@ -1,2 +1,4 @@
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
+#include <nettle/md5.h>
+#include <nettle/sha2.h>
