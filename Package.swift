@@ -56,6 +56,7 @@ let package = Package(
         library("HTTPServer", ["Base", "Notation", "CMicroHTTPD", "CLinux"]),
 
         library("Store", ["Base", "Core", "Notation", "SQLite"]),
+        library("Buckets", ["Base", "Core", "Notation", "TransferEngine"]),
         library("Service", ["Base", "Core", "Files", "Notation", "Store", "TransferEngine"]),
         library("Mapping", ["Core", "Notation", "Wire"]),
         library("Launches", ["Base", "Core", "Wire", "Store", "Mapping", "TransferEngine"]),
@@ -96,6 +97,7 @@ let package = Package(
         tests("TransferEngineTests", ["TransferEngine", "Files", "Base", "Core", "Notation", "TestSupport"]),
         tests("HTTPServerTests", ["HTTPServer", "Base", "TestSupport"]),
         tests("StoreTests", ["Store", "SQLite", "CSQLite", "Base", "Core", "Notation", "TestSupport"]),
+        tests("BucketsTests", ["Buckets", "Base", "Core", "Notation", "TransferEngine"]),
         tests(
             "ServiceTests",
             ["Service", "Store", "SQLite", "Files", "TransferEngine", "Base", "Core", "Notation", "TestSupport"]),

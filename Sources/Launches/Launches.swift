@@ -2,6 +2,7 @@ package import Base
 package import Core
 package import Mapping
 package import Store
+import TransferEngine
 
 /// Launches apps with signed webhooks, and runs background refresh.
 ///

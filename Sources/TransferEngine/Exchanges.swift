@@ -1,9 +1,8 @@
-import Base
+package import Base
 import Synchronization
-import TransferEngine
 
 /// Performs exchanges on an engine of its own, each for a caller that waits for it.
-final class Exchanges: Sendable {
+package final class Exchanges: Sendable {
     private final class Waiting: Sendable {
         let continuations = Locked<[ExchangeID: CheckedContinuation<ExchangeResult, Never>]>([:])
 
@@ -17,19 +16,19 @@ final class Exchanges: Sendable {
     private let waiting: Waiting
     private let lastID = Atomic<UInt64>(0)
 
-    init(log: Log) throws {
+    /// - Parameter threads: Event loops.
+    package init(threads: Int = 1, log: Log) throws {
         let waiting = Waiting()
         self.waiting = waiting
-        // One thread: webhooks are small, and transfers have threads of their own.
         engine = try TransferEngine(
-            threads: 1, diskThreads: 1, lookUps: LookUpLimits(total: 64, perPool: 4), log: log
+            threads: threads, diskThreads: 1, lookUps: LookUpLimits(total: 64, perPool: 4), log: log
         ) { waiting.take($0) }
     }
 
-    func nextID() -> ExchangeID { ExchangeID(rawValue: lastID.add(1, ordering: .relaxed).newValue) }
+    package func nextID() -> ExchangeID { ExchangeID(rawValue: lastID.add(1, ordering: .relaxed).newValue) }
 
     /// Performs a request; cancelling the task ends it as ``ExchangeOutcome/stopped``.
-    func perform(_ request: ExchangeRequest) async -> ExchangeResult {
+    package func perform(_ request: ExchangeRequest) async -> ExchangeResult {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 waiting.continuations.withLock { $0[request.id] = continuation }
@@ -42,5 +41,8 @@ final class Exchanges: Sendable {
         }
     }
 
-    func shutdown() async { await engine.shutdown(within: .seconds(2)) }
+    /// Ends an exchange as ``ExchangeOutcome/stopped``.
+    package func stop(_ id: ExchangeID) { engine.stop(id) }
+
+    package func shutdown() async { await engine.shutdown(within: .seconds(2)) }
 }

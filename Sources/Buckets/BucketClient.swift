@@ -1,0 +1,263 @@
+package import Base
+package import Core
+import Notation
+package import TransferEngine
+
+/// Does things in a bucket, as often as it takes: what may be repeated is, some times.
+///
+/// - SeeAlso: docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_Simple_Storage_Service.html
+package final class BucketClient: Sendable {
+    /// How an answer is met.
+    private enum Manner {
+        /// Sending it twice does no harm.
+        case repeatable
+        /// Who sends it finds out what became of it.
+        case once
+    }
+
+    package let bucket: Bucket
+    private let source: CredentialsSource
+    private let exchanges: Exchanges
+    /// What may be reached for the bucket's sake.
+    package let egress: EgressPolicy
+    private let clock: Clock
+    /// Whether the store heeds `If-None-Match: *`, once it was found out.
+    private let heedsConditions = Locked<Bool?>(nil)
+
+    private static let attempts = 5
+    /// For a whole list or an error; content is not read here.
+    private static let answerLimit = 4 << 20
+
+    /// - Parameter egress: What the operator's own endpoint may resolve to.
+    package init(
+        _ bucket: Bucket, credentials: CredentialsSource, exchanges: Exchanges, egress: EgressPolicy, clock: Clock
+    ) {
+        self.bucket = bucket
+        source = credentials
+        self.exchanges = exchanges
+        self.egress = egress
+        self.clock = clock
+    }
+
+    // MARK: Reading
+
+    /// What is known of an object.
+    package struct ObjectFacts: Hashable, Sendable {
+        package var length: Int64?
+        package var entityTag: String?
+        package var versionId: String?
+        /// ``ObjectTerms/mark`` of who wrote it.
+        package var mark: String?
+    }
+
+    /// Nil where there is no such object.
+    package func object(_ key: String) async throws(BucketFault) -> ObjectFacts? {
+        do throws(BucketFault) {
+            let fields = try await send("HEAD", bucket.target(key), .repeatable).head.fields
+            return ObjectFacts(
+                length: ContentLength.parse(fields).value, entityTag: fields["ETag"],
+                versionId: fields["x-amz-version-id"], mark: fields[ObjectTerms.markField])
+        } catch .refused(let error) where error.meaning == .noSuchKey {
+            return nil
+        }
+    }
+
+    /// The fields that sign a `GET` of an object, which anybody may send within a quarter of an hour.
+    package func fields(toGet target: S3Target) async throws(BucketFault) -> HTTPFields {
+        signer(try await source.current()).fields(method: "GET", target, .empty, at: now)
+    }
+
+    /// Fetches an object to a place, once.
+    ///
+    /// - Parameters:
+    ///   - id: By which ``stop(_:)`` ends it.
+    ///   - mayTake: Whether there is room for so many bytes.
+    package func get(
+        _ object: ObjectReference, as id: ExchangeID, to path: String, maximumLength: Int64,
+        mayTake: @escaping @Sendable (Int64) -> Bool
+    ) async throws(BucketFault) -> ExchangeResult {
+        let target = bucket.target(object)
+        var request = ExchangeRequest(
+            id: id, pool: 0, url: target.url, sink: .content(path: path), egress: egress
+        ) { head in
+            guard head.status == 200 else { return HeadJudgement(.discard(limit: 65_536)) }
+            return HeadJudgement(mayTake(ContentLength.parse(head.fields).value ?? 0) ? .keep(at: 0) : .stop)
+        }
+        request.headers = try await fields(toGet: target)
+        request.maximumBytes = maximumLength
+        let result = await exchanges.perform(request)
+        if case .failed(let fault) = result.outcome { throw .unreachable(fault, message: result.curlMessage) }
+        guard let head = result.head else { throw .unreachable(.reset, message: "The service shuts down.") }
+        if let error = S3Error(status: head.status, body: result.side) { throw .refused(error) }
+        guard result.outcome == .complete else { throw .unexpected("There is no room for the object.") }
+        return result
+    }
+
+    package func nextID() -> ExchangeID { exchanges.nextID() }
+
+    package func stop(_ id: ExchangeID) { exchanges.stop(id) }
+
+    // MARK: Writing an object at once
+
+    /// Writes a small object.
+    ///
+    /// - Parameter onlyIfAbsent: A condition that the store itself checks.
+    /// - Returns: Its entity tag.
+    package func put(
+        _ key: String, _ content: SentBytes, _ terms: ObjectTerms, onlyIfAbsent: Bool
+    ) async throws(BucketFault) -> String? {
+        var headers = terms.fields
+        if onlyIfAbsent { headers.append("If-None-Match", "*") }
+        let answer = try await send(
+            "PUT", bucket.target(key), .repeatable, headers: headers, content: content)
+        return answer.head.fields["ETag"]
+    }
+
+    package func delete(_ key: String) async throws(BucketFault) {
+        _ = try await send("DELETE", bucket.target(key), .repeatable)
+    }
+
+    // MARK: Writing an object in parts
+
+    /// Begins an upload. Where the answer is lost, one may be there that nobody knows.
+    ///
+    /// - Returns: Its identifier.
+    package func createUpload(_ key: String, _ terms: ObjectTerms) async throws(BucketFault) -> String {
+        let answer = try await send(
+            "POST", bucket.target(key, query: [("uploads", "")]), .once, headers: terms.fields)
+        guard let id = S3Answer.document(answer.body)?.first("UploadId")?.trimmedText, !id.isEmpty else {
+            throw .unexpected("The store began an upload and gave it no identifier.")
+        }
+        return id
+    }
+
+    /// - Parameter number: From 1.
+    /// - Returns: The part's entity tag.
+    package func putPart(
+        _ number: Int, of upload: String, _ key: String, _ content: SentBytes
+    ) async throws(BucketFault) -> String {
+        let target = bucket.target(key, query: [("partNumber", "\(number)"), ("uploadId", upload)])
+        let answer = try await send("PUT", target, .repeatable, content: content)
+        guard let tag = answer.head.fields["ETag"] else {
+            throw .unexpected("The store took a part and gave it no entity tag.")
+        }
+        return tag
+    }
+
+    /// Makes the parts the object, once. Where the answer is lost, that is told as it is: the caller finds out.
+    package func completeUpload(
+        _ upload: String, _ key: String, parts: [String], onlyIfAbsent: Bool
+    ) async throws(BucketFault) {
+        var headers = HTTPFields()
+        headers.append("Content-Type", "application/xml")
+        if onlyIfAbsent { headers.append("If-None-Match", "*") }
+        let body = S3Answer.completion(of: parts)
+        _ = try await send(
+            "POST", bucket.target(key, query: [("uploadId", upload)]), .once, headers: headers,
+            content: SentBytes(body, isWhole: false))
+    }
+
+    /// Gives an upload up. One that is not there is no fault.
+    package func abortUpload(_ upload: String, _ key: String) async throws(BucketFault) {
+        do throws(BucketFault) {
+            _ = try await send("DELETE", bucket.target(key, query: [("uploadId", upload)]), .repeatable)
+        } catch .refused(let error) where error.meaning == .noSuchUpload || error.meaning == .noSuchKey {
+            return
+        }
+    }
+
+    /// The uploads of a key that were neither completed nor aborted.
+    package func uploads(of key: String) async throws(BucketFault) -> [S3Answer.Upload] {
+        var (found, marker) = ([S3Answer.Upload](), [(name: String, value: String)]())
+        let whole = bucket.prefix + key
+        repeat {
+            let target = bucket.target(query: [("uploads", ""), ("prefix", whole)] + marker)
+            let answer = try await send("GET", target, .repeatable)
+            guard let list = S3Answer.uploads(answer.body) else {
+                throw .unexpected("The store's list of uploads cannot be read.")
+            }
+            found += list.uploads.filter { $0.key.utf8.elementsEqual(whole.utf8) }
+            marker = list.next.map { [("key-marker", $0.key), ("upload-id-marker", $0.id)] } ?? []
+        } while !marker.isEmpty && found.count < 10_000
+        return found
+    }
+
+    // MARK: What a store can do
+
+    /// Whether the store heeds `If-None-Match: *`: asked once, with an object that is removed again.
+    package func canWriteOnlyIfAbsent() async throws(BucketFault) -> Bool {
+        if let known = heedsConditions.withLock({ $0 }) { return known }
+        let key = ".urlsessiond-probe-\(RandomBytes.make(8).hexadecimal)"
+        let (probe, terms) = (SentBytes([], isWhole: true), ObjectTerms(mark: "probe"))
+        _ = try await put(key, probe, terms, onlyIfAbsent: false)
+        var isHeeded = false
+        do throws(BucketFault) {
+            _ = try await put(key, probe, terms, onlyIfAbsent: true)
+        } catch {
+            guard error.remedy == .exists else { throw error }
+            isHeeded = true
+        }
+        try await delete(key)
+        heedsConditions.withLock { $0 = isHeeded }
+        return isHeeded
+    }
+
+    // MARK: Requests
+
+    private struct Answer {
+        var head: ResponseHead
+        var body: [UInt8]
+    }
+
+    private var now: Timestamp { Timestamp(milliseconds: clock.wall()) }
+
+    private func signer(_ credentials: BucketCredentials) -> SignatureV4 {
+        SignatureV4(credentials, region: bucket.region)
+    }
+
+    private func send(
+        _ method: String, _ target: S3Target, _ manner: Manner, headers: HTTPFields = HTTPFields(),
+        content: SentBytes? = nil
+    ) async throws(BucketFault) -> Answer {
+        var attempt = 1
+        while true {
+            do throws(BucketFault) {
+                return try await sendOnce(method, target, manner, headers, content)
+            } catch {
+                let mayRepeat = manner == .repeatable && error.remedy == .later
+                guard mayRepeat, attempt < Self.attempts, !Task.isCancelled else { throw error }
+                let ceiling = 200.0 * Double(1 << attempt)
+                try? await Task.sleep(for: .milliseconds(Int64(Double.random(in: 0.5..<1) * ceiling)))
+                attempt += 1
+            }
+        }
+    }
+
+    private func sendOnce(
+        _ method: String, _ target: S3Target, _ manner: Manner, _ headers: HTTPFields, _ content: SentBytes?
+    ) async throws(BucketFault) -> Answer {
+        var headers = headers
+        if let md5 = content?.md5Field { headers.append("Content-MD5", md5) }
+        let signature = signer(try await source.current()).fields(
+            method: method, target, content?.payload ?? .empty, headers: headers, at: now)
+        headers.fields += signature.fields
+        var request = ExchangeRequest(
+            id: exchanges.nextID(), pool: 0, method: method, url: target.url, sink: .memory(limit: Self.answerLimit),
+            egress: egress
+        ) { _ in HeadJudgement(.keep(at: 0)) }
+        request.headers = headers
+        // On a connection that breaks libcurl would send it again by itself.
+        request.usesFreshConnection = manner == .once
+        if let content { request.body = .bytes(content.bytes) }
+        let result = await exchanges.perform(request)
+        switch result.outcome {
+        case .complete: break
+        case .failed(let fault): throw .unreachable(fault, message: result.curlMessage)
+        case .stopped: throw .unreachable(.reset, message: "The service shuts down.")
+        }
+        guard let head = result.head else { throw .unreachable(.emptyReply, message: result.curlMessage) }
+        let body = if case .memory(let bytes) = result.received { bytes } else { [UInt8]() }
+        if let error = S3Error(status: head.status, body: body) { throw .refused(error) }
+        return Answer(head: head, body: body)
+    }
+}

@@ -1,0 +1,121 @@
+package import Core
+import Notation
+
+/// What stores say in bodies.
+package enum S3Answer {
+    /// An upload that was begun and neither completed nor aborted.
+    package struct Upload: Hashable, Sendable {
+        package let key: String
+        package let id: String
+        /// Nil where the store does not tell.
+        package let initiated: Timestamp?
+    }
+
+    /// A page of a list of uploads.
+    struct Uploads {
+        var uploads: [Upload]
+        /// Where the next page begins.
+        var next: (key: String, id: String)?
+    }
+
+    /// The root of a document, of whatever namespace: stores differ in it.
+    static func document(_ bytes: [UInt8]) -> XMLElement? { try? XMLElement(parsing: bytes) }
+
+    static func uploads(_ bytes: [UInt8]) -> Uploads? {
+        guard let root = document(bytes), root.name == "ListMultipartUploadsResult" else { return nil }
+        let uploads = root.all("Upload").compactMap { upload -> Upload? in
+            // A key may have white space at its ends.
+            guard let key = upload.first("Key")?.text, let id = upload.first("UploadId")?.trimmedText else {
+                return nil
+            }
+            let initiated = upload.first("Initiated").flatMap { Timestamp(rfc3339: $0.trimmedText) }
+            return Upload(key: key, id: id, initiated: initiated)
+        }
+        guard root.first("IsTruncated")?.trimmedText == "true", let key = root.first("NextKeyMarker")?.text else {
+            return Uploads(uploads: uploads)
+        }
+        return Uploads(uploads: uploads, next: (key, root.first("NextUploadIdMarker")?.trimmedText ?? ""))
+    }
+
+    /// What completes an upload of these parts, in order.
+    static func completion(of tags: [String]) -> [UInt8] {
+        let parts = tags.enumerated().map { index, tag in
+            let text = tag.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
+            return "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(text)</ETag></Part>"
+        }
+        return Array("<CompleteMultipartUpload>\(parts.joined())</CompleteMultipartUpload>".utf8)
+    }
+}
+
+/// Why a store did not do what it was asked.
+package struct S3Error: Error, Hashable, Sendable {
+    package let status: Int
+    /// The store's word, such as `NoSuchBucket`; empty where it said none.
+    package let code: String
+    package let message: String
+
+    package init(status: Int, code: String, message: String) {
+        self.status = status
+        self.code = code
+        self.message = message
+    }
+
+    /// Of an answer that is no success, or of one that says 200 and has an error in its body, as completions and copies may.
+    package init?(status: Int, body: [UInt8]) {
+        let root = S3Answer.document(body)
+        let isError = root?.name == "Error"
+        guard !(200...299).contains(status) || isError else { return nil }
+        self.init(
+            status: status, code: isError ? root?.first("Code")?.trimmedText ?? "" : "",
+            message: isError ? root?.first("Message")?.trimmedText ?? "" : "")
+    }
+
+    /// What to make of it.
+    package enum Meaning: Hashable, Sendable {
+        /// Credentials are wrong, expired or may not do this.
+        case forbidden
+        case noSuchBucket
+        case noSuchKey
+        /// The upload was completed or aborted.
+        case noSuchUpload
+        /// A condition such as `If-None-Match` does not hold.
+        case preconditionFailed
+        case noSpace
+        /// Later perhaps.
+        case busy
+        case other
+    }
+
+    /// What an answer without words says, as those to `HEAD` are.
+    var explanation: String {
+        switch meaning {
+        case .forbidden: "The store answered \(status): the bucket's credentials are wrong, or may not do this."
+        case .noSuchKey: "The store answered \(status): there is no such object, or no such bucket."
+        case .busy: "The store answered \(status): it is busy, or broken."
+        default: "The store answered \(status)."
+        }
+    }
+
+    package var meaning: Meaning {
+        switch code {
+        case "NoSuchBucket": .noSuchBucket
+        case "NoSuchKey", "NoSuchVersion": .noSuchKey
+        case "NoSuchUpload": .noSuchUpload
+        case "PreconditionFailed", "ConditionalRequestConflict": .preconditionFailed
+        case "QuotaExceeded", "InsufficientStorage", "XMinioStorageFull", "EntityTooLarge": .noSpace
+        case "SlowDown", "InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted": .busy
+        case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
+            "RequestTimeTooSkewed", "AccountProblem":
+            .forbidden
+        default:
+            switch status {
+            case 401, 403: .forbidden
+            case 404: .noSuchKey
+            case 412: .preconditionFailed
+            case 507: .noSpace
+            case 408, 429, 500...599: .busy
+            default: .other
+            }
+        }
+    }
+}

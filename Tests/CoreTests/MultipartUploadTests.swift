@@ -1,0 +1,13 @@
+import Core
+import Testing
+
+struct MultipartUploadTests {
+    @Test func `It has the bytes of its parts`() {
+        var upload = MultipartUpload()
+        #expect(upload.length == 0)
+        upload.parts = ["a", "b"]
+        #expect(upload.length == 16 << 20)
+        upload.expected = 160_000 << 20
+        #expect(upload.length == 32 << 20)
+    }
+}
