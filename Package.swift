@@ -57,18 +57,21 @@ let package = Package(
 
         library("Store", ["Base", "Core", "Notation", "SQLite"]),
         library("Buckets", ["Base", "Core", "Notation", "TransferEngine"]),
-        library("Service", ["Base", "Core", "Files", "Notation", "Store", "TransferEngine"]),
+        library("Service", ["Base", "Buckets", "Core", "Files", "Notation", "Store", "TransferEngine"]),
         library("Mapping", ["Core", "Notation", "Wire"]),
         library("Launches", ["Base", "Core", "Wire", "Store", "Mapping", "TransferEngine"]),
         library(
             "API",
-            ["Base", "Core", "Notation", "Wire", "Mapping", "Files", "HTTPServer", "Service", "Launches", "COpenAPI",
-                "CPage"]),
+            [
+                "Base", "Core", "Notation", "Wire", "Mapping", "Files", "HTTPServer", "Service", "Launches", "COpenAPI",
+                "CPage",
+            ]),
 
         .executableTarget(
             name: "urlsessiond",
             dependencies: [
-                "Base", "Core", "Wire", "SQLite", "Files", "TransferEngine", "HTTPServer", "Store", "Service",
+                "Base", "Buckets", "Core", "Wire", "SQLite", "Files", "TransferEngine", "HTTPServer", "Store",
+                "Service",
                 "Launches",
                 "API", "CLinux",
             ],
@@ -85,13 +88,16 @@ let package = Package(
         .executableTarget(
             name: "background-app", dependencies: ["URLSessionClient"], path: "examples/background-app/Sources/app"),
 
-        library("TestSupport", ["Base", "Core", "Notation", "CLinux"]),
+        library("TestSupport", ["Base", "Buckets", "Core", "Notation", "TransferEngine", "CLinux"]),
         tests("CoreTests", ["Core", "Notation", "TestSupport"]),
         tests("BaseTests", ["Base", "Notation"]),
         tests("WireTests", ["Wire"]),
         tests(
             "URLSessionClientTests",
-            ["URLSessionClient", "Wire", "TestSupport", "urlsessiond", "urlsession", "background-app", "first-download"]),
+            [
+                "URLSessionClient", "Wire", "TestSupport", "urlsessiond", "urlsession", "background-app",
+                "first-download",
+            ]),
         tests("SQLiteTests", ["SQLite", "Base", "TestSupport"]),
         tests("FilesTests", ["Files", "Base", "Notation", "TestSupport"]),
         tests("TransferEngineTests", ["TransferEngine", "Files", "Base", "Core", "Notation", "TestSupport"]),

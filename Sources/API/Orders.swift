@@ -10,7 +10,9 @@ extension TaskOrder {
     /// - Parameter pointer: Where the creation stands in the request's body, for the fault.
     init(checking wire: TaskCreation, at pointer: String = "", traceparent: String?) throws(JSONError) {
         self.init(wire, traceparent: traceparent)
-        if resumeData == nil { url = try Service.url(specification.request.url, at: pointer + "/request/url") }
+        if resumeData == nil, specification.request.object == nil {
+            url = try Service.url(specification.request.url, at: pointer + "/request/url")
+        }
         for (index, url) in wire.terms.mirrors.enumerated() {
             _ = try Service.url(url, at: "\(pointer)/mirrors/\(index)")
         }

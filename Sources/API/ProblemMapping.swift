@@ -12,6 +12,15 @@ struct OrderPlaces: Sendable {
     var order: @Sendable (Int) -> String = { _ in "" }
     /// A JSON Pointer to the order's body.
     var body: @Sendable (Int) -> String = { _ in "/body" }
+
+    /// A JSON Pointer to the name of a bucket.
+    func bucket(_ index: Int, _ place: BucketPlace) -> String {
+        switch place {
+        case .request: order(index) + "/request/bucket"
+        case .body: body(index) + "/bucket"
+        case .destination: order(index) + "/destination/bucket"
+        }
+    }
 }
 
 extension Problem {
@@ -109,6 +118,8 @@ extension Problem {
             case .fileUnavailable(let index, let detail): at(places.body(index), detail)
             case .unknownRoot(let index, let name):
                 at(places.order(index) + "/destination/root", "There is no root named \(name).")
+            case .unknownBucket(let index, let name, let place):
+                at(places.bucket(index, place), "There is no bucket named \(name).")
             case .contentUnavailable(let index): at(places.body(index) + "/task", "That task has no content to send.")
             case .resumeDataInvalid(let index): at(places.order(index) + "/resumeData", "This is not resume data.")
             case .invalidURL(let index, let detail): at(places.order(index ?? 0) + "/request/url", detail)

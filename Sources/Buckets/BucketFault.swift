@@ -37,7 +37,7 @@ package enum BucketFault: Error, Hashable, Sendable {
         case .unreachable(let fault, _): fault.isTrustFailure || fault == .badRequest ? .change : .later
         case .unexpected: .later
         case .wrongObject: .anew
-        case .noCredentials: .change
+        case .noCredentials: .later
         }
     }
 

@@ -44,6 +44,11 @@ package struct StagedFile: ~Copyable {
     /// Makes the bytes durable.
     package func sync() async throws(SystemError) { try await folder.disk.sync(folder.absolute(path)) }
 
+    /// Makes its name durable.
+    package func syncFolder() async throws(SystemError) {
+        try await folder.disk.syncFolder(Disk.folder(of: folder.absolute(path)))
+    }
+
     /// Renames the file to a place where none is, and syncs the folder.
     package consuming func moved(to place: String) async throws(SystemError) -> StagedFile {
         let target = folder.stage(place)

@@ -26,6 +26,8 @@ extension TaskOrder.Body {
         case .json(let json): self = .bytes(json.jsonBytes, mediaType: "application/json")
         case .file(let root, let path): self = .file(root: root, path: path)
         case .task(let number): self = .content(ofTask: number)
+        case .object(let bucket, let key, let versionId):
+            self = .object(ObjectReference(bucket: bucket, key: key, versionId: versionId))
         }
     }
 }
@@ -36,12 +38,15 @@ extension Core.TransferRequest {
         self.init(
             url: wire.url, method: wire.method ?? (kind == .upload ? "PUT" : "GET"), headers: HTTPFields(wire.headers),
             sensitiveHeaders: wire.sensitiveHeaders)
+        if let bucket = wire.bucket, let key = wire.key {
+            object = ObjectReference(bucket: bucket, key: key, versionId: wire.versionId)
+        }
     }
 
     /// The request with what a `PATCH` says changed.
     func applying(_ change: RequestChange) -> Core.TransferRequest {
         var request = self
-        if let url = change.url { request.url = url }
+        if let url = change.url { (request.url, request.object) = (url, nil) }
         if let headers = change.headers { request.headers = HTTPFields(headers) }
         if let names = change.sensitiveHeaders { request.sensitiveHeaders = names }
         return request
@@ -54,8 +59,9 @@ extension Wire.TransferRequest {
     /// - Parameter body: The stored body that travels with a download's request.
     package init(_ core: Core.TransferRequest, body: String? = nil) {
         self.init(
-            url: core.url, method: core.method, headers: StringMap(core.headers),
+            url: core.object == nil ? core.url : "", method: core.method, headers: StringMap(core.headers),
             sensitiveHeaders: core.sensitiveHeaders, body: body.map(BodySource.id))
+        (bucket, key, versionId) = (core.object?.bucket, core.object?.key, core.object?.versionId)
         self = redacted()
     }
 }

@@ -20,7 +20,8 @@ extension TaskSpecification {
         ifNoneMatch = terms.ifNoneMatch
         acceptableStatusCodes = terms.acceptableStatusCodes.compactMap { StatusRange($0.text) }
         failOnHTTPError = terms.failOnHTTPError
-        destination = terms.destination.map(Core.Destination.init)
+        destination = terms.destination.flatMap { Core.Destination($0) }
+        destinationObject = terms.destination.flatMap { ObjectDestination($0) }
         segments = SegmentCount(terms.segments)
         mirrors = terms.mirrors
         pieces = terms.pieces.flatMap { PieceDigests($0) }
@@ -44,7 +45,9 @@ extension TaskTerms {
         ifNoneMatch = specification.ifNoneMatch
         acceptableStatusCodes = specification.acceptableStatusCodes.map { StatusCodes($0.text) }
         failOnHTTPError = specification.failOnHTTPError
-        destination = specification.destination.map(Wire.Destination.init)
+        destination =
+            specification.destination.map(Wire.Destination.init)
+            ?? specification.destinationObject.map(Wire.Destination.init)
         segments = Segments(specification.segments)
         mirrors = specification.mirrors
         pieces = specification.pieces.map(Pieces.init)
@@ -52,11 +55,32 @@ extension TaskTerms {
 }
 
 extension Core.Destination {
-    init(_ wire: Wire.Destination) { self.init(root: wire.root, path: wire.path, replace: wire.replace) }
+    init?(_ wire: Wire.Destination) {
+        guard let root = wire.root, let path = wire.path else { return nil }
+        self.init(root: root, path: path, replace: wire.replace)
+    }
+}
+
+extension ObjectDestination {
+    init?(_ wire: Wire.Destination) {
+        guard let bucket = wire.bucket, let key = wire.key else { return nil }
+        self.init()
+        self.bucket = bucket
+        self.key = key
+        replace = wire.replace
+        storageClass = wire.storageClass
+        metadata = wire.metadata.dictionary
+    }
 }
 
 extension Wire.Destination {
     init(_ core: Core.Destination) { self.init(root: core.root, path: core.path, replace: core.replace) }
+
+    init(_ core: ObjectDestination) {
+        self.init(
+            bucket: core.bucket, key: core.key, replace: core.replace, storageClass: core.storageClass,
+            metadata: StringMap(sorted: core.metadata))
+    }
 }
 
 extension StatusRange {

@@ -11,6 +11,8 @@ package enum ServiceError: Error, Hashable, Sendable {
     case fileUnavailable(index: Int, detail: String)
     /// The destination's root is none of the operator's.
     case unknownRoot(index: Int, name: String)
+    /// The bucket is none of the operator's.
+    case unknownBucket(index: Int, name: String, place: BucketPlace)
     /// The task whose content should be sent has none.
     case contentUnavailable(index: Int)
     case resumeDataInvalid(index: Int)
@@ -25,6 +27,9 @@ package enum ServiceError: Error, Hashable, Sendable {
     /// The client went on from another offset than the draft's.
     case uploadOffsetMismatch(offset: Int64)
 }
+
+/// Where an order names a bucket.
+package enum BucketPlace: Hashable, Sendable { case request, body, destination }
 
 /// Commands and queries of the API, and the loops behind them.
 ///
@@ -152,6 +157,7 @@ package final class Service: Sendable {
                 group.addTask { try await self.watchLaunchTimes() }
                 group.addTask { try await self.keepHouse() }
                 group.addTask { await self.watchDisk() }
+                group.addTask { await self.abortUploads() }
                 try await group.waitForAll()
             }
         }

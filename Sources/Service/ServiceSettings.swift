@@ -1,4 +1,5 @@
 import Base
+package import Buckets
 package import Core
 
 /// What the operator decides about transfers and storage.
@@ -11,6 +12,8 @@ package struct ServiceSettings: Sendable {
     package var egress: EgressPolicy
     /// Names that tasks may use for `root`, and their folders.
     package var filesRoots: [String: String] = [:]
+    /// Names that tasks may use for `bucket`, and who talks to them.
+    package var buckets: [String: BucketClient] = [:]
     package var contentRetention = Duration.seconds(24 * 3600)
     package var unacknowledgedRetention = Duration.seconds(30 * 24 * 3600)
     /// Below this many free bytes new content waits and writes are refused.

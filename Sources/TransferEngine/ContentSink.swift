@@ -1,4 +1,5 @@
 import Base
+import Core
 import Files
 import Glibc
 import Notation
@@ -36,6 +37,8 @@ final class ContentSink {
     /// Content behind this offset is not wanted.
     var end = Int64.max
     private(set) var isTruncated = false
+    /// Where the content is handed out in parts.
+    private var gatherer: PartGatherer?
 
     /// - Parameter maximumUnrecorded: As ``ExchangeRequest/maximumUnrecorded``: pieces are short enough for several.
     init(_ plan: SinkPlan, _ buffers: BufferPool, maximumUnrecorded: Int64?) {
@@ -45,6 +48,13 @@ final class ContentSink {
             self.limit = limit
             algorithms = []
             length = 0
+        case .parts(let plan, let count):
+            path = nil
+            limit = 0
+            algorithms = []
+            let plan = plan ?? PartPlan(expected: nil)
+            gatherer = PartGatherer(plan, after: count)
+            length = plan.offset(ofPart: count + 1)
         case .content(let path, let resumeOffset, _, let threshold, let algorithms):
             self.path = path
             limit = threshold
@@ -76,6 +86,27 @@ final class ContentSink {
         written = 0
         synced = 0
     }
+
+    // MARK: Parts
+
+    /// Begins with the first part of a content, of which the length is known or not. Without effect on other sinks.
+    func beginParts(expected: Int64?) {
+        if gatherer != nil { gatherer = PartGatherer(PartPlan(expected: expected), after: 0) }
+    }
+
+    /// Whether bytes may be taken now, with so many told and not yet recorded.
+    func mayTakePart(unrecorded: Int64) -> Bool { gatherer?.mayTake(unrecorded: unrecorded) ?? true }
+
+    var isInParts: Bool { gatherer != nil }
+
+    /// Takes bytes, and returns the parts that they fill.
+    func takeParts(_ bytes: UnsafeRawBufferPointer, ofContent expected: Int64?) -> [ContentPart] {
+        length += Int64(bytes.count)
+        return gatherer?.take(bytes, ofContent: expected) ?? []
+    }
+
+    /// The part behind those that were handed out.
+    func takeLastPart() -> ContentPart? { gatherer?.takeLast() }
 
     /// Takes the opened file, and writes into it what is in memory.
     func adopt(_ file: PartialFile) {
@@ -175,6 +206,7 @@ final class ContentSink {
 
     /// What is at hand, for the result. `wasKept`: the judge wanted content.
     func content(wasKept: Bool) -> ReceivedContent {
+        if isInParts { return wasKept ? .parts(length: length) : .none }
         if let path, file != nil || length > 0 && memory.isEmpty { return .file(path: path, length: length) }
         return wasKept ? .memory(memory) : .none
     }

@@ -160,6 +160,7 @@ final class Exchange {
         result.received = sink.content(wasKept: result.isBodyKept)
         result.receivedTruncated = sink.isTruncated
         result.length = sink.length
+        if isComplete, result.isBodyKept, sink.isInParts { result.lastPart = sink.takeLastPart() }
         if isComplete, result.isBodyKept { result.digests = sink.finishDigests() }
         result.partialSHA256 = isComplete ? nil : sha256
         return result

@@ -100,7 +100,15 @@ extension Exchange.Running {
         }
         let missing = length.map { min($0, sink.end) - sink.length } ?? 0
         let isLarge = hasBody && (length.map(sink.isLarge) ?? false)
-        if offset != sink.length {
+        if sink.isInParts {
+            // A part that a server begins earlier than it was asked to is in nobody's memory.
+            guard offset == 0 || offset == sink.length else { return end(.prefixMissing) }
+            if offset == 0 {
+                sink.restart()
+                sink.beginParts(expected: length)
+                receiving.recorded = 0
+            }
+        } else if offset != sink.length {
             if case .stretch = exchange.request.sink { return end(.prefixMissing) }
             want(prefix: offset)
             // The content goes on from another offset than was asked for.
@@ -158,6 +166,7 @@ extension Exchange.Running {
         case .none, .syncing: break
         }
         if let again = receiving.throttle.wait(at: state.now) { return pause(.until(again)) }
+        if sink.isInParts { return keepParts(bytes) }
         if exceedsRecord(by: bytes.count) { return pause(.record) }
         guard sink.reserve() else {
             state.awaitingBuffer.add(exchange, for: exchange.request.pool)
@@ -181,6 +190,16 @@ extension Exchange.Running {
             return .end
         case .failed(let error): return end(.disk(errno: error.errno))
         }
+    }
+
+    private func keepParts(_ bytes: UnsafeRawBufferPointer) -> Taken {
+        guard sink.mayTakePart(unrecorded: sink.length - receiving.recorded) else { return pause(.record) }
+        let expected = meter.expected.load(ordering: .relaxed)
+        for part in sink.takeParts(bytes, ofContent: expected < 0 ? nil : expected) {
+            exchange.report(.part(exchange.id, part))
+        }
+        count(bytes.count)
+        return .all
     }
 
     /// Whether so many bytes more would make more unrecorded ones than there may be.

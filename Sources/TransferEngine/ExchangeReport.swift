@@ -10,6 +10,8 @@ package enum ExchangeReport: Sendable {
     ///
     /// The digest is that of the bytes up to there, where one was asked for.
     case durable(ExchangeID, offset: Int64, sha256: [UInt8]?)
+    /// The next part of a content that comes in parts, in order.
+    case part(ExchangeID, ContentPart)
     /// Indirect, since reports are handed on in arrays, and no other is nearly as large.
     indirect case ended(ExchangeID, ExchangeResult)
 }
@@ -28,6 +30,8 @@ package enum ReceivedContent: Hashable, Sendable {
     case memory([UInt8])
     /// The file is synced and holds exactly `length` bytes.
     case file(path: String, length: Int64)
+    /// Handed out as parts, what was elsewhere already included.
+    case parts(length: Int64)
 }
 
 package struct ExchangeResult: Sendable {
@@ -38,6 +42,9 @@ package struct ExchangeResult: Sendable {
     package var received = ReceivedContent.none
     /// More than ``SinkPlan/memory(limit:)`` came, and was not read.
     package var receivedTruncated = false
+    /// The part behind those that were told, of a complete exchange with ``SinkPlan/parts(_:after:)``; the first one even
+    /// where it is empty.
+    package var lastPart: ContentPart?
     /// The body that the judge did not want kept.
     package var side: [UInt8] = []
     package var sideTruncated = false

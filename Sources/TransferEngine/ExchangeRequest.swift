@@ -88,9 +88,15 @@ package enum SinkPlan: Sendable {
     /// reading stops and the exchange is complete. Nothing of the file is cut or digested. Offsets and lengths that the
     /// engine tells count from the start of the content. Exchanges with the same `sync` hear of each other's.
     case stretch(path: String, from: Int64, to: Int64? = nil, sync: SharedSync = SharedSync())
+    /// Into memory, part by part; each is told when it is full (``ExchangeReport/part(_:_:)``), the last one with the
+    /// result. So many parts of a plan are elsewhere already. Without a plan the answer's length makes one.
+    case parts(PartPlan? = nil, after: Int = 0)
 
     var isFile: Bool {
-        if case .memory = self { false } else { true }
+        switch self {
+        case .memory, .parts: false
+        case .content, .stretch: true
+        }
     }
 }
 

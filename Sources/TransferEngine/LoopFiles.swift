@@ -119,7 +119,7 @@ extension SinkPlan {
         behind prefix: Int64
     ) -> (path: String, start: PartialFileOpening.Start, digests: [DigestAlgorithm], sync: SharedSync)? {
         switch self {
-        case .memory: nil
+        case .memory, .parts: nil
         case .content(let path, let offset, let digest, _, let digests):
             (path, .behind(prefix, sha256: prefix == offset ? digest : nil), digests, SharedSync())
         case .stretch(let path, let offset, _, let sync): (path, .among(offset), [], sync)

@@ -43,7 +43,8 @@ package final class TransferEngine: Sendable {
         mailboxes = try (0..<count).map { _ in try Mailbox() }
         living = Living(count)
         let surroundings = LoopSurroundings(
-            disk: disk, room: room, buffers: max(1, buffers / count), resolver: resolver, calm: CalmOrigins(),
+            disk: disk, room: room, buffers: max(1, buffers / count), resolver: resolver,
+            calm: CalmOrigins(),
             directory: directory, log: log, clock: clock, report: report)
         for (index, mailbox) in mailboxes.enumerated() {
             let living = living

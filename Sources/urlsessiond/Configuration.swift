@@ -1,4 +1,5 @@
 import Base
+import Buckets
 import Core
 import Glibc
 
@@ -24,6 +25,11 @@ struct Configuration {
     var allowedEgress: [CIDR]
     var allowsHTTPWebhooks: Bool
     var filesRoots: [String: String]
+    var buckets: [String: BucketSetting]
+    var bucketCredentials: String?
+    /// What tools of AWS read from the environment, where no file has it.
+    var environmentCredentials: BucketCredentials?
+    var metadataEndpoint: String
     var contentRetention: Duration
     var unacknowledgedRetention: Duration
     var webhookTimeout: Duration
@@ -79,6 +85,11 @@ struct Configuration {
         logLevel = values.choice("log-level").flatMap(Log.Level.init(name:)) ?? .info
         allowedEgress = Self.egress(isDevelopment, &values)
         filesRoots = Self.roots(&values)
+        buckets = BucketSetting.all(&values)
+        bucketCredentials = values.text("bucket-credentials").map(LocalFile.absolute)
+        environmentCredentials = BucketCredentials(environment: environment)
+        metadataEndpoint =
+            environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? InstanceCredentials.standardEndpoint
         Self.checkTogether(listen: listen, isDevelopment: isDevelopment, &values)
         guard values.faults.isEmpty else { throw Faults(lines: values.faults) }
     }
@@ -187,6 +198,8 @@ struct Configuration {
                 "files-root",
                 filesRoots.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: ",")
             ),
+            ("bucket", buckets.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.text)" }.joined(separator: ",")),
+            ("bucket-credentials", bucketCredentials ?? "none"),
             ("content-retention", text(contentRetention)), ("unacknowledged-retention", text(unacknowledgedRetention)),
             ("webhook-timeout", text(webhookTimeout)), ("free-disk-floor", String(freeDiskFloor)),
             ("rate-limit", rateLimit.map(String.init) ?? "none"),

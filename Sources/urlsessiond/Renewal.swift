@@ -2,13 +2,14 @@ import API
 import Base
 import HTTPServer
 
-/// What `SIGHUP` does: the settings are read again, and where they have no faults, log level, certificate and operator's
-/// key follow. A certificate or key that cannot be used is refused, and the one before stays.
+/// What `SIGHUP` does: the settings are read again, and where they have no faults, log level, certificate, operator's key
+/// and the buckets' credentials follow. What cannot be used is refused, and the one before stays.
 struct Renewal: Sendable {
     /// Reads the settings as they are now.
     let reread: @Sendable () throws(Configuration.Faults) -> Configuration
     let api: APIServer
     let server: HTTPServer
+    let buckets: ConfiguredBuckets
     let log: Log
 
     func perform() {
@@ -17,6 +18,7 @@ struct Renewal: Sendable {
             log.show(from: configuration.logLevel)
             renewCertificate(configuration)
             renewAdminKey(configuration)
+            renewBuckets(configuration)
         } catch {
             log.error(
                 "the settings have faults, nothing was read again", ("error", error.lines.joined(separator: "; ")))
@@ -30,6 +32,16 @@ struct Renewal: Sendable {
             log.info("the certificate was read again, for new connections")
         } catch {
             log.error("the new certificate is refused, the one before stays", ("error", error.text))
+        }
+    }
+
+    private func renewBuckets(_ configuration: Configuration) {
+        guard !buckets.clients.isEmpty else { return }
+        do throws(Serve.Failure) {
+            try buckets.renew(configuration)
+            log.info("the buckets' credentials were read again")
+        } catch {
+            log.error("the buckets' new credentials are refused, those before stay", ("error", error.text))
         }
     }
 

@@ -58,7 +58,8 @@ struct Serve {
         let metricsListener = try configuration.metricsListen.map(listen)
         let egress = egress(ports: [listener.port] + (metricsListener.map { [$0.port] } ?? []))
         let metrics = Metrics()
-        let service = try makeService(Sealer(masterKey: keys.masterKey), egress, metrics)
+        let buckets = try ConfiguredBuckets(configuration, listeners: egress.ownListeners, clock: clock, log: log)
+        let service = try makeService(Sealer(masterKey: keys.masterKey), egress, buckets, metrics)
         do {
             try await service.prepare(acceptsNewMasterKey: configuration.acceptsNewMasterKey)
         } catch is WrongMasterKey {
@@ -73,8 +74,9 @@ struct Serve {
         let server = try start(api, on: listener, api.router, Self.certificate(configuration))
         let metricsServer = try metricsListener.map { try start(api, on: $0, api.metricsRouter, nil) }
         announce(server)
-        let renewal = Renewal(reread: reread, api: api, server: server, log: log)
+        let renewal = Renewal(reread: reread, api: api, server: server, buckets: buckets, log: log)
         await runUntilTermination(server, metricsServer, service, launches, renewal)
+        await buckets.shutdown()
         service.close()
         return Command.Exit.done
     }
@@ -96,12 +98,15 @@ struct Serve {
             ownListeners: zip(hosts, ports).compactMap { host, port in IPAddress(host).map { ($0, port) } })
     }
 
-    private func makeService(_ sealer: Sealer, _ egress: EgressPolicy, _ metrics: Metrics) throws -> Service {
+    private func makeService(
+        _ sealer: Sealer, _ egress: EgressPolicy, _ buckets: ConfiguredBuckets, _ metrics: Metrics
+    ) throws -> Service {
         var settings = ServiceSettings(
             dataFolder: configuration.dataFolder, version: Command.version, egress: egress)
         settings.maximumTransfers = configuration.maximumTransfers
         settings.maximumTransfersPerHost = configuration.maximumTransfersPerHost
         settings.filesRoots = configuration.filesRoots
+        settings.buckets = buckets.clients
         settings.contentRetention = configuration.contentRetention
         settings.unacknowledgedRetention = configuration.unacknowledgedRetention
         settings.freeDiskFloor = configuration.freeDiskFloor

@@ -51,6 +51,12 @@ struct Setting: Sendable {
         Setting(
             name: "files-root", kind: .text, isRepeatable: true, argument: "NAME=DIR",
             help: "a folder that tasks may read from and move to"),
+        Setting(
+            name: "bucket", kind: .text, isRepeatable: true, argument: "NAME=URL",
+            help: "s3://BUCKET/PREFIX?region=&endpoint= that tasks may read and write"),
+        Setting(
+            name: "bucket-credentials", kind: .text, argument: "FILE",
+            help: "keys as AWS tools have them, a profile for each bucket's NAME"),
         Setting(name: "content-retention", kind: .duration, argument: "TIME", help: "after acknowledgement (24h)"),
         Setting(
             name: "unacknowledged-retention", kind: .duration, argument: "TIME", help: "without acknowledgement (30d)"),

@@ -1,4 +1,5 @@
 import Core
+import Notation
 import Testing
 
 struct MultipartUploadTests {
@@ -7,6 +8,8 @@ struct MultipartUploadTests {
         #expect(upload.length == 0)
         upload.parts = ["a", "b"]
         #expect(upload.length == 16 << 20)
+        upload.digests = [MultipartUpload.DigestState(.sha256, state: "")]
+        #expect(upload.knows([]) && upload.knows([.sha256]) && !upload.knows([.sha256, .md5]))
         upload.expected = 160_000 << 20
         #expect(upload.length == 32 << 20)
     }

@@ -63,6 +63,18 @@ import Testing
         return transaction
     }
 
+    private static var fullResponse: TaskResponse {
+        TaskResponse {
+            $0.statusCode = 200
+            $0.headers = HTTPFields([HTTPField(name: "A", value: "\u{1}")])
+            $0.droppedHeaders = ["B"]
+            $0.mimeType = "t/x"
+            $0.expectedContentLength = .max
+            $0.suggestedFilename = "f"
+            $0.url = "http://a/"
+        }
+    }
+
     private static var fullProgress: TaskProgress {
         var progress = TaskProgress()
         progress.attempts.record(.status(503, retryAfter: nil), keptOffset: 1 << 20)
@@ -97,6 +109,19 @@ import Testing
             $0.held = [HeldRange(0, 10, source: 1), HeldRange(20, 100, source: 0)]
             $0.dropped = [2]
         }
+        progress.multipart = MultipartUpload {
+            $0.row = 4
+            $0.id = text
+            $0.mark = "m"
+            $0.expected = 12
+            $0.parts = ["\"a\"", "\"b\""]
+            $0.digests = [MultipartUpload.DigestState(.md5, state: "ef")]
+            $0.whole = MultipartUpload.Whole {
+                $0.length = 12
+                $0.digest = ContentDigest(algorithm: .sha256, value: "ab")
+                $0.response = fullResponse
+            }
+        }
         progress.source = 1
         progress.avoidsSegments = true
         progress.uploadURL = "http://u/"
@@ -116,15 +141,7 @@ import Testing
     @Test func `A task's result with everything in it comes back as it was`() throws {
         var result = TaskResult(progress: Self.fullProgress)
         result.error = Self.fullError
-        result.response = TaskResponse {
-            $0.statusCode = 200
-            $0.headers = HTTPFields([HTTPField(name: "A", value: "\u{1}")])
-            $0.droppedHeaders = ["B"]
-            $0.mimeType = "t/x"
-            $0.expectedContentLength = .max
-            $0.suggestedFilename = "f"
-            $0.url = "http://a/"
-        }
+        result.response = Self.fullResponse
         result.contentLength = 10
         result.contentDigest = ContentDigest(algorithm: .sha256, value: "ab")
         expectFull(result)
@@ -142,7 +159,9 @@ import Testing
             request: TransferRequest(
                 url: "https://a/", method: "PUT", headers: HTTPFields([HTTPField(name: "X", value: "y")]),
                 sensitiveHeaders: ["X"]))
+        task.request.object = ObjectReference(bucket: "b", key: Self.text, versionId: "v")
         task.body = "body_1"
+        task.bodyObject = ObjectReference(bucket: "b", key: "k", versionId: "v")
         task.bodyLength = 3
         task.clientTaskId = Self.text
         task.group = "g"
@@ -159,6 +178,13 @@ import Testing
         task.acceptableStatusCodes = [StatusRange(200, 204), StatusRange(304, 304)]
         task.failOnHTTPError = true
         task.destination = Destination(root: "r", path: "p", replace: true)
+        task.destinationObject = ObjectDestination {
+            $0.bucket = "b"
+            $0.key = "k"
+            $0.replace = true
+            $0.storageClass = "s"
+            $0.metadata = ["a": "b"]
+        }
         task.segments = .automatic
         task.mirrors = ["https://b/"]
         task.pieces = PieceDigests(length: 1024, algorithm: .sha512, values: ["ab"])

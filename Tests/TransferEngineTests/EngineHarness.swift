@@ -71,7 +71,7 @@ final class EngineHarness: Sendable {
             reports.filter { report in
                 switch report {
                 case .head(request.id, _, _), .informational(request.id, _), .durable(request.id, _, _),
-                    .ended(request.id, _):
+                    .part(request.id, _), .ended(request.id, _):
                     true
                 default: false
                 }
@@ -92,6 +92,7 @@ extension ExchangeResult {
         case .none: nil
         case .memory(let bytes): bytes
         case .file(let path, _): readFile(path)
+        case .parts: lastPart?.bytes
         }
     }
 }

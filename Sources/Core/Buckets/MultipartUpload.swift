@@ -63,6 +63,11 @@ package struct MultipartUpload: Shape {
         members.optional("whole", &whole)
     }
 
+    /// Whether all of these digests can be gone on with.
+    package func knows(_ algorithms: Set<DigestAlgorithm>) -> Bool {
+        algorithms.isSubset(of: digests.map(\.algorithm))
+    }
+
     package var plan: PartPlan { PartPlan(expected: expected) }
 
     /// Bytes of the content that the bucket has, from its start; as long as no part is the last.

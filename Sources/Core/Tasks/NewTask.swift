@@ -66,6 +66,8 @@ package struct TaskOrder: Sendable {
         case file(root: String, path: String)
         /// The content of a finished download of the same session.
         case content(ofTask: Int64)
+        /// An object in a bucket, fetched before the first attempt.
+        case object(ObjectReference)
     }
 
     package var specification: TaskSpecification

@@ -10,6 +10,8 @@ package struct TaskProgress: Shape {
     /// What of it is on disk where the content comes in segments; ``resume`` has its validators then, and the bytes up to
     /// the first gap.
     package var segments: SegmentRecord?
+    /// What of the content is in its bucket; ``resume`` goes on behind it.
+    package var multipart: MultipartUpload?
     /// The source that ``resume`` is of: 0 is the task's own URL, then come its mirrors.
     package var source = 0
     /// Segments were of no use: one request at a time, of the task's own URL alone.
@@ -51,6 +53,7 @@ package struct TaskProgress: Shape {
         members.optional("resume", &resume)
         members.member("durableOffset", &durableOffset)
         members.optional("segments", &segments)
+        members.optional("multipart", &multipart)
         members.sparse("source", &source, unless: 0)
         members.sparse("avoidsSegments", &avoidsSegments, unless: false)
         members.sparse("bytesFetchedTwice", &bytesFetchedTwice, unless: 0)

@@ -10,6 +10,8 @@ package struct TransferRequest: Shape {
     package var method = ""
     package var headers = HTTPFields()
     package var sensitiveHeaders: [String] = []
+    /// The object that it asks for, where the app named one; ``url`` is where that is then.
+    package var object: ObjectReference?
 
     package init() {}
 
@@ -25,6 +27,7 @@ package struct TransferRequest: Shape {
         members.member("method", &method)
         members.member("headers", &headers)
         members.member("sensitiveHeaders", &sensitiveHeaders)
+        members.optional("object", &object)
     }
 
     package var holdsSecrets: Bool {
@@ -99,6 +102,8 @@ package struct TaskSpecification: Shape {
     package var body: String?
     /// The length of that body.
     package var bodyLength: Int64?
+    /// The object that becomes that body before the first attempt.
+    package var bodyObject: ObjectReference?
     package var clientTaskId: String?
     package var group: String?
     package var taskDescription: String?
@@ -114,6 +119,8 @@ package struct TaskSpecification: Shape {
     package var acceptableStatusCodes: [StatusRange] = [StatusRange(200, 299)]
     package var failOnHTTPError = false
     package var destination: Destination?
+    /// The object that the content becomes while it arrives, instead of a file.
+    package var destinationObject: ObjectDestination?
     package var segments = SegmentCount.one
     /// More URLs of the same bytes, in order of preference.
     package var mirrors: [String] = []
@@ -134,6 +141,7 @@ package struct TaskSpecification: Shape {
         members.member("request", &request)
         members.optional("body", &body)
         members.optional("bodyLength", &bodyLength)
+        members.optional("bodyObject", &bodyObject)
         members.optional("clientTaskId", &clientTaskId)
         members.optional("group", &group)
         members.optional("taskDescription", &taskDescription)
@@ -149,6 +157,7 @@ package struct TaskSpecification: Shape {
         members.member("acceptableStatusCodes", &acceptableStatusCodes)
         members.member("failOnHTTPError", &failOnHTTPError)
         members.optional("destination", &destination)
+        members.optional("destinationObject", &destinationObject)
         members.sparse("segments", &segments, unless: .one)
         members.sparse("mirrors", &mirrors, unless: [])
         members.optional("pieces", &pieces)
@@ -157,7 +166,10 @@ package struct TaskSpecification: Shape {
     }
 
     /// Whether what is downloaded is kept here for a while.
-    package var bringsContent: Bool { kind == .download && destination == nil }
+    package var bringsContent: Bool { kind == .download && !movesContent }
+
+    /// Whether what is downloaded goes elsewhere.
+    package var movesContent: Bool { destination != nil || destinationObject != nil }
 
     /// Whether it can be seen that bytes of several sources are of one content.
     package var provesContent: Bool { pieces != nil || expectedDigest != nil }

@@ -44,6 +44,8 @@ enum Judgement {
         case partialFile(length: Int64, digest: [UInt8])
         /// Complete already when the origin was asked: the digest has to be computed.
         case existingFile(length: Int64)
+        /// Handed to the bucket where it will be an object.
+        case object(length: Int64, digest: [UInt8])
     }
 }
 
@@ -152,6 +154,7 @@ struct Judge {
     /// Notes how far the content is on disk, where the bytes may be continued at all.
     private mutating func keepBytes() {
         if let segmented = transfer.segmented { return segmented.store(in: &progress) }
+        if transfer.writesObject { return keepParts() }
         guard isDownload, case .file(_, let length) = result.received, var point = resumePoint() else {
             if let kept = transfer.resuming, result.head == nil, case .file = result.received {
                 progress.resume = kept
@@ -171,18 +174,20 @@ struct Judge {
     private var hasContent: Bool {
         switch (verdict, result.received) {
         case (.append, .memory(let bytes)), (.restartWithThisBody, .memory(let bytes)): isDownload && !bytes.isEmpty
-        case (.append, .file(_, let length)), (.restartWithThisBody, .file(_, let length)): isDownload && length > 0
+        case (.append, .file(_, let length)), (.restartWithThisBody, .file(_, let length)),
+            (.append, .parts(let length)), (.restartWithThisBody, .parts(let length)):
+            isDownload && length > 0
         default: false
         }
     }
 
     /// Bytes of the content that came, or were there.
-    private var lengthAtHand: Int64 {
+    var lengthAtHand: Int64 {
         guard hasContent else { return 0 }
         switch result.received {
         case .none: return 0
         case .memory(let bytes): return Int64(bytes.count)
-        case .file(_, let length): return length
+        case .file(_, let length), .parts(let length): return length
         }
     }
 
@@ -236,6 +241,7 @@ struct Judge {
             return restart(cause: reason.rawValue, fault: .restart, error: TaskError(.badServerResponse))
         }
         if head.status == 304, specification.ifNoneMatch != nil { return finish(.notModified) }
+        if verdict == .alreadyComplete, transfer.writesObject { return judgeContent(head) }
         if verdict == .alreadyComplete, let point = transfer.resuming {
             return finish(.succeeded, content: .existingFile(length: point.offset))
         }
@@ -316,6 +322,9 @@ struct Judge {
         switch result.received {
         case .memory(let bytes): return .bytes(bytes, digest: digest)
         case .file(_, let length): return .partialFile(length: length, digest: digest)
+        case .parts(let length): return .object(length: length, digest: digest)
+        case .none where transfer.writesObject && verdict == .alreadyComplete:
+            return .object(length: transfer.resuming?.offset ?? 0, digest: digest)
         case .none: return .bytes([], digest: Digest.of([]))
         }
     }
@@ -374,6 +383,7 @@ struct Judge {
         }
         result.progress.resume = nil
         result.progress.segments = nil
+        result.progress.multipart = nil
         result.progress.uploadURL = nil
         return .finish(outcome, result, content)
     }

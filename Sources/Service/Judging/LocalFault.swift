@@ -1,4 +1,5 @@
 import Base
+import Buckets
 import Core
 import Store
 import TransferEngine
@@ -11,8 +12,15 @@ enum LocalFault {
     case store(any Error)
     case start(any Error)
     case credentials(any Error)
+    case bucket(BucketFault)
+    /// An object could not be read from its bucket.
+    case source(BucketFault)
 
     init(storing error: any Error) {
+        if let fault = error as? BucketFault {
+            self = .bucket(fault)
+            return
+        }
         self = (error as? SystemError).map(LocalFault.disk) ?? .store(error)
     }
 
@@ -20,13 +28,37 @@ enum LocalFault {
         switch self {
         case .disk(let error): taskError(.cannotWriteToFile, "disk", error.description)
         case .store(let error): taskError(.cannotWriteToFile, "store", "\(error)")
+        case .bucket(let fault): fault.taskError
+        case .source(let fault):
+            TaskError(.cannotOpenFile, "The object could not be read from its bucket.", underlying: fault.underlying)
         case .start(let error): taskError(.unknown, "start", "\(error)")
         case .credentials(let error): taskError(.unknown, "credentials", "\(error)")
         }
     }
 
+    /// What helps where a bucket is at fault.
+    fileprivate var remedy: BucketFault.Remedy? {
+        switch self {
+        case .bucket(let fault), .source(let fault): fault.remedy
+        default: nil
+        }
+    }
+
     private func taskError(_ code: URLErrorCode, _ name: String, _ message: String) -> TaskError {
         TaskError(code, underlying: TaskError.Underlying(domain: "urlsessiond", code: name, message: message))
+    }
+}
+
+extension BucketFault {
+    fileprivate var underlying: TaskError.Underlying {
+        TaskError.Underlying(domain: "s3", code: code, message: message)
+    }
+
+    /// What the app is told of a content that could not be written.
+    fileprivate var taskError: TaskError {
+        remedy == .exists
+            ? TaskError(.cannotCreateFile, "There is an object of that key already.", underlying: underlying)
+            : TaskError(.cannotWriteToFile, "The content could not be written into its bucket.", underlying: underlying)
     }
 }
 
@@ -50,14 +82,22 @@ extension Settlement.Verdict {
         let request = RetryableRequest(
             method: task.specification.request.method, isUpload: task.specification.kind == .upload,
             hasIdempotencyKey: false)
+        if let remedy = fault.remedy {
+            switch remedy {
+            case .change, .exists:
+                result.progress.forgetBytes()
+                return .completed(.failed, result.failing(with: error), nil)
+            case .anew: result.progress.forgetBytes()
+            case .later: break
+            }
+        }
         let decision = policy.decide(
             after: .local, ledger: result.progress.attempts, request: request, jitter: jitter, now: now,
             deadline: task.resourceDeadline)
         switch decision {
         case .retry(let at): return .retry(at: at, waitsForConnectivity: false, result.progress)
         case .giveUp:
-            result.progress.resume = nil
-            result.progress.segments = nil
+            result.progress.forgetBytes()
             return .completed(.failed, result.failing(with: error), nil)
         }
     }

@@ -1,4 +1,5 @@
 import Base
+import Buckets
 import Core
 import Files
 import Store
@@ -149,7 +150,9 @@ extension Scheduler {
         do {
             let session = try await known(task.session)
             let configuration = session.configuration
-            var transfer = try Transfer(task, in: session, version: settings.version, at: clock.now)
+            try checkBuckets(of: task.specification)
+            var transfer = try Transfer(
+                task, to: target(of: task), in: session, version: settings.version, at: clock.now)
             try await cookies.hold(task.session, store)
             agenda.withLock { $0.began(in: lane) }
             transfers[task.id] = transfer
@@ -172,6 +175,14 @@ extension Scheduler {
                 try? await folder.move(file, to: folder.partial(task.id.rawValue))
                 transfer.progress.adoptedFile = nil
             }
+            if transfer.progress.multipart?.whole != nil {
+                transfers[task.id] = transfer
+                return inbox.tell(.completeObject(task.id))
+            }
+            if task.specification.bodyObject != nil, task.body == nil {
+                transfers[task.id] = transfer
+                return inbox.tell(.fetchBody(task.id))
+            }
             try await restoreSegments(of: &transfer)
             transfer.prepareUpload(uploadVersions.version(for: transfer.url.origin))
             log.started(
@@ -181,6 +192,16 @@ extension Scheduler {
         } catch is BadURL {
             let error = TaskError(.badURL, failingURL: task.specification.request.url)
             settlements.append(.failed(task.id, error, task.progress))
+        } catch let fault as BucketFault {
+            let jitter = Double.random(in: 0..<1)
+            let policy = sessions[task.session]?.configuration.retryPolicy ?? .robust
+            settlements.append(
+                Settlement(
+                    task: task.id,
+                    .after(
+                        .bucket(fault), TaskResult(progress: task.progress), of: task, policy, jitter: jitter,
+                        at: clock.now)))
+            release(task.id)
         } catch DomainError.notFound {
             // Its session was deleted meanwhile: nothing is stored of what happens here.
             settlements.append(Settlement(task: task.id, .interrupted(task.progress)))

@@ -1,4 +1,5 @@
 import Base
+import Buckets
 import Core
 import Files
 import Store
@@ -13,6 +14,7 @@ extension Scheduler {
             if !noteSegmentHead(exchange, head, judgement.verdict) { noteHead(exchange, head, judgement.verdict) }
         case .durable(let exchange, let offset, let sha256):
             if !noteSegment(exchange, offset) { noteDurable(exchange, offset, sha256) }
+        case .part(let exchange, let part): write(part, of: exchange, &group)
         case .ended(let exchange, let result): await end(exchange, result, &group)
         }
     }
@@ -28,6 +30,7 @@ extension Scheduler {
             transfer.progress.resume = ResumePoint.make(
                 from: head, method: transfer.method, url: transfer.url.text, receivedAt: clock.now)
             transfer.progress.source = transfer.progress.resume == nil ? 0 : transfer.source
+            transfer.progress.multipart = nil
             transfer.progress.durableOffset = 0
             if isRestart { transfer.progress.noteFetchedTwice(transfer.resuming?.offset ?? 0) }
             if let cause = transfer.restartCause ?? (isRestart ? "resourceChanged" : nil) {
@@ -36,6 +39,7 @@ extension Scheduler {
         default: break
         }
         transfer.restartCause = nil
+        transfer.mediaType = head.fields["Content-Type"].flatMap { MediaType($0) == nil ? nil : $0 }
         transfers[id] = transfer
         if transfer.comesInParts { considerSegments(transfer, head, verdict) }
     }
@@ -75,11 +79,13 @@ extension Scheduler {
         if transfer.source > 0 { agenda.withLock { $0.ended(connection: exchange) } }
         noteCookies(of: transfer, result)
         noteSilence(of: transfer, result)
+        if transfer.writesObject { return await endWriting(transfer, result, &group) }
         if let next = transfer.nextSource(after: result) { return await goOn(transfer, at: next, after: result) }
         guard transfer.comesInParts, result.outcome == .complete else { return await judge(transfer, result, &group) }
         switch result.received {
         case .file: readWhole(of: transfer, result, &group)
-        case .none, .memory: await judge(transfer, result.digested(by: transfer.specification.digestsWanted), &group)
+        case .none, .memory, .parts:
+            await judge(transfer, result.digested(by: transfer.specification.digestsWanted), &group)
         }
     }
 
@@ -156,6 +162,9 @@ extension Scheduler {
         _ result: ExchangeResult, _ group: inout ThrowingDiscardingTaskGroup<any Error>
     ) {
         let id = transfer.task.id
+        if case .object(let length, let digest) = source {
+            return finishObject(transfer, length, digest, taskResult, result, &group)
+        }
         let finisher = ContentFinisher(
             store: store, folder: folder.of(transfer.task.app.rawValue), settings: settings)
         func settlement(_ verdict: Settlement.Verdict, leavesPartialFile: Bool) -> Settlement {
@@ -277,12 +286,12 @@ extension Scheduler {
             try await authorize(&transfer)
         } catch {
             log.of(transfer.name).error("credentials could not be read", ("error", "\(error)"))
-            return settle(.credentials(error), transfer)
+            return settle((error as? BucketFault).map(LocalFault.source) ?? .credentials(error), transfer)
         }
         start(transfer)
     }
 
-    private nonisolated func verdict(
+    nonisolated func verdict(
         after fault: LocalFault, _ result: TaskResult, of transfer: Transfer, _ jitter: Double, at now: Timestamp
     ) -> Settlement.Verdict {
         let verdict = Settlement.Verdict.after(

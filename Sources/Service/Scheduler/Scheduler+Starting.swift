@@ -1,4 +1,5 @@
 import Base
+import Buckets
 import Core
 import Store
 import TransferEngine
@@ -18,6 +19,7 @@ extension Scheduler {
         transfer.attemptStartedAt = clock.now
         transfer.triedSources.insert(transfer.source)
         transfer.cookies = cookiesToSend(with: transfer)
+        (transfer.writing, transfer.written) = (nil, nil)
         let id = transfer.task.id
         transfers[id] = transfer
         tasksOfExchanges[exchange] = id
@@ -53,6 +55,7 @@ extension Scheduler {
         transfer.stopReason = reason
         transfers[id] = transfer
         for exchange in transfer.exchanges { engine.stop(exchange) }
+        if let (client, exchange) = transfer.fetching { client.stop(exchange) }
         if transfer.waitsForConnections { settle(Settlement(task: id, .interrupted(transfer.progress)), transfer) }
     }
 
@@ -107,6 +110,7 @@ extension Scheduler {
     /// Gives a transfer the credentials that the store and the answers so far have for where it goes next, and no others.
     func authorize(_ transfer: inout Transfer) async throws {
         let url = transfer.url
+        try await signForBucket(&transfer)
         transfer.storedCredentials = try await storedCredentials(
             for: transfer, host: url.host, port: Int(url.port)
         ).filter { transfer.isAt($0.space) }

@@ -71,6 +71,12 @@ package actor Scheduler {
         case settled(Settlement)
         /// What came of reading a content in order.
         case read(TaskID, ContentReader, Result<Range<Int64>?, SystemError>)
+        /// What came of writing into a bucket.
+        case wrote(TaskID, ExchangeID, ObjectWriter.News)
+        /// The parts of a content are all in its bucket since before a crash.
+        case completeObject(TaskID)
+        /// A body has to be fetched from its bucket.
+        case fetchBody(TaskID)
         case stop([TaskID])
         case abandonUpload(TaskID)
         case queued
@@ -157,6 +163,9 @@ package actor Scheduler {
         case .report(let report): await take(report, &group)
         case .settled(let settlement): settled(settlement, &group)
         case .read(let task, let reader, let result): await read(task, reader, result, &group)
+        case .wrote(let task, let exchange, let news): await wrote(task, exchange, news, &group)
+        case .completeObject(let task): completeObject(task, &group)
+        case .fetchBody(let task): fetchBody(of: task, &group)
         case .stop(let tasks): for task in tasks { stop(task, reason: .decided) }
         case .abandonUpload(let task): abandonUpload(task)
         case .queued:

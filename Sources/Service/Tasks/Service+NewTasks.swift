@@ -1,4 +1,5 @@
 import Base
+import Buckets
 package import Core
 import Files
 import Glibc
@@ -125,14 +126,25 @@ extension Service {
         of order: TaskOrder, index: Int, file read: ReadFile?, in session: SessionRecord,
         change: (inout NewTask) -> Void = { _ in }
     ) async throws -> PreparedTask {
+        var order = order
         let url: ParsedURL
         do {
+            if let object = order.specification.request.object {
+                guard let target = settings.target(of: object) else {
+                    throw ServiceError.unknownBucket(index: index, name: object.bucket, place: .request)
+                }
+                order.url = target.url
+                order.specification.request.url = target.url.text
+            }
             url = try order.url ?? ParsedURL(order.specification.request.url)
         } catch let error as BadURL {
             throw ServiceError.invalidURL(index: index, detail: error.explanation)
         }
         if let root = order.specification.destination?.root, settings.filesRoots[root] == nil {
             throw ServiceError.unknownRoot(index: index, name: root)
+        }
+        if let bucket = order.specification.destinationObject?.bucket, settings.buckets[bucket] == nil {
+            throw ServiceError.unknownBucket(index: index, name: bucket, place: .destination)
         }
         var task = NewTask(
             specification: order.specification, origin: url.origin, isSuspended: order.isSuspended)
@@ -151,6 +163,11 @@ extension Service {
             if held == nil {
                 file = try await copy(root: root, path: path, index: index, app: session.app, for: &task)
             }
+        case .object(let object):
+            guard settings.buckets[object.bucket] != nil else {
+                throw ServiceError.unknownBucket(index: index, name: object.bucket, place: .body)
+            }
+            task.specification.bodyObject = object
         case .content(let number):
             file = try await copyContent(of: number, in: session, index: index, for: &task)
         }

@@ -43,6 +43,10 @@ extension Service {
             _ = try await command(.cancel(reason: nil), task: task.id)
             return .notResumable(reason: "Only downloads can be resumed.")
         }
+        guard task.specification.destinationObject == nil else {
+            _ = try await command(.cancel(reason: nil), task: task.id)
+            return .notResumable(reason: "What is in a bucket cannot be handed to another task.")
+        }
         if task.state == .running { _ = try await command(.suspend, task: task.id) }
         await scheduler.waitUntilStopped(task.id)
         let stopped = try await store.task(task.id)

@@ -24,7 +24,7 @@ struct ContentFinisher: Sendable {
                 place: .bytes(bytes), length: Int64(bytes.count),
                 digest: ContentDigest(algorithm: .sha256, value: digest.hexadecimal))
             return .completed(outcome, result, content)
-        case .bytes, .partialFile, .existingFile: return nil
+        case .bytes, .partialFile, .existingFile, .object: return nil
         }
     }
 
@@ -51,6 +51,8 @@ struct ContentFinisher: Sendable {
         case .existingFile(let count):
             length = count
             digest = []
+        // An object is in its bucket, and for others to finish.
+        case .object: return .interrupted(task.progress)
         }
         if digest.isEmpty { digest = try await checkedDigest(of: partial, length, task.specification) }
         let record = ContentDigest(algorithm: .sha256, value: digest.hexadecimal)

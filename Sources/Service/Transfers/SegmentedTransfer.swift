@@ -69,7 +69,8 @@ extension Transfer {
 
     /// Whether its content may come in parts, which are read once more in order before it is whole.
     var comesInParts: Bool {
-        specification.kind == .download && method == "GET" && !sendsBody
+        specification.kind == .download && method == "GET" && !sendsBody && !writesObject
+            && specification.request.object == nil
             && !specification.request.headers.contains("Range")
             && (specification.segments != .one || !specification.mirrors.isEmpty || specification.pieces != nil)
     }

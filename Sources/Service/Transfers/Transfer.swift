@@ -1,4 +1,5 @@
 import Base
+import Buckets
 import Core
 import Files
 import Notation
@@ -49,6 +50,9 @@ struct Transfer {
     var storedCredentials: [KnownCredential] = []
     /// What is stored for the session's proxy, the best first.
     var storedProxyCredentials: [KnownCredential] = []
+    /// What signs the request to the bucket of the object that it asks for, and what may be reached there.
+    var bucketFields = HTTPFields()
+    var bucketReach: EgressPolicy?
     /// What of the session's cookies the current request was given; nil where it has none.
     var cookies: [String]?
     /// Where an upload stands that may survive interruptions.
@@ -67,6 +71,14 @@ struct Transfer {
     var segmented: SegmentedTransfer?
     /// How its last request ended when all of the content was there, which is read once more.
     var whole: (result: ExchangeResult, reader: ContentReader)?
+    /// What writes its content into a bucket, and how its request ended when all of that came.
+    var writing: (writer: ObjectWriter, result: ExchangeResult?)?
+    /// What the origin says that the content is, for the object that it becomes.
+    var mediaType: String?
+    /// What fetches its body.
+    var fetching: (client: BucketClient, exchange: ExchangeID)?
+    /// What was written of a content that becomes an object.
+    var written: ObjectWriter.Finished?
     /// A piece of the content is not what the app expects.
     var wrongPiece: Range<Int64>?
 
@@ -122,6 +134,7 @@ extension TaskProgress {
     mutating func forgetBytes() {
         resume = nil
         segments = nil
+        multipart = nil
         source = 0
         durableOffset = 0
     }
@@ -138,9 +151,11 @@ extension Settlement {
 extension Transfer {
     /// Prepares the first request of a claimed task.
     ///
+    /// - Parameter url: Of the object that it asks for.
     /// - Throws: `BadURL`.
     init(
-        _ task: ClaimedTask, in session: Scheduler.KnownSession, version: String, at now: Timestamp
+        _ task: ClaimedTask, to url: ParsedURL? = nil, in session: Scheduler.KnownSession, version: String,
+        at now: Timestamp
     ) throws(BadURL) {
         let specification = task.specification
         self.task = task
@@ -149,14 +164,19 @@ extension Transfer {
             clientTaskId: specification.clientTaskId)
         self.session = session
         progress = task.progress
-        taskURL = try ParsedURL(specification.request.url)
-        url = taskURL
+        if let url { taskURL = url } else { taskURL = try ParsedURL(specification.request.url) }
+        self.url = taskURL
         method = specification.request.method
         sendsBody = task.body != nil
         hops = 0
         attemptStartedAt = now
         progress.redirects = []
-        hasPartialFile = progress.resume != nil
+        let writesObject = specification.destinationObject != nil
+        // What was written elsewhere before is of no use.
+        if writesObject, !(progress.multipart?.canBeGoneOnWith(specification, progress.resume) ?? false) {
+            progress.forgetBytes()
+        }
+        hasPartialFile = !writesObject && progress.resume != nil
         resuming = specification.kind == .download ? progress.resume.flatMap { $0.offset > 0 ? $0 : nil } : nil
         restartCause = resuming == nil ? progress.restartCause : nil
         ownHeaders = Self.headers(specification, session.configuration, body: task.body, version: version)
@@ -187,17 +207,9 @@ extension Transfer {
 
     /// The engine's request for the current hop.
     func request(folder: DataFolder, settings: ServiceSettings, bandwidthLimit: Int64?) -> ExchangeRequest {
-        let digests = Array(specification.digestsWanted)
-        let path = folder.absolute(folder.partial(task.id.rawValue))
-        let sink =
-            comesInParts && resuming == nil
-            ? SinkPlan.stretch(path: path, from: 0, sync: sync)
-            : .content(
-                path: path, resumeOffset: resuming?.offset ?? 0,
-                resumeDigest: resuming?.digest.flatMap { [UInt8](hexadecimal: $0) }, digests: digests)
         var request = ExchangeRequest(
-            id: exchange, pool: task.app.rawValue, method: method, url: url, sink: sink, egress: settings.egress,
-            judge: judge())
+            id: exchange, pool: task.app.rawValue, method: method, url: url, sink: sink(folder),
+            egress: isAtBucket ? bucketReach ?? settings.egress : settings.egress, judge: judge())
         request.headers = requestFields
         if credential?.token == nil { request.httpAuthentication = credential?.httpAuthentication }
         if sendsBody { request.body = body(folder) }
@@ -207,13 +219,23 @@ extension Transfer {
         request.tls = tls
         request.proxy = configuration.proxy.map { ProxySettings($0, proxyCredential) }
         request.bandwidthLimit = bandwidthLimit
-        if specification.kind == .download { request.maximumUnrecorded = maximumUnrecordedOfEach }
+        if specification.kind == .download, !writesObject { request.maximumUnrecorded = maximumUnrecordedOfEach }
         request.cookies = cookies
         // The request's own cookies win.
         request.sendsCookies = configuration.httpShouldSetCookies && !request.headers.contains("Cookie")
         request.usesFreshConnection = isSentOnceAtMost
         if let upload { shape(&request, for: upload) }
         return request
+    }
+
+    private func sink(_ folder: DataFolder) -> SinkPlan {
+        if writesObject { return .parts(resuming == nil ? nil : progress.multipart?.plan, after: storedParts) }
+        let path = folder.absolute(folder.partial(task.id.rawValue))
+        if comesInParts, resuming == nil { return .stretch(path: path, from: 0, sync: sync) }
+        return .content(
+            path: path, resumeOffset: resuming?.offset ?? 0,
+            resumeDigest: resuming?.digest.flatMap { [UInt8](hexadecimal: $0) },
+            digests: Array(specification.digestsWanted))
     }
 
     /// The header fields with those of the resume point and the credential.
@@ -223,6 +245,7 @@ extension Transfer {
             for field in resuming.requestFields.fields { fields.set(field.name, field.value) }
             fields.remove("If-None-Match")
         }
+        if isAtBucket { for field in bucketFields.fields { fields.set(field.name, field.value) } }
         if let token = credential?.token { fields.set("Authorization", "Bearer \(token)") }
         return fields
     }
@@ -260,6 +283,7 @@ extension Transfer {
     private func judge() -> @Sendable (ResponseHead) -> HeadJudgement {
         let resuming = resuming
         let isDownload = specification.kind == .download
+        let writesObject = writesObject
         let hasOwnRange = specification.request.headers.contains("Range")
         let acceptable = specification.acceptableStatusCodes
         let policy = configuration.retryPolicy
@@ -269,6 +293,9 @@ extension Transfer {
         return { head in
             guard isDownload else { return HeadJudgement(.keep(at: 0)) }
             let verdict = ResumeVerdict.judge(head: head, resuming: resuming, requestHasOwnRange: hasOwnRange)
+            if writesObject, resuming == nil, !acceptable.contains(where: { $0.contains(head.status) }) {
+                return HeadJudgement(.discard(limit: Self.sideLimit), verdict)
+            }
             let body: BodyDisposition =
                 switch verdict {
                 case .append(let offset): .keep(at: offset)

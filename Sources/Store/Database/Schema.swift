@@ -10,7 +10,10 @@ import SQLite
 /// table in each statement. No foreign key is declared: a parent goes first, so that nobody finds what is below it, and
 /// the janitor removes that a few rows at a time.
 enum Schema {
-    static let migrations = [Migration(version: 10, sql: version10), Migration(version: 11, sql: version11)]
+    static let migrations = [
+        Migration(version: 10, sql: version10), Migration(version: 11, sql: version11),
+        Migration(version: 12, sql: version12),
+    ]
 
     private static let version10: StaticString = """
         CREATE TABLE app (
@@ -411,5 +414,22 @@ enum Schema {
         CREATE INDEX task_app_outcome ON task (app, outcome) WHERE outcome <> 'succeeded';
         CREATE INDEX task_app_group ON task (app, group_name) WHERE group_name IS NOT NULL;
         CREATE INDEX task_app_client ON task (app, client_task_id) WHERE client_task_id IS NOT NULL;
+        """
+
+    /// Multipart uploads that were begun, so that each is completed or aborted.
+    private static let version12: StaticString = """
+        CREATE TABLE bucket_upload (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            task INTEGER NOT NULL,
+            bucket TEXT NOT NULL,
+            object_key TEXT NOT NULL,
+            upload_id TEXT,
+            begun_at INTEGER NOT NULL,
+            due_at INTEGER NOT NULL,
+            attempts INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE INDEX bucket_upload_task ON bucket_upload (task);
+        CREATE INDEX bucket_upload_due ON bucket_upload (due_at);
+        CREATE INDEX bucket_upload_object ON bucket_upload (bucket, object_key);
         """
 }

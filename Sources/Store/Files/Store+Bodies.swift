@@ -164,6 +164,26 @@ extension Store {
         }
     }
 
+    /// Gives a task the body that was fetched for it.
+    ///
+    /// - Returns: False where the task is completed, or has one.
+    package func attach(_ source: NewTask.Body, to id: TaskID, at now: Timestamp) async throws -> Bool {
+        try await transact(at: now) { [documents] transaction in
+            guard let live = try transaction.live(id), live.body == nil,
+                var task = try self.readTask(id, transaction.db)
+            else { return false }
+            let body = try self.attach(source, index: 0, app: task.app, transaction)
+            (task.specification.body, task.specification.bodyLength) = (body.publicId, body.length)
+            try transaction.db.execute(
+                "UPDATE task SET specification_document = ?2, revision = revision + 1 WHERE id = ?1", id.rawValue,
+                documents.encode(
+                    task.specification, sealedAs: Self.context(task.session, task.number),
+                    if: task.specification.request.holdsSecrets))
+            try transaction.db.execute("UPDATE live SET body = ?2 WHERE task = ?1", id.rawValue, body.row)
+            return true
+        }.0
+    }
+
     /// Ends one use of a body. Without any, it is kept for a day, or goes at once when it was deleted.
     func release(body id: Int64, _ transaction: Transaction) throws {
         let db = transaction.db

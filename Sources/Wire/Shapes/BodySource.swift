@@ -12,6 +12,8 @@ public enum BodySource: Sendable, Hashable {
     case file(root: String, path: String)
     /// The content of a finished download of the same session.
     case task(Int64)
+    /// An object in one of the operator's buckets, fetched before the first attempt.
+    case object(bucket: String, key: String, versionId: String? = nil)
 
     /// The most bytes that may stand in a request: 64 KiB.
     public static let maximumInlineLength = 65_536
@@ -22,17 +24,19 @@ public enum BodySource: Sendable, Hashable {
         case .text(let text): Array(text.utf8)
         case .bytes(let bytes): bytes
         case .json(let json): json.jsonBytes
-        case .id, .file, .task: nil
+        case .id, .file, .task, .object: nil
         }
     }
 }
 
 extension BodySource: JSONReadable, MemberValue {
     public init(reading reader: inout ObjectReader) {
-        let forms = ["id", "text", "base64", "json", "root", "task"].filter { reader.presence(of: $0) != .absent }
+        let forms = ["id", "text", "base64", "json", "root", "task", "bucket"].filter {
+            reader.presence(of: $0) != .absent
+        }
         guard forms.count == 1, let form = forms.first else {
-            reader.report("A body has exactly one of: id, text, base64, json, root and path, task.")
-            reader.takeAll(["id", "text", "base64", "json", "root", "path", "task"])
+            reader.report("A body has exactly one of: id, text, base64, json, root and path, task, bucket and key.")
+            reader.takeAll(["id", "text", "base64", "json", "root", "path", "task", "bucket", "key", "versionId"])
             self = .text("")
             return
         }
@@ -48,6 +52,12 @@ extension BodySource: JSONReadable, MemberValue {
         case "root":
             let root = reader.required("root", "", .handle)
             self = .file(root: root, path: reader.required("path", "", .relativePath))
+        case "bucket":
+            let bucket = reader.required("bucket", "", .handle)
+            let key = reader.required("key", "", .objectKey)
+            let hasVersion = reader.presence(of: "versionId") == .present
+            let versionId = hasVersion ? reader.required("versionId", "", .plain(1...1024)) : nil
+            self = .object(bucket: bucket, key: key, versionId: versionId)
         default: self = .task(reader.required("task", 1, 1 ... .max))
         }
         guard reader.mode == .strict, let length = inlineBytes?.count, length > Self.maximumInlineLength else { return }
@@ -65,6 +75,10 @@ extension BodySource: JSONReadable, MemberValue {
                 writer.member("root", root)
                 writer.member("path", path)
             case .task(let number): writer.member("task", number)
+            case .object(let bucket, let key, let versionId):
+                writer.member("bucket", bucket)
+                writer.member("key", key)
+                if let versionId { writer.member("versionId", versionId) }
             }
         }
     }

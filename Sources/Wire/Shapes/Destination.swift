@@ -1,11 +1,20 @@
-/// Where a finished download is moved: a path below one of the operator's roots.
+/// Where a finished download goes: a path below one of the operator's roots, or an object in one of the operator's
+/// buckets, which it becomes while it arrives.
 public struct Destination: Shape {
     /// The name of a root, as the operator gave it.
-    public var root = ""
+    public var root: String?
     /// Relative to the root, with `/` between its parts.
-    public var path = ""
-    /// Whether an existing file gives way.
+    public var path: String?
+    /// The name of a bucket, as the operator gave it.
+    public var bucket: String?
+    /// Of the object, behind the prefix that the operator gave.
+    public var key: String?
+    /// Whether what is there gives way.
     public var replace = false
+    /// Of the object, in the store's words.
+    public var storageClass: String?
+    /// Kept with the object.
+    public var metadata = StringMap()
 
     public init() {}
 
@@ -15,10 +24,35 @@ public struct Destination: Shape {
         self.replace = replace
     }
 
+    public init(
+        bucket: String, key: String, replace: Bool = false, storageClass: String? = nil, metadata: StringMap = [:]
+    ) {
+        self.bucket = bucket
+        self.key = key
+        self.replace = replace
+        self.storageClass = storageClass
+        self.metadata = metadata
+    }
+
     public mutating func visit(_ members: inout some MemberVisitor) {
-        members.member("root", &root, .handle)
-        members.member("path", &path, .relativePath)
+        members.given("root", &root, .handle)
+        members.given("path", &path, .relativePath)
+        members.given("bucket", &bucket, .handle)
+        members.given("key", &key, .objectKey)
         members.defaulted("replace", &replace)
+        members.given("storageClass", &storageClass, .storageClass)
+        members.sparse("metadata", &metadata, unless: StringMap(), .objectMetadata)
+    }
+
+    public func check(_ reader: inout ObjectReader) {
+        func has(_ name: String) -> Bool { reader.presence(of: name) == .present }
+        let isObject = ["bucket", "key", "storageClass", "metadata"].contains(where: has)
+        guard isObject != ["root", "path"].contains(where: has) else {
+            return reader.report("A destination is a root and a path, or a bucket and a key.")
+        }
+        for name in isObject ? ["bucket", "key"] : ["root", "path"] where !has(name) {
+            reader.report(name, "This member is missing; it must be a string.")
+        }
     }
 }
 
@@ -30,10 +64,43 @@ extension TextRule {
         for part in text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
             if part.isEmpty { return "A path does not begin or end with a slash, and has none twice." }
             if part.count > 255 { return "A part of a path has at most 255 bytes." }
-            if part.allSatisfy({ $0 == UInt8(ascii: ".") }), part.count <= 2 {
-                return "A path has no . and no .. in it."
-            }
+            if part.isDots { return "A path has no . and no .. in it." }
         }
         return nil
     }
+
+    /// The key of an object: 1–1024 bytes without control characters. Proxies and some stores would read `.` and `..` as
+    /// steps to other keys.
+    public static let objectKey = TextRule { text in
+        guard (1...1024).contains(text.utf8.count) else { return "A key has 1 to 1024 bytes." }
+        guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return "A key has no control characters." }
+        let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        return parts.contains { $0.isDots } ? "A key has no . and no .. between its slashes." : nil
+    }
+
+    static let storageClass = TextRule { text in
+        let isName = (1...64).contains(text.utf8.count) && text.utf8.allSatisfy(Bytes.isToken)
+        return isName ? nil : "A storage class is a word of the store, such as STANDARD_IA."
+    }
+}
+
+extension Substring.UTF8View {
+    fileprivate var isDots: Bool { (1...2).contains(count) && allSatisfy { $0 == UInt8(ascii: ".") } }
+}
+
+extension StringMap.Rule {
+    /// What may stand in `x-amz-meta-…` fields, 2 KiB at most by the rules of S3.
+    static let objectMetadata = Self(
+        names: TextRule { text in
+            guard (1...128).contains(text.utf8.count), text.utf8.allSatisfy(Bytes.isToken) else {
+                return "A name has 1 to 128 characters of a header field's name."
+            }
+            return text.lowercased() == "urlsessiond" ? "This name is the service's own." : nil
+        },
+        values: TextRule { text in
+            guard text.utf8.count <= 1024, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+                return "A value has at most 1024 characters of ASCII."
+            }
+            return text.utf8.first == 0x20 || text.utf8.last == 0x20 ? "A value has no space at its ends." : nil
+        }, maximumCount: 16)
 }

@@ -56,12 +56,15 @@ public struct TaskCreation: Shape {
         if state.isKnown, state != .running, state != .suspended {
             reader.report("state", "A task begins running or suspended.")
         }
-        terms.check(as: kind, &reader)
+        terms.check(as: kind, isObject: request?.bucket != nil, &reader)
         let hasRequest = reader.presence(of: "request") == .present
         let hasBody = reader.presence(of: "body") == .present
         if reader.presence(of: "resumeData") == .present {
             if kind == .upload { reader.report("resumeData", "Only downloads go on from resume data.") }
             if hasRequest { reader.report("request", "With resumeData the request is that of the cancelled task.") }
+            if terms.destination?.bucket != nil {
+                reader.report("destination", "bucket", detail: "With resumeData the content is on a disk already.")
+            }
             if hasBody { reader.report("body", "With resumeData the request is that of the cancelled task.") }
             return
         }

@@ -72,13 +72,23 @@ public struct TaskTerms: Sendable, Hashable {
     /// Mirrors of one task.
     public static let mostMirrors = 16
 
-    /// Only what is downloaded has parts and sources.
-    func check(as kind: TaskKind, _ reader: inout ObjectReader) {
-        guard kind == .upload else { return }
+    /// Only what is downloaded has parts and sources, and only what comes by URL to a disk.
+    ///
+    /// - Parameter isObject: Whether the request asks for an object.
+    func check(as kind: TaskKind, isObject: Bool, _ reader: inout ObjectReader) {
         let given = [
             ("segments", segments != .one), ("mirrors", !mirrors.isEmpty), ("pieces", pieces != nil),
         ]
-        for (name, isGiven) in given where isGiven { reader.report(name, "Only downloads have \(name).") }
+        for (name, isGiven) in given where isGiven {
+            if kind == .upload {
+                reader.report(name, "Only downloads have \(name).")
+            } else if isObject || destination?.bucket != nil {
+                reader.report(name, "What comes from a bucket or goes into one comes in one piece, without \(name).")
+            }
+        }
+        if kind == .upload, destination?.bucket != nil {
+            reader.report("destination", "bucket", detail: "Only downloads go into a bucket.")
+        }
     }
 }
 

@@ -1,7 +1,13 @@
 /// A request that a task sends.
 public struct TransferRequest: Shape {
-    /// http or https.
+    /// http or https; empty where an object is asked for.
     public var url = ""
+    /// The operator's name for the bucket of an object, instead of a URL.
+    public var bucket: String?
+    /// Of the object.
+    public var key: String?
+    /// Of the object; `nil` for the current one.
+    public var versionId: String?
     /// `nil` for the default: GET for downloads, PUT for uploads. Always there in answers.
     public var method: String?
     /// Header fields. In answers secret values are hidden.
@@ -25,17 +31,55 @@ public struct TransferRequest: Shape {
     }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
-        members.member("url", &url, .url)
+        members.sparse("url", &url, unless: "", .url)
+        members.given("bucket", &bucket, .handle)
+        members.given("key", &key, .objectKey)
+        members.given("versionId", &versionId, .plain(1...1024))
         members.optional("method", &method, .method)
         members.defaulted("headers", &headers, .headers(forDownload: false))
         members.sparse("sensitiveHeaders", &sensitiveHeaders, unless: [], .headerNames)
         members.optional("body", &body)
     }
 
+    /// A download of an object in one of the operator's buckets.
+    public static func object(bucket: String, key: String, versionId: String? = nil) -> TransferRequest {
+        var request = TransferRequest(url: "")
+        (request.bucket, request.key, request.versionId) = (bucket, key, versionId)
+        return request
+    }
+
+    /// A request goes to a URL or asks for an object, and what asks for an object is signed by the service alone.
+    public func check(_ reader: inout ObjectReader) {
+        let hasURL = reader.presence(of: "url") == .present
+        let isForObject = ["bucket", "key", "versionId"].contains { reader.presence(of: $0) == .present }
+        guard isForObject else {
+            if !hasURL { reader.report("url", "This member is missing; it must be a string.") }
+            return
+        }
+        if hasURL { reader.report("url", "With bucket and key the service knows the URL: leave it out.") }
+        for name in ["bucket", "key"] where reader.presence(of: name) != .present {
+            reader.report(name, "An object has a bucket and a key.")
+        }
+        if let method, method != "GET" {
+            reader.report("method", "An object is fetched with GET. To send one, use an upload to a presigned URL.")
+        }
+        for field in headers where Self.isSigned(field.name) {
+            reader.report("headers", field.name, detail: "The service signs requests for objects: leave this out.")
+        }
+    }
+
+    private static func isSigned(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return name.hasPrefix("x-amz-") || name == "authorization"
+    }
+
     /// Checks what depends on the kind of the task.
     ///
     /// - Parameter name: The member in which the request stands.
     func check(as kind: TaskKind, at name: String, _ reader: inout ObjectReader) {
+        if kind == .upload, bucket != nil {
+            reader.report(name, "bucket", detail: "An upload goes to a url, such as a presigned one.")
+        }
         if kind == .upload {
             if body != nil {
                 reader.report(name, "body", detail: "An upload has its body beside the request, not in it.")

@@ -1,0 +1,92 @@
+import Base
+import Buckets
+import Core
+import Store
+
+/// Sees to it that no multipart upload is left over in a bucket.
+extension Service {
+    /// Milliseconds between two looks.
+    private static let uploadRound: Int64 = 5000
+    private static let uploadsAtOnce = 16
+    /// What cannot be aborted for so long is left to the bucket's own rules.
+    private static let mostAttempts = 200
+    /// How far the store's clock may be behind.
+    private static let clockTolerance = Duration.seconds(60)
+
+    /// Aborts the uploads that nobody goes on with, until it is cancelled.
+    ///
+    /// Beside the janitor's other work, since a bucket may be slow; each bucket by itself, since another may be quick.
+    func abortUploads() async {
+        guard !settings.buckets.isEmpty else { return }
+        await withDiscardingTaskGroup { group in
+            for (name, client) in settings.buckets { group.addTask { await self.probe(name, client) } }
+            while !Task.isCancelled {
+                await abortUselessUploads()
+                try? await Task.sleep(for: .milliseconds(Self.uploadRound))
+            }
+        }
+    }
+
+    /// Tells the operator at once what does not work, and finds out what the store can do.
+    private func probe(_ name: String, _ client: BucketClient) async {
+        let log = log.with("bucket", name)
+        do throws(BucketFault) {
+            let isHeeded = try await client.canWriteOnlyIfAbsent()
+            log.info("the bucket takes objects", ("conditions", isHeeded ? "heeded" : "ignored"))
+            if !isHeeded {
+                log.warning("the store ignores If-None-Match: that an object is new is checked before it is written")
+            }
+        } catch {
+            log.error("the bucket cannot be used", ("code", error.code), ("message", error.message))
+        }
+    }
+
+    private func abortUselessUploads() async {
+        do {
+            while !Task.isCancelled {
+                let useless = try await store.uselessUploads(at: clock.now, limit: Self.uploadsAtOnce)
+                await withDiscardingTaskGroup { group in
+                    for upload in useless { group.addTask { await self.abort(upload) } }
+                }
+                guard useless.count == Self.uploadsAtOnce else { return }
+            }
+        } catch {
+            log.warning("uploads that are left over could not be read", ("error", "\(error)"))
+        }
+    }
+
+    private func abort(_ upload: UselessUpload) async {
+        let log = log.with("bucket", upload.bucket).with("key", upload.key)
+        do {
+            guard let client = settings.buckets[upload.bucket] else { throw BucketFault.isGone(upload.bucket) }
+            if let id = upload.id {
+                try await client.abortUpload(id, upload.key)
+            } else {
+                try await abortNameless(upload, client)
+            }
+            try await store.forgetUpload(row: upload.row)
+        } catch {
+            let message = (error as? BucketFault)?.message ?? "\(error)"
+            if upload.attempts >= Self.mostAttempts {
+                log.error("an upload could not be aborted and is left", ("message", message))
+                try? await store.forgetUpload(row: upload.row)
+                return
+            }
+            let delay = Duration.seconds(5 << min(upload.attempts, 9))
+            if upload.attempts == 0 {
+                log.warning("an upload could not be aborted, it is tried again", ("message", message))
+            }
+            try? await store.postponeUpload(row: upload.row, until: clock.now + delay)
+        }
+    }
+
+    /// Aborts what may have been begun without our hearing of it: uploads of this object since then that are not known.
+    private func abortNameless(_ upload: UselessUpload, _ client: BucketClient) async throws {
+        let known = try await store.uploads(of: upload.key, bucket: upload.bucket)
+        let since = upload.begunAt - Self.clockTolerance
+        for other in try await client.uploads(of: upload.key) where !known.contains(other.id) {
+            guard let initiated = other.initiated, initiated >= since else { continue }
+            try await client.abortUpload(other.id, upload.key)
+        }
+    }
+}

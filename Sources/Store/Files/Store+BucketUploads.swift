@@ -1,0 +1,96 @@
+package import Core
+import SQLite
+
+/// A multipart upload that nobody goes on with.
+package struct UselessUpload: Hashable, Sendable {
+    package var row: Int64
+    package var bucket: String
+    package var key: String
+    /// Nil where the store's answer to its beginning was never noted.
+    package var id: String?
+    package var begunAt: Timestamp
+    /// How often it could not be aborted.
+    package var attempts: Int
+}
+
+/// A row is written before an upload begins, and removed when it is over. The newest one of a task that is not completed
+/// is needed; all others are to be aborted.
+extension Store {
+    /// Notes that an upload is about to begin.
+    ///
+    /// - Returns: Its row.
+    package func beginUpload(
+        of task: TaskID, bucket: String, key: String, at now: Timestamp
+    ) async throws -> Int64 {
+        try await database.write { db in
+            try db.first(
+                """
+                INSERT INTO bucket_upload (task, bucket, object_key, begun_at, due_at) VALUES (?1, ?2, ?3, ?4, ?4) \
+                RETURNING id
+                """, task.rawValue, bucket, key, now.milliseconds
+            ) { $0.integer(0) } ?? 0
+        }
+    }
+
+    /// Notes what the store calls an upload.
+    package func note(upload id: String, row: Int64) async throws {
+        try await database.write { db in
+            try db.execute("UPDATE bucket_upload SET upload_id = ?2 WHERE id = ?1", row, id)
+        }
+    }
+
+    /// Forgets an upload that is over.
+    package func forgetUpload(row: Int64) async throws {
+        try await database.write { db in try db.execute("DELETE FROM bucket_upload WHERE id = ?1", row) }
+    }
+
+    /// Tries again later to abort an upload.
+    package func postponeUpload(row: Int64, until time: Timestamp) async throws {
+        try await database.write { db in
+            try db.execute(
+                "UPDATE bucket_upload SET due_at = ?2, attempts = attempts + 1 WHERE id = ?1", row, time.milliseconds)
+        }
+    }
+
+    /// Uploads that are to be aborted, the first due first.
+    package func uselessUploads(at now: Timestamp, limit: Int) async throws -> [UselessUpload] {
+        try await database.read { db in
+            try db.all(
+                """
+                SELECT id, bucket, object_key, upload_id, begun_at, attempts FROM bucket_upload \
+                WHERE due_at <= ?1 AND (NOT EXISTS (SELECT 1 FROM live WHERE live.task = bucket_upload.task) \
+                OR EXISTS (SELECT 1 FROM bucket_upload AS later WHERE later.task = bucket_upload.task \
+                AND later.id > bucket_upload.id)) ORDER BY due_at LIMIT ?2
+                """, now.milliseconds, limit
+            ) { row in
+                UselessUpload(
+                    row: row.integer("id"), bucket: row.text("bucket"), key: row.text("object_key"),
+                    id: row.textOrNil("upload_id"), begunAt: row.time("begun_at"), attempts: row.int("attempts"))
+            }
+        }
+    }
+
+    /// What the store calls the uploads of an object that are noted here.
+    package func uploads(of key: String, bucket: String) async throws -> Set<String> {
+        try await database.read { db in
+            Set(
+                try db.all(
+                    """
+                    SELECT upload_id FROM bucket_upload WHERE bucket = ?1 AND object_key = ?2 \
+                    AND upload_id IS NOT NULL
+                    """, bucket, key
+                ) { $0.text(0) })
+        }
+    }
+
+    /// Stores what a task that is not completed has behind it, besides the commits of the scheduler.
+    ///
+    /// - Returns: False where the task is completed.
+    package func keep(_ progress: TaskProgress, of task: TaskID) async throws -> Bool {
+        try await database.write { [documents] db in
+            try db.execute(
+                "UPDATE live SET progress_document = ?2 WHERE task = ?1", task.rawValue, documents.encode(progress))
+                > 0
+        }
+    }
+}

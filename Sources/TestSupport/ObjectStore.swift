@@ -1,0 +1,229 @@
+import Base
+package import Core
+import Notation
+
+/// A store of objects in memory that speaks as much of S3 as a multipart upload needs, and can do each step wrongly.
+/// It checks no signatures.
+package final class ObjectStore: Sendable {
+    /// What is done with an object or an upload.
+    package enum Step: Hashable, Sendable { case put, head, get, delete, create, part, complete, abort, list }
+
+    /// One thing that goes wrong with a step.
+    package enum Turn: Sendable {
+        /// Nothing is done.
+        case refuse(Int, String)
+        /// 200, with an error in the body; nothing is done.
+        case errorInSuccess(String)
+        /// It is done, and the connection closed without an answer.
+        case loseAnswer
+        /// Nothing is done, and the connection closed.
+        case close
+        /// Waits before it is done.
+        case hold(Gate)
+        /// Half of the bytes are kept.
+        case halve
+        /// An answer without what it is for.
+        case empty
+        case well
+    }
+
+    package struct Request: Sendable {
+        package let step: Step
+        package let key: String
+        package let fields: HTTPFields
+        package let length: Int
+    }
+
+    package struct Object: Sendable {
+        package var bytes: [UInt8]
+        package var fields: HTTPFields
+    }
+
+    private struct Upload {
+        var key: String
+        var fields: HTTPFields
+        var parts: [Int: [UInt8]] = [:]
+    }
+
+    private struct State {
+        var objects: [String: Object] = [:]
+        var uploads: [String: Upload] = [:]
+        var requests: [Request] = []
+        var turns: [Step: ArraySlice<Turn>] = [:]
+        var heedsConditions = true
+        var lastUpload = 0
+    }
+
+    package let port: UInt16
+    private let server: SocketServer
+    private let state: Locked<State>
+
+    package init() throws {
+        let state = Locked(State())
+        self.state = state
+        server = try SocketServer(port: 0) { Self.serve($0, state) }
+        port = server.port
+    }
+
+    deinit { server.stop() }
+
+    /// What goes wrong with the next requests of a step, one turn each.
+    package func next(_ step: Step, _ turns: [Turn]) { state.withLock { $0.turns[step] = turns[...] } }
+
+    package func ignoreConditions() { state.withLock { $0.heedsConditions = false } }
+
+    /// Objects by their keys, the prefix included.
+    package var objects: [String: Object] { state.withLock { $0.objects } }
+
+    package var uploads: Int { state.withLock { $0.uploads.count } }
+
+    package func requests(_ step: Step) -> [Request] {
+        state.withLock { $0.requests }.filter { $0.step == step && !$0.key.contains(".urlsessiond-probe") }
+    }
+
+    package func setting(_ name: String = "b") -> [String] {
+        ["--bucket", "\(name)=s3://bucket/?endpoint=http://127.0.0.1:\(port)"]
+    }
+
+    // MARK: Requests
+
+    private struct Call {
+        var step: Step
+        var key: String
+        var query: [String: String]
+        var fields: HTTPFields
+        var body: [UInt8]
+        var head = false
+    }
+
+    private static func serve(_ socket: Socket, _ state: Locked<State>) {
+        let reader = HTTPReader(socket)
+        while let call = try? read(reader) {
+            let turn = state.withLock { state -> Turn in
+                state.requests.append(
+                    Request(step: call.step, key: call.key, fields: call.fields, length: call.body.count))
+                guard !call.key.contains(".urlsessiond-probe") else { return .well }
+                return state.turns[call.step]?.popFirst() ?? .well
+            }
+            guard let answer = carryOut(call, turn, state), (try? socket.send(answer)) != nil else { break }
+        }
+        socket.shutdown()
+    }
+
+    private static func read(_ reader: HTTPReader) throws -> Call? {
+        guard let (line, fields) = try reader.head() else { return nil }
+        let words = line.split(separator: " ").map(String.init)
+        let target = words[1].split(separator: "?", maxSplits: 1).map(String.init)
+        var body: [UInt8] = []
+        try reader.body(.length(fields["Content-Length"].flatMap { Int($0) } ?? 0)) { body += $0 }
+        var query: [String: String] = [:]
+        for pair in target.count > 1 ? target[1].split(separator: "&") : [] {
+            let parts = pair.split(separator: "=", maxSplits: 1).map(String.init)
+            query[parts[0]] = parts.count > 1 ? decoded(parts[1]) : ""
+        }
+        let key = decoded(target[0].split(separator: "/").dropFirst().joined(separator: "/"))
+        let step: Step =
+            switch (words[0], query["uploads"] != nil, query["uploadId"] != nil) {
+            case ("GET", true, _): .list
+            case ("POST", true, _): .create
+            case ("PUT", _, true): .part
+            case ("POST", _, true): .complete
+            case ("DELETE", _, true): .abort
+            case ("PUT", _, _): .put
+            case ("HEAD", _, _): .head
+            case ("DELETE", _, _): .delete
+            default: .get
+            }
+        return Call(step: step, key: key, query: query, fields: fields, body: body, head: words[0] == "HEAD")
+    }
+
+    private static func decoded(_ text: String) -> String {
+        String(decoding: PercentCoding.decode(text.utf8).bytes, as: UTF8.self)
+    }
+
+    /// - Returns: Nil where the connection is closed instead.
+    private static func carryOut(_ call: Call, _ turn: Turn, _ state: Locked<State>) -> [UInt8]? {
+        switch turn {
+        case .refuse(let status, let code): return error(status, code, call)
+        case .errorInSuccess(let code): return error(200, code, call)
+        case .close: return nil
+        case .loseAnswer:
+            _ = state.withLock { perform(call, &$0) }
+            return nil
+        case .hold(let gate):
+            gate.pass()
+            return state.withLock { perform(call, &$0) }
+        case .halve:
+            var half = call
+            half.body = Array(call.body.prefix(call.body.count / 2))
+            return state.withLock { perform(half, &$0) }
+        case .empty: return answer(200)
+        case .well: return state.withLock { perform(call, &$0) }
+        }
+    }
+
+    private static func perform(_ call: Call, _ state: inout State) -> [UInt8] {
+        let isConditional = call.fields["If-None-Match"] == "*" && state.heedsConditions
+        let upload = call.query["uploadId"] ?? ""
+        switch call.step {
+        case .put, .complete:
+            if isConditional, state.objects[call.key] != nil { return error(412, "PreconditionFailed", call) }
+            if call.step == .put {
+                state.objects[call.key] = Object(bytes: call.body, fields: call.fields)
+            } else {
+                guard let taken = state.uploads.removeValue(forKey: upload) else {
+                    return error(404, "NoSuchUpload", call)
+                }
+                let bytes = taken.parts.sorted { $0.key < $1.key }.flatMap(\.value)
+                state.objects[call.key] = Object(bytes: bytes, fields: taken.fields)
+            }
+            return answer(200, [("ETag", "\"\(call.key.utf8.count)\"")], "<CompleteMultipartUploadResult/>")
+        case .head, .get:
+            guard let object = state.objects[call.key] else { return error(404, "NoSuchKey", call) }
+            let kept = object.fields.fields.filter { $0.name.asciiLowercased.hasPrefix("x-amz-meta-") }
+            return answer(
+                200, [("ETag", "\"o\"")] + kept.map { ($0.name, $0.value) }, object.bytes, sendsBody: call.step == .get)
+        case .delete:
+            state.objects[call.key] = nil
+            return answer(204)
+        case .create:
+            state.lastUpload += 1
+            let id = "u\(state.lastUpload)"
+            state.uploads[id] = Upload(key: call.key, fields: call.fields)
+            return answer(
+                200, [], "<InitiateMultipartUploadResult><UploadId>\(id)</UploadId></InitiateMultipartUploadResult>")
+        case .part:
+            guard state.uploads[upload] != nil, let number = call.query["partNumber"].flatMap({ Int($0) }) else {
+                return error(404, "NoSuchUpload", call)
+            }
+            state.uploads[upload]?.parts[number] = call.body
+            return answer(200, [("ETag", "\"p\(number)\"")])
+        case .abort:
+            return state.uploads.removeValue(forKey: upload) == nil ? error(404, "NoSuchUpload", call) : answer(204)
+        case .list:
+            let wanted = call.query["prefix"] ?? ""
+            let items = state.uploads.filter { $0.value.key.hasPrefix(wanted) }.map {
+                "<Upload><Key>\($0.value.key)</Key><UploadId>\($0.key)</UploadId>"
+                    + "<Initiated>2099-01-01T00:00:00.000Z</Initiated></Upload>"
+            }
+            return answer(200, [], "<ListMultipartUploadsResult>\(items.joined())</ListMultipartUploadsResult>")
+        }
+    }
+
+    private static func error(_ status: Int, _ code: String, _ call: Call) -> [UInt8] {
+        let body = call.head ? "" : "<Error><Code>\(code)</Code><Message>\(code), so there</Message></Error>"
+        return answer(status, [], body)
+    }
+
+    private static func answer(_ status: Int, _ fields: [(String, String)] = [], _ body: String = "") -> [UInt8] {
+        answer(status, fields, Array(body.utf8), sendsBody: true)
+    }
+
+    private static func answer(
+        _ status: Int, _ fields: [(String, String)], _ body: [UInt8], sendsBody: Bool
+    ) -> [UInt8] {
+        let lines = HTTPFields(pairs: fields).lines
+        let length = status == 204 ? "" : "Content-Length: \(body.count)\r\n"
+        return Array("HTTP/1.1 \(status) Answer\r\n\(lines)\(length)\r\n".utf8) + (sendsBody ? body : [])
+    }
+}

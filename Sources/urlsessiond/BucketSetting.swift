@@ -1,0 +1,142 @@
+import Base
+import Buckets
+import Core
+import Glibc
+import TransferEngine
+
+/// What `--bucket NAME=s3://BUCKET/PREFIX?region=&endpoint=` says.
+struct BucketSetting {
+    /// As it was given.
+    let text: String
+    let bucket: Bucket
+    /// Whether the machine's role has the credentials.
+    let usesInstance: Bool
+
+    static func all(_ values: inout SettingValues) -> [String: BucketSetting] {
+        var buckets: [String: BucketSetting] = [:]
+        for text in values.list("bucket") {
+            let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+            guard parts.count == 2, buckets[parts[0]] == nil else {
+                values.fault(
+                    "bucket", "\(text) is not NAME=s3://BUCKET/PREFIX?region=&endpoint= with a name of its own")
+                continue
+            }
+            do throws(Refusal) {
+                buckets[parts[0]] = try BucketSetting(parts[1])
+            } catch {
+                values.fault("bucket", "\(text): \(error.detail)")
+            }
+        }
+        return buckets
+    }
+
+    private struct Refusal: Error { var detail: String }
+
+    private init(_ text: String) throws(Refusal) {
+        self.text = text
+        guard text.hasPrefix("s3://") else { throw Refusal(detail: "begins with s3://") }
+        let parts = text.dropFirst(5).split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let path = parts[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        let (name, prefix) = (path[0], path.count > 1 ? path[1] : "")
+        guard Self.isName(name) else {
+            throw Refusal(detail: "a bucket's name has 3 to 63 of a-z, 0-9, - and .")
+        }
+        var options: [String: String] = [:]
+        for pair in parts.count > 1 ? parts[1].split(separator: "&") : [] {
+            let option = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            guard option.count == 2, ["region", "endpoint", "style", "credentials"].contains(option[0]) else {
+                throw Refusal(detail: "\(pair) is none of region=, endpoint=, style= and credentials=")
+            }
+            options[option[0]] = option[1]
+        }
+        let region = options["region"].flatMap { $0.isEmpty ? nil : $0 } ?? "us-east-1"
+        let ownEndpoint = options["endpoint"].flatMap { $0.isEmpty ? nil : $0 }
+        guard let endpoint = try? ParsedURL(ownEndpoint ?? "https://s3.\(region).amazonaws.com"),
+            endpoint.text.utf8.filter({ $0 == UInt8(ascii: "/") }).count == 3, endpoint.text.hasSuffix("/")
+        else { throw Refusal(detail: "endpoint= is SCHEME://HOST[:PORT] without a path") }
+        guard let style = Bucket.Style(rawValue: options["style"] ?? (ownEndpoint == nil ? "virtual" : "path")) else {
+            throw Refusal(detail: "style= is path or virtual")
+        }
+        guard ["instance", nil].contains(options["credentials"]) else {
+            throw Refusal(detail: "credentials= is instance, or left out")
+        }
+        usesInstance = options["credentials"] == "instance"
+        bucket = Bucket(
+            name: name, prefix: prefix.isEmpty || prefix.hasSuffix("/") ? prefix : prefix + "/", region: region,
+            endpoint: endpoint, style: style)
+    }
+
+    private static func isName(_ text: String) -> Bool {
+        (3...63).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x2D || byte == 0x2E
+            }
+    }
+}
+
+/// The buckets of the settings, and who talks to them.
+struct ConfiguredBuckets: Sendable {
+    private let sources: [String: CredentialsSource]
+    let clients: [String: BucketClient]
+    private let exchanges: Exchanges?
+
+    /// - Throws: ``Serve/Failure`` where a bucket has no credentials.
+    init(_ configuration: Configuration, listeners: [(IPAddress, UInt16)], clock: Clock, log: Log) throws {
+        guard !configuration.buckets.isEmpty else {
+            (sources, clients, exchanges) = ([:], [:], nil)
+            return
+        }
+        let exchanges = try Exchanges(threads: configuration.transferThreads, log: log)
+        self.exchanges = exchanges
+        let found = try Self.credentials(configuration)
+        guard let metadata = try? ParsedURL(configuration.metadataEndpoint) else {
+            throw Serve.Failure(text: "AWS_EC2_METADATA_SERVICE_ENDPOINT is not a URL")
+        }
+        let instance = InstanceCredentials(endpoint: metadata, exchanges: exchanges, clock: clock)
+        sources = configuration.buckets.reduce(into: [:]) { sources, entry in
+            sources[entry.key] = found[entry.key].map { CredentialsSource($0) } ?? CredentialsSource(instance)
+        }
+        // Where the operator's own store is, is the operator's to say; a metadata address and this service are none.
+        let egress = EgressPolicy(
+            allowed: [CIDR(.v4(0), 0), CIDR(.v6(0), 0)], ownListeners: listeners)
+        var clients: [String: BucketClient] = [:]
+        for (name, source) in sources {
+            clients[name] = configuration.buckets[name].map {
+                BucketClient($0.bucket, credentials: source, exchanges: exchanges, egress: egress, clock: clock)
+            }
+        }
+        self.clients = clients
+    }
+
+    /// Takes the credentials as they are now.
+    func renew(_ configuration: Configuration) throws(Serve.Failure) {
+        for (name, credentials) in try Self.credentials(configuration) { sources[name]?.renew(credentials) }
+    }
+
+    func shutdown() async { await exchanges?.shutdown() }
+
+    /// Of all buckets but those with the machine's role.
+    private static func credentials(
+        _ configuration: Configuration
+    ) throws(Serve.Failure) -> [String: BucketCredentials] {
+        var file: [UInt8]?
+        if let path = configuration.bucketCredentials {
+            guard let bytes = LocalFile.read(path) else {
+                throw Serve.Failure(text: "\(path): cannot be read: \(String(cString: strerror(errno)))")
+            }
+            file = bytes
+        }
+        var found: [String: BucketCredentials] = [:]
+        for (name, setting) in configuration.buckets where !setting.usesInstance {
+            let own = file.flatMap { BucketCredentials(profile: name, ofFile: $0) }
+            guard let credentials = own ?? configuration.environmentCredentials else {
+                throw Serve.Failure(
+                    text:
+                        "bucket \(name) has no credentials: give it a profile [\(name)] in --bucket-credentials FILE, "
+                        + "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or add credentials=instance to its URL")
+            }
+            found[name] = credentials
+        }
+        return found
+    }
+}

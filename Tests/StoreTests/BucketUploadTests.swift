@@ -1,0 +1,58 @@
+import Core
+import Notation
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// Rows of multipart uploads: what has one is completed or aborted.
+struct BucketUploadTests {
+    private func useless(_ fixture: StoreFixture) async throws -> [Int64] {
+        try await fixture.store.uselessUploads(at: fixture.now, limit: 10).map(\.row)
+    }
+
+    @Test func `The newest upload of a task that is not completed is needed, no other`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        let first = try await fixture.store.beginUpload(of: task.id, bucket: "b", key: "k", at: fixture.now)
+        #expect(try await useless(fixture) == [])
+        try await fixture.store.note(upload: "u1", row: first)
+        let second = try await fixture.store.beginUpload(of: task.id, bucket: "b", key: "k", at: fixture.now)
+        #expect(try await useless(fixture) == [first])
+        #expect(try await fixture.store.uploads(of: "k", bucket: "b") == ["u1"])
+        #expect(try await fixture.store.uploads(of: "k", bucket: "c") == [])
+        let found = try #require(try await fixture.store.uselessUploads(at: fixture.now, limit: 1).first)
+        #expect(found == UselessUpload(row: first, bucket: "b", key: "k", id: "u1", begunAt: fixture.now, attempts: 0))
+        try await fixture.store.forgetUpload(row: first)
+        #expect(try await useless(fixture) == [])
+        _ = try await fixture.store.command(.cancel(reason: nil), task: task.id, at: fixture.now)
+        #expect(try await useless(fixture) == [second])
+    }
+
+    @Test func `What cannot be aborted is tried again later`() async throws {
+        let fixture = try StoreFixture()
+        let row = try await fixture.store.beginUpload(of: TaskID(99), bucket: "b", key: "k", at: fixture.now)
+        #expect(try await useless(fixture) == [row])
+        try await fixture.store.postponeUpload(row: row, until: fixture.now + .seconds(5))
+        #expect(try await useless(fixture) == [])
+        fixture.advance(.seconds(5))
+        #expect(try await fixture.store.uselessUploads(at: fixture.now, limit: 10).map(\.attempts) == [1])
+    }
+
+    @Test func `Progress is kept for as long as the task is not completed`() async throws {
+        let fixture = try StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        var progress = TaskProgress()
+        progress.multipart = MultipartUpload {
+            $0.parts = ["\"a\""]
+            $0.digests = [MultipartUpload.DigestState(.sha256, state: "00")]
+            $0.whole = MultipartUpload.Whole { $0.length = 5 }
+        }
+        #expect(try await fixture.store.keep(progress, of: task.id))
+        #expect(try await fixture.store.task(task.id).progress == progress)
+        _ = try await fixture.store.command(.cancel(reason: nil), task: task.id, at: fixture.now)
+        #expect(try await !fixture.store.keep(progress, of: task.id))
+    }
+}
