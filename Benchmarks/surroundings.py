@@ -83,7 +83,7 @@ class Origin:
         self._script("stop", self.directory)
 
     def _script(self, *arguments):
-        environment = dict(os.environ, ACCESS_LOG="off")
+        environment = dict(os.environ, ACCESS_LOG=os.environ.get("ACCESS_LOG", "off"))
         subprocess.run([str(ROOT / "scripts/origin"), *map(str, arguments)], check=True, env=environment)
 
 
