@@ -41,6 +41,33 @@ struct CommandLineTests {
         return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
+    @Test func `Downloads go into a bucket and come from there`() async throws {
+        let store = try ObjectStore()
+        let service = try await ServiceProcess(
+            store.setting("media"), environment: ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"])
+        let url = ["--url", "http://127.0.0.1:\(service.port)"]
+        let key = ["URLSESSION_KEY=dev"]
+        origin.serve("/a", .text("one"))
+        origin.serve("/b", .text("two"))
+        let into = ["get"] + url + ["--into", "media/new/"]
+        _ = try await run("", into + [origin.url("/a"), origin.url("/b?x=1")], key)
+        #expect(store.objects.mapValues(\.bytes) == ["new/a": Array("one".utf8), "new/b": Array("two".utf8)])
+        #expect(filesBelow(folder.path) == [])
+        _ = try await run("", ["get"] + url + ["s3://media/new/b", "-o", "got"], key)
+        #expect(readFile(folder.file("got")) == Array("two".utf8))
+        for (words, said) in [
+            (["--into", "media", origin.url("/a")], "BUCKET/KEY"),
+            (["--into", "media/k", "-o", "f", "http://a/x"], "-o"),
+            (["--into", "media/k", "http://a/x", "http://a/y"], "end with /"),
+            (["--into", "media/", "http://a/"], "no name"),
+        ] {
+            let failed = try await #require(throws: ChildProcess.Failed.self) {
+                try await run("", ["get"] + url + words, key)
+            }
+            #expect(failed.errors.contains(said), "\(failed.errors)")
+        }
+    }
+
     /// How a command fails: its exit status, and what it says.
     private func failure(_ words: String..., variables: [String] = []) async throws -> (status: Int32, errors: String) {
         let failed = try await #require(throws: ChildProcess.Failed.self) { try await run("", words, variables) }

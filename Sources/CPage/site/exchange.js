@@ -2,7 +2,7 @@
 
 import { send } from "./api.js";
 import { h } from "./dom.js";
-import { bytes, fileName } from "./format.js";
+import { addressOf, bytes, fileName } from "./format.js";
 import { attempt, button, copyable, facts, section, time, toast } from "./parts.js";
 
 /** The largest content that is saved through the page's memory. */
@@ -23,22 +23,27 @@ export function result(task, target) {
       ["Content", content && `${bytes(content.length)}${response?.mimeType ? `, ${response.mimeType}` : ""}`],
       [content?.digest?.algorithm ?? "Digest", content && copyable(content.digest.value, "digest")],
       ["Expires", content && (content.expiresAt ? time(content.expiresAt) : "after its event is acknowledged")],
-      ["Moved to", task.destination && h("code", {}, `${task.destination.root}/${task.destination.path}`)],
+      ["Moved to", task.destination && h("code", {}, destinationOf(task.destination))],
     ]),
     headerTable("Header fields of the response", response?.headers),
   );
 }
 
+function destinationOf({ root, path, bucket, key }) {
+  return bucket === undefined ? `${root}/${path}` : `s3://${bucket}/${key}`;
+}
+
 /** What was asked for. */
 export function request(task) {
   const now = task.currentRequest ?? task.originalRequest;
+  const [asked, current] = [addressOf(task.originalRequest), addressOf(now)];
   return section(
     "Request",
     {},
     facts([
-      ["URL", copyable(task.originalRequest.url, "URL")],
+      ["URL", copyable(asked, "URL")],
       ["Method", now.method],
-      ["Now at", now.url !== task.originalRequest.url && h("code", {}, now.url)],
+      ["Now at", current !== asked && h("code", {}, current)],
       [
         "Mirrors",
         task.mirrors?.length > 0 &&
@@ -84,7 +89,7 @@ async function save(task, target) {
   await attempt(async () => {
     const response = await send("GET", `${target}/content`);
     const url = URL.createObjectURL(await response.blob());
-    h("a", { href: url, download: task.response?.suggestedFilename ?? fileName(task.originalRequest.url) }).click();
+    h("a", { href: url, download: task.response?.suggestedFilename ?? fileName(addressOf(task.originalRequest)) }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60_000);
   });
 }

@@ -95,6 +95,11 @@ export function fileName(url) {
   }
 }
 
+/** Where a request goes: its URL, or the object that it asks for. */
+export function addressOf(request) {
+  return request?.bucket === undefined ? request?.url : `s3://${request.bucket}/${request.key}`;
+}
+
 /** A URL's host. */
 export function hostOf(url) {
   try {

@@ -2,7 +2,7 @@
 
 import { call, path, post, query } from "./api.js";
 import { h, render } from "./dom.js";
-import { counted } from "./format.js";
+import { addressOf, counted } from "./format.js";
 import {
   badge,
   button,
@@ -112,7 +112,7 @@ function card(question, load) {
       ["Proxy", space?.isProxy ? "yes" : null],
       ["Server’s key", space?.serverPublicKey && h("code", {}, space.serverPublicKey)],
       ["Refused before", question.previousFailureCount > 0 && `${question.previousFailureCount} times`],
-      ["Request", question.request && h("code", {}, `${question.request.method} ${question.request.url}`)],
+      ["Request", question.request && h("code", {}, `${question.request.method} ${addressOf(question.request)}`)],
       ["Asked", time(question.createdAt)],
       ["Expires", isOpen && time(question.deadline)],
       ["Answer", question.disposition],

@@ -3,7 +3,7 @@
 import { call, path, post } from "./api.js";
 import { h, render } from "./dom.js";
 import { request, result } from "./exchange.js";
-import { bytes, duration, fileName, rate } from "./format.js";
+import { addressOf, bytes, duration, fileName, rate } from "./format.js";
 import { findMetrics } from "./history.js";
 import { badge, button, confirmThen, empty, facts, notice, section, time } from "./parts.js";
 import { plot, Series } from "./plot.js";
@@ -139,7 +139,7 @@ function head(session, task, watch, act) {
         "h1",
         {},
         h("span", { class: "muted" }, `Task ${task.taskIdentifier} `),
-        h("bdi", {}, task.clientTaskId ?? fileName(task.originalRequest?.url)),
+        h("bdi", {}, task.clientTaskId ?? fileName(addressOf(task.originalRequest))),
         " ",
         badge(taskStatus(task), { id: "task-status" }),
       ),

@@ -3,7 +3,7 @@
 import { call, path, query } from "./api.js";
 import { bulkBar } from "./bulk.js";
 import { h, render } from "./dom.js";
-import { bytes, count, fileName, hostOf, percent, rate, relative } from "./format.js";
+import { addressOf, bytes, count, fileName, hostOf, percent, rate, relative } from "./format.js";
 import { badge, choice, empty, notice, pager, table, time } from "./parts.js";
 import { bar, spark } from "./plot.js";
 import { go, link, refine } from "./route.js";
@@ -111,7 +111,7 @@ export function taskList(host, watch, route) {
 function matching(items, url) {
   if (!url) return items;
   const text = url.toLowerCase();
-  return items.filter((task) => (task.originalRequest?.url ?? "").toLowerCase().includes(text));
+  return items.filter((task) => (addressOf(task.originalRequest) ?? "").toLowerCase().includes(text));
 }
 
 function toolbar(watch, place) {
@@ -199,7 +199,7 @@ function nothing(place) {
 function row(task, watch, selected, show) {
   const number = task.taskIdentifier;
   const live = task.state === "running" ? watch.progress.get(number) : null;
-  const name = task.clientTaskId ?? fileName(task.originalRequest?.url);
+  const name = task.clientTaskId ?? fileName(addressOf(task.originalRequest));
   const rates = task.state === "running" ? watch.rates.get(number) : null;
   return {
     key: number,
@@ -232,7 +232,7 @@ function row(task, watch, selected, show) {
           { class: "sub" },
           h("span", { class: "narrow" }, badge(taskStatus(task))),
           task.kind === "upload" ? h("span", { class: "tag" }, "upload") : null,
-          h("span", { class: "muted clip" }, hostOf(task.originalRequest?.url)),
+          h("span", { class: "muted clip" }, hostOf(addressOf(task.originalRequest))),
           task.group && h("span", { class: "tag" }, task.group),
           why(task),
         ),

@@ -30,6 +30,9 @@ package struct TransferRequest: Shape {
         members.optional("object", &object)
     }
 
+    /// Its URL, or `s3://BUCKET/KEY` of the object that it asks for.
+    package var address: String { object.map { "s3://\($0.bucket)/\($0.key)" } ?? url }
+
     package var holdsSecrets: Bool {
         headers.fields.contains { SecretHeaders.isSecret($0.name, besides: sensitiveHeaders) }
     }

@@ -93,7 +93,7 @@ extension Service {
         guard hub.hasStreams(session) else { return }
         for item in created where !item.isExisting && item.task.state != .completed {
             let specification = item.task.specification
-            let payload = LiveEvent.Payload.didCreate(kind: specification.kind, url: specification.request.url)
+            let payload = LiveEvent.Payload.didCreate(kind: specification.kind, url: specification.request.address)
             hub.publish(
                 LiveEvent(payload, of: item.task.id, item.task.number, specification, at: clock.now), to: session)
         }

@@ -48,6 +48,12 @@ public struct TransferRequest: Shape {
         return request
     }
 
+    /// Its URL, or `s3://BUCKET/KEY` of the object that it asks for.
+    public var address: String {
+        guard let bucket, let key else { return url }
+        return "s3://\(bucket)/\(key)"
+    }
+
     /// A request goes to a URL or asks for an object, and what asks for an object is signed by the service alone.
     public func check(_ reader: inout ObjectReader) {
         let hasURL = reader.presence(of: "url") == .present

@@ -40,13 +40,20 @@ extension Command {
                 A session of its own is deleted when everything went well. With --session the downloads stay there, and \
                 contents as long as the service keeps them.
                 """,
-            arguments: [Argument(name: "URL", help: "what to download", isOptional: true, isRepeated: true)],
+            arguments: [
+                Argument(
+                    name: "URL", help: "what to download; s3://BUCKET/KEY from a bucket of the service",
+                    isOptional: true, isRepeated: true)
+            ],
             options: [output] + saveOptions + requestOptions + [
                 Option(
                     name: "segments", value: "N", kind: .choice((1...16).map { String($0) } + ["auto"]),
                     help: "connections at a time"),
                 Option(name: "mirror", value: "URL", isRepeated: true, help: "another place with the same bytes"),
                 Option(name: "digest", value: "DIGEST", help: "what must come: sha-256:HEX, sha-512:HEX or md5:HEX"),
+                Option(
+                    name: "into", value: "BUCKET/KEY",
+                    help: "write it into a bucket of the service instead; a KEY that ends with / gets the URL's name"),
                 Option(name: "max-length", value: "BYTES", kind: .number(0 ... .max), help: "fail if it is longer"),
                 Option(
                     name: "input-file", short: "i", value: "FILE", kind: .file,
@@ -59,6 +66,9 @@ extension Command {
                 Example(
                     command: "urlsession get -o images/ -i urls.txt --segments auto",
                     meaning: "saves many into a folder"),
+                Example(
+                    command: "urlsession get --into media/films/ https://example.com/film.mp4",
+                    meaning: "writes the object films/film.mp4, and no file"),
                 Example(
                     command: "urlsession get -o - https://example.com/data.json | jq .",
                     meaning: "writes to standard output"),

@@ -72,7 +72,8 @@ enum TaskCommands {
     static func row(_ task: SessionTask) -> [String] {
         [
             String(task.taskIdentifier), Words.state(task),
-            String(task.kind == .upload ? task.countOfBytesSent : task.countOfBytesReceived), task.originalRequest.url,
+            String(task.kind == .upload ? task.countOfBytesSent : task.countOfBytesReceived),
+            task.originalRequest.address,
         ]
     }
 
@@ -170,7 +171,7 @@ enum Explain {
     /// What a task is, how it stands, and why.
     static func lines(_ task: SessionTask, in session: String, now: Int64 = Words.now) -> [String] {
         var lines = [
-            "Task \(task.taskIdentifier) of \(session): \(task.kind) \(task.kind == .upload ? "to" : "of") \(task.originalRequest.url)"
+            "Task \(task.taskIdentifier) of \(session): \(task.kind) \(task.kind == .upload ? "to" : "of") \(task.originalRequest.address)"
         ]
         if let last = task.redirects.last { lines.append("Redirected to \(last.to)") }
         if task.waitingFor.isEmpty { lines.append(standing(task, now)) }

@@ -205,7 +205,7 @@ struct Follower {
 
     static func name(of task: SessionTask) -> String {
         if task.kind == .upload, let name = task.metadata["urlsession.file"] { return name }
-        let url = task.originalRequest.url
+        let url = task.originalRequest.address
         let hasName = task.response?.suggestedFilename != nil || Place.lastPart(of: url) != nil
         guard hasName else { return Place.host(of: url) ?? url }
         return Place.folder("/").path(for: task, besides: []).map { String($0.dropFirst()) } ?? url

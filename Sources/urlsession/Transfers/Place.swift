@@ -69,7 +69,7 @@ enum Place: Sendable, Equatable {
         case .nowhere, .standardOutput: return nil
         case .file(let path): return path
         case .folder(let folder):
-            let own = Self.lastPart(of: task.originalRequest.url).flatMap(Self.safe)
+            let own = Self.lastPart(of: task.originalRequest.address).flatMap(Self.safe)
             var name = task.response?.suggestedFilename.flatMap(Self.safe) ?? own ?? "download"
             // Servers may not make files that nobody sees, unless they were asked for by that name.
             if name.hasPrefix("."), name != own { name = "_" + name.dropFirst() }

@@ -48,7 +48,9 @@ struct TransferDisplay {
     }
 
     /// The task's URL without its query, which may be a signature: these lines end in mails of cron and in logs of builds.
-    private static func place(of task: SessionTask) -> String { String(task.originalRequest.url.prefix { $0 != "?" }) }
+    private static func place(of task: SessionTask) -> String {
+        String(task.originalRequest.address.prefix { $0 != "?" })
+    }
 
     private static func verb(_ ending: Follower.Ending) -> String {
         if ending.task.kind == .upload { return "sent" }

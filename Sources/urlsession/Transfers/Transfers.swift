@@ -8,7 +8,7 @@ enum Transfers {
 
     static func get(_ call: Call) async throws {
         let words = call.words
-        let place = Place(words.text("output"))
+        let place = try Self.place(words)
         let urls = try Self.urls(words)
         try check(place, urls, words)
         let tasks = try urls.map { try download($0, place, words) }
@@ -17,6 +17,31 @@ enum Transfers {
         var (mine, seq) = try await run.handOver(tasks)
         mine = try await run.again(mine)
         try await run.finish(mine, after: seq)
+    }
+
+    /// Where contents are saved: nowhere where they go into a bucket.
+    private static func place(_ words: CallWords) throws -> Place {
+        guard words.text("into") != nil else { return Place(words.text("output")) }
+        guard words.text("output") == nil else {
+            throw CallWords.Fault(text: "what goes --into a bucket is not saved with -o as well", command: "get")
+        }
+        return .nowhere
+    }
+
+    /// The object that `--into BUCKET/KEY` names for a URL.
+    private static func destination(_ into: String, of url: String, _ words: CallWords) throws -> Destination {
+        let parts = into.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2, !parts[0].isEmpty else {
+            throw CallWords.Fault(text: "--into must be BUCKET/KEY: \(into)", command: "get")
+        }
+        var key = parts[1]
+        if key.isEmpty || key.hasSuffix("/") {
+            guard let name = Place.lastPart(of: url) else {
+                throw CallWords.Fault(text: "\(url) has no name: give --into a whole KEY", command: "get")
+            }
+            key += name
+        }
+        return Destination(bucket: parts[0], key: key, replace: words.flag("force"))
     }
 
     /// The arguments, and the lines of `--input-file`; each URL once.
@@ -52,13 +77,17 @@ enum Transfers {
             if words.flag("json") {
                 throw CallWords.Fault(text: "standard output is for the content or for JSON", command: "get")
             }
-        case .nowhere: break
+        case .nowhere:
+            guard urls.count == 1 || words.text("into")?.hasSuffix("/") ?? true else {
+                throw CallWords.Fault(text: "--into must end with / for several URLs", command: "get")
+            }
         }
     }
 
     private static func download(_ url: String, _ place: Place, _ words: CallWords) throws -> TaskCreation {
         var task = TaskCreation.download(try request(url, words))
         task.metadata[Place.key] = place.text
+        if let into = words.text("into") { task.destination = try destination(into, of: url, words) }
         if let segments = words.text("segments") {
             task.segments = segments == "auto" ? .auto : .count(Int(segments) ?? 1)
         }
@@ -122,8 +151,14 @@ enum Transfers {
     // MARK: What both have
 
     private static func request(_ url: String, _ words: CallWords) throws -> TransferRequest {
-        try check(url)
-        var request = TransferRequest(url: url, method: words.text("method"))
+        var request: TransferRequest
+        if let object = object(url) {
+            request = object
+            request.method = words.text("method")
+        } else {
+            try check(url)
+            request = TransferRequest(url: url, method: words.text("method"))
+        }
         for text in words.texts("header") {
             let lines = text.hasPrefix("@") ? try lines(ofFile: String(text.dropFirst())) : [text]
             for line in lines {
@@ -136,6 +171,14 @@ enum Transfers {
             }
         }
         return request
+    }
+
+    /// What `s3://BUCKET/KEY` asks for.
+    private static func object(_ url: String) -> TransferRequest? {
+        guard url.lowercased().hasPrefix("s3://") else { return nil }
+        let parts = url.dropFirst(5).split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else { return nil }
+        return .object(bucket: String(parts[0]), key: String(parts[1]))
     }
 
     /// Refuses before a session is opened what the service cannot transfer.

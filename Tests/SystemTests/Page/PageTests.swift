@@ -158,6 +158,26 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
+    @Test func `What comes from a bucket and goes into one is told by its name`() async throws {
+        let store = try ObjectStore()
+        let scene = try await Scene(
+            store.setting("media"), environment: ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"])
+        scene.origin.serve("/a", .text("a"))
+        let into = try await scene.download("/a", ["destination": ["bucket": "media", "key": "x/into.txt"]])
+        try await scene.completed(into)
+        let source: JSON = ["kind": "download", "request": ["bucket": "media", "key": "x/into.txt"]]
+        let from = try #require(try await scene.create(source)["taskIdentifier"].int)
+        try await scene.completed(from)
+        let page = try await PageDriver(scene.service)
+        try await page.go("#/sessions/s/tasks/\(into)")
+        try await page.see("t.text('main').includes('s3://media/x/into.txt') && t.text('main').includes('Moved to')")
+        try await page.go("#/sessions/s/tasks/\(from)")
+        try await page.see("t.text('main').includes('s3://media/x/into.txt') && !t.text('main').includes('Now at')")
+        try await page.go("#/sessions/s")
+        try await page.see("t.text('main').includes('into.txt') && t.text('main').includes('media')")
+        #expect(page.browser.takeComplaints() == [])
+    }
+
     @Test func `What tasks are called never becomes markup`() async throws {
         let scene = try await Scene(configuration: nil)
         let hostile = "<img src=x onerror='document.title=1'><b>bold</b>"
