@@ -28,10 +28,10 @@ struct PartGatherer {
 
     /// Whether bytes may be taken now, with so many at hand that are not recorded.
     ///
-    /// While a part is on its way only a quarter of the next one is taken: what a kill costs has to come again.
+    /// While a part is on its way only an eighth of the next one is taken: what a kill costs has to come again.
     func mayTake(unrecorded: Int64) -> Bool {
         let gathered = Int64(bytes.count)
-        return unrecorded <= gathered || gathered < plan.length(ofPart: number) / 4
+        return unrecorded <= gathered || gathered < plan.length(ofPart: number) / 8
     }
 
     /// Takes bytes, and returns the parts that they fill.

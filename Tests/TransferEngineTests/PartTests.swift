@@ -78,18 +78,18 @@ import TransferEngine
         #expect(try await harness.run(request).outcome == .failed(.prefixMissing))
     }
 
-    @Test func `While a part is under way a quarter of the next one is read`() async throws {
+    @Test func `While a part is under way an eighth of the next one is read`() async throws {
         let harness = try EngineHarness()
         let length = 6 * Self.part
         harness.origin.serve("/", .generated(seed: 4, length: length))
         let request = harness.request("/") { $0.sink = .parts() }
         harness.engine.start(request)
-        let quarter = Int64(Self.part * 5 / 4)
-        try await eventually("a part and a quarter") {
-            harness.engine.progress(request.id).map { $0.length >= quarter } == true
+        let reached = Int64(Self.part * 9 / 8)
+        try await eventually("a part and an eighth") {
+            harness.engine.progress(request.id).map { $0.length >= reached } == true
         }
         try await stays("no more", for: .milliseconds(300)) {
-            harness.engine.progress(request.id).map { $0.length < quarter + 1 << 17 } == true
+            harness.engine.progress(request.id).map { $0.length < reached + 1 << 17 } == true
         }
         #expect(parts(harness, request).count == 1)
         for number in 1...6 {
