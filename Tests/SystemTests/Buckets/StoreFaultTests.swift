@@ -273,6 +273,21 @@ import Testing
         #expect(origin.requests.isEmpty)
     }
 
+    @Test(arguments: [10, 100_000]) func `A server's page about an error does not become the object`(
+        _ length: Int
+    ) async throws {
+        let store = try ObjectStore()
+        let scene = try await Self.scene(store)
+        let page = String(repeating: "n", count: length)
+        scene.origin.serve("/a", .text(page, status: 404))
+        let number = try await scene.download("/a", ["destination": ["bucket": "b", "key": "k"]])
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "httpError" && task["response"]["statusCode"] == 404, "\(task)")
+        #expect(store.objects["k"] == nil && store.requests(.put).isEmpty && store.requests(.create).isEmpty)
+        // The first 64 KiB of it are with the service.
+        #expect(try await scene.content(number).body == Array(page.utf8.prefix(65_536)))
+    }
+
     @Test func `A redirect away from the store takes no signature along`() async throws {
         let (origin, other) = (try OriginServer(), try OriginServer())
         other.serve("/x", .generated(seed: 4, length: 100))
