@@ -54,31 +54,29 @@ extension StringProtocol {
 
 /// Where the credentials of a bucket come from.
 package final class CredentialsSource: Sendable {
-    private let given: Locked<BucketCredentials?>
-    private let instance: InstanceCredentials?
+    private enum Place {
+        case given(Locked<BucketCredentials>)
+        case instance(InstanceCredentials)
+    }
+
+    private let place: Place
 
     /// Credentials that somebody hands in, and may replace.
-    package init(_ credentials: BucketCredentials) {
-        given = Locked(credentials)
-        instance = nil
-    }
+    package init(_ credentials: BucketCredentials) { place = .given(Locked(credentials)) }
 
     /// Those of the machine's role.
-    package init(_ instance: InstanceCredentials) {
-        given = Locked(nil)
-        self.instance = instance
-    }
+    package init(_ instance: InstanceCredentials) { place = .instance(instance) }
 
     /// Replaces credentials that were handed in.
     package func renew(_ credentials: BucketCredentials) {
-        guard instance == nil else { return }
-        given.withLock { $0 = credentials }
+        if case .given(let given) = place { given.withLock { $0 = credentials } }
     }
 
     func current() async throws(BucketFault) -> BucketCredentials {
-        if let given = given.withLock({ $0 }) { return given }
-        guard let instance else { throw .noCredentials("The bucket has no credentials.") }
-        return try await instance.current()
+        switch place {
+        case .given(let given): given.withLock { $0 }
+        case .instance(let instance): try await instance.current()
+        }
     }
 }
 

@@ -12,7 +12,6 @@ package struct SignatureV4: Sendable {
     /// What is said about the body.
     package enum Payload: Sendable {
         case empty
-        case bytes([UInt8])
         /// In lower-case hex.
         case sha256(String)
         /// Not signed, as for a body whose digest is not known yet. TLS protects it.
@@ -21,7 +20,6 @@ package struct SignatureV4: Sendable {
         var text: String {
             switch self {
             case .empty: Digest.of([]).hexadecimal
-            case .bytes(let bytes): Digest.of(bytes).hexadecimal
             case .sha256(let text): text
             case .unsigned: "UNSIGNED-PAYLOAD"
             }

@@ -15,7 +15,7 @@ package struct ContentPart: Sendable {
 
 /// Gathers the bytes of one exchange into parts. Belongs to the loop's thread.
 struct PartGatherer {
-    private(set) var plan: PartPlan
+    private let plan: PartPlan
     private var number: Int
     private var bytes: [UInt8] = []
 

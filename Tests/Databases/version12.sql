@@ -410,7 +410,7 @@ CREATE INDEX task_app_outcome ON task (app, outcome) WHERE outcome <> 'succeeded
 CREATE INDEX task_app_group ON task (app, group_name) WHERE group_name IS NOT NULL;
 CREATE INDEX task_app_client ON task (app, client_task_id) WHERE client_task_id IS NOT NULL;
 CREATE INDEX bucket_upload_task ON bucket_upload (task);
-CREATE INDEX bucket_upload_due ON bucket_upload (due_at);
+CREATE INDEX bucket_upload_due ON bucket_upload (bucket, due_at);
 CREATE INDEX bucket_upload_object ON bucket_upload (bucket, object_key);
 COMMIT;
 PRAGMA user_version = 12;

@@ -8,7 +8,7 @@ import Testing
 /// Rows of multipart uploads: what has one is completed or aborted.
 struct BucketUploadTests {
     private func useless(_ fixture: StoreFixture) async throws -> [Int64] {
-        try await fixture.store.uselessUploads(at: fixture.now, limit: 10).map(\.row)
+        try await fixture.store.uselessUploads(of: "b", at: fixture.now, limit: 10).map(\.row)
     }
 
     @Test func `The newest upload of a task that is not completed is needed, no other`() async throws {
@@ -22,8 +22,9 @@ struct BucketUploadTests {
         #expect(try await useless(fixture) == [first])
         #expect(try await fixture.store.uploads(of: "k", bucket: "b") == ["u1"])
         #expect(try await fixture.store.uploads(of: "k", bucket: "c") == [])
-        let found = try #require(try await fixture.store.uselessUploads(at: fixture.now, limit: 1).first)
-        #expect(found == UselessUpload(row: first, bucket: "b", key: "k", id: "u1", begunAt: fixture.now, attempts: 0))
+        let found = try #require(try await fixture.store.uselessUploads(of: "b", at: fixture.now, limit: 1).first)
+        #expect(found == UselessUpload(row: first, key: "k", id: "u1", begunAt: fixture.now, attempts: 0))
+        #expect(try await fixture.store.uselessUploads(of: "c", at: fixture.now, limit: 1) == [])
         try await fixture.store.forgetUpload(row: first)
         #expect(try await useless(fixture) == [])
         _ = try await fixture.store.command(.cancel(reason: nil), task: task.id, at: fixture.now)
@@ -37,7 +38,7 @@ struct BucketUploadTests {
         try await fixture.store.postponeUpload(row: row, until: fixture.now + .seconds(5))
         #expect(try await useless(fixture) == [])
         fixture.advance(.seconds(5))
-        #expect(try await fixture.store.uselessUploads(at: fixture.now, limit: 10).map(\.attempts) == [1])
+        #expect(try await fixture.store.uselessUploads(of: "b", at: fixture.now, limit: 10).map(\.attempts) == [1])
     }
 
     @Test func `Progress is kept for as long as the task is not completed`() async throws {

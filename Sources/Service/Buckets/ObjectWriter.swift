@@ -6,9 +6,7 @@ import Notation
 import Store
 import TransferEngine
 
-/// Writes the content of one request into a bucket while it comes, part after part.
-///
-/// Parts may arrive in the bucket in any order. What counts as stored is what has no gap before it.
+/// Writes the content of one request into a bucket while it comes, one part after the other.
 final class ObjectWriter: Sendable {
     /// What the scheduler hears, in order; `finished` is the last word.
     enum News: Sendable {
@@ -34,8 +32,6 @@ final class ObjectWriter: Sendable {
         case part(ContentPart)
         /// No part follows but this one.
         case finish(last: ContentPart?)
-        case arrived(number: Int, tag: String)
-        case lost(BucketFault)
     }
 
     private let task: TaskID
@@ -72,91 +68,71 @@ final class ObjectWriter: Sendable {
     /// Ends when all that it was given is written.
     func finish(last: ContentPart?) { inbox.tell(.finish(last: last)) }
 
-    /// What is under way.
-    private struct State {
-        var upload: MultipartUpload?
-        var digests: [PausableDigest]
-        var underWay = 0
-        /// Parts that arrived before one that comes before them, and digests of what is below each part's end.
-        var tags: [Int: String] = [:]
-        var states: [Int: [MultipartUpload.DigestState]] = [:]
-        var last: Int?
-        var isClosing = false
-        var single: SentBytes?
-        var fault: BucketFault?
-
-        var isOver: Bool { underWay == 0 && isClosing }
-    }
-
     /// Runs until ``finish(last:)`` was called and all is done.
     ///
     /// - Parameters:
     ///   - upload: To be gone on with; nil for a new one.
     ///   - algorithms: Of the digests wanted.
     func run(goingOnWith upload: MultipartUpload?, _ algorithms: Set<DigestAlgorithm>) async {
-        var state = State(upload: upload, digests: algorithms.map { PausableDigest($0) })
-        for known in upload?.digests ?? [] {
-            guard let bytes = [UInt8](hexadecimal: known.state),
-                let digest = PausableDigest(known.algorithm, state: bytes),
-                let index = state.digests.firstIndex(where: { $0.algorithm == known.algorithm })
-            else { continue }
-            state.digests[index] = digest
-        }
-        await withDiscardingTaskGroup { group in
-            while !state.isOver {
-                for command in inbox.take() {
-                    switch command {
-                    case .part(let part): await write(part, &state, &group)
-                    case .finish(let last):
-                        state.isClosing = true
-                        if let last { await write(last, isLast: true, &state, &group) }
-                    case .arrived(let number, let tag): arrived(number, tag, &state)
-                    case .lost(let fault):
-                        state.underWay -= 1
-                        fail(fault, &state)
-                    }
+        var state = State(upload, algorithms)
+        while true {
+            for command in inbox.take() {
+                switch command {
+                case .part(let part): await write(part, &state)
+                case .finish(let last):
+                    if let last { await write(last, isLast: true, &state) }
+                    return tell(.finished(state.finished))
                 }
-                if state.isOver { break }
-                // Once the service shuts down nobody waits for the end.
-                guard !Task.isCancelled else { return }
-                _ = await inbox.bell.wait(until: clock.monotonic() + 60_000)
             }
+            // Once the service shuts down nobody waits for the end.
+            guard !Task.isCancelled else { return }
+            _ = await inbox.bell.wait(until: clock.monotonic() + 60_000)
         }
-        var finished = Finished(fault: state.fault, single: state.single, upload: state.upload)
-        finished.digests = Dictionary(state.digests.map { ($0.algorithm, $0.value) }) { first, _ in first }
-        tell(.finished(finished))
     }
 
-    private func write(
-        _ part: ContentPart, isLast: Bool = false, _ state: inout State, _ group: inout DiscardingTaskGroup
-    ) async {
-        guard state.fault == nil else { return }
+    /// How far it is.
+    private struct State {
+        var digests: [PausableDigest]
+        var finished: Finished
+
+        init(_ upload: MultipartUpload?, _ algorithms: Set<DigestAlgorithm>) {
+            let known = upload?.digests ?? []
+            digests = algorithms.map { algorithm in
+                let state = known.first { $0.algorithm == algorithm }.flatMap { [UInt8](hexadecimal: $0.state) }
+                return state.flatMap { PausableDigest(algorithm, state: $0) } ?? PausableDigest(algorithm)
+            }
+            finished = Finished(upload: upload)
+            note(digests)
+        }
+
+        /// Takes the digests of all that came so far.
+        mutating func note(_ digests: [PausableDigest]) {
+            self.digests = digests
+            finished.digests = Dictionary(digests.map { ($0.algorithm, $0.value) }) { first, _ in first }
+        }
+    }
+
+    private func write(_ part: ContentPart, isLast: Bool = false, _ state: inout State) async {
+        guard state.finished.fault == nil else { return }
         do {
             async let sent = sentBytes(of: part, isWhole: isLast && part.number == 1)
-            let digests = try await digest(part, state.digests)
+            state.note(try await digest(part, state.digests))
             let content = try await sent
-            state.digests = digests
             if isLast, part.number == 1 {
-                state.single = content
+                state.finished.single = content
                 return
             }
-            let upload = try await open(part, &state)
+            var upload: MultipartUpload
+            if let known = state.finished.upload { upload = known } else { upload = try await begin(part.plan) }
+            upload.parts.append(try await client.putPart(part.number, of: upload.id, destination.key, content))
+            upload.digests = Self.states(of: state.digests)
+            state.finished.upload = upload
             // Where the last part ends no digest can be put down: nobody goes on behind it.
-            if isLast { state.last = part.number } else { state.states[part.number] = Self.states(of: digests) }
-            state.underWay += 1
-            let (client, inbox, key) = (client, inbox, destination.key)
-            group.addTask {
-                do throws(BucketFault) {
-                    let tag = try await client.putPart(part.number, of: upload, key, content)
-                    inbox.tell(.arrived(number: part.number, tag: tag))
-                } catch {
-                    inbox.tell(.lost(error))
-                }
-            }
-        } catch let fault as BucketFault {
-            fail(fault, &state)
+            if !isLast { tell(.stored(upload)) }
         } catch {
-            fail(.unexpected("The upload could not be noted: \(error)"), &state)
+            let fault = error as? BucketFault ?? .unexpected("The upload could not be noted: \(error)")
+            state.finished.fault = fault
+            tell(.failed(fault))
         }
     }
 
@@ -182,47 +158,20 @@ final class ObjectWriter: Sendable {
         }
     }
 
-    /// Begins the upload with the first part.
-    ///
-    /// - Returns: What the store calls it.
-    private func open(_ part: ContentPart, _ state: inout State) async throws -> String {
-        if let upload = state.upload { return upload.id }
+    /// Begins the upload.
+    private func begin(_ plan: PartPlan) async throws -> MultipartUpload {
         let key = destination.key
-        if !destination.replace, try await client.object(key) != nil {
-            throw BucketFault.exists(key)
-        }
+        if !destination.replace, try await client.object(key) != nil { throw BucketFault.exists(key) }
         let mark = RandomBytes.make(16).hexadecimal
         let row = try await store.beginUpload(of: task, bucket: destination.bucket, key: key, at: clock.now)
-        let terms = ObjectTerms(destination, mark: mark, mediaType: mediaType)
-        let id = try await client.createUpload(key, terms)
+        let id = try await client.createUpload(key, ObjectTerms(destination, mark: mark, mediaType: mediaType))
         try await store.note(upload: id, row: row)
-        state.upload = MultipartUpload {
+        return MultipartUpload {
             $0.row = row
             $0.id = id
             $0.mark = mark
-            $0.expected = part.plan.expected
+            $0.expected = plan.expected
         }
-        return id
-    }
-
-    private func arrived(_ number: Int, _ tag: String, _ state: inout State) {
-        state.underWay -= 1
-        state.tags[number] = tag
-        guard var upload = state.upload else { return }
-        let before = upload.parts.count
-        while let tag = state.tags.removeValue(forKey: upload.parts.count + 1) {
-            upload.parts.append(tag)
-            upload.digests = state.states.removeValue(forKey: upload.parts.count) ?? []
-        }
-        guard upload.parts.count > before else { return }
-        state.upload = upload
-        if upload.parts.count != state.last { tell(.stored(upload)) }
-    }
-
-    private func fail(_ fault: BucketFault, _ state: inout State) {
-        guard state.fault == nil else { return }
-        state.fault = fault
-        tell(.failed(fault))
     }
 }
 

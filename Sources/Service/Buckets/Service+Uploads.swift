@@ -15,14 +15,18 @@ extension Service {
 
     /// Aborts the uploads that nobody goes on with, until it is cancelled.
     ///
-    /// Beside the janitor's other work, since a bucket may be slow; each bucket by itself, since another may be quick.
+    /// Beside the janitor's other work, since a bucket may be slow; each bucket by itself, since another may be quick. What
+    /// is noted of a bucket that the operator took away waits for its return.
     func abortUploads() async {
-        guard !settings.buckets.isEmpty else { return }
         await withDiscardingTaskGroup { group in
-            for (name, client) in settings.buckets { group.addTask { await self.probe(name, client) } }
-            while !Task.isCancelled {
-                await abortUselessUploads()
-                try? await Task.sleep(for: .milliseconds(Self.uploadRound))
+            for (name, client) in settings.buckets {
+                group.addTask {
+                    await self.probe(name, client)
+                    while !Task.isCancelled {
+                        await self.abortUselessUploads(name, client)
+                        try? await Task.sleep(for: .milliseconds(Self.uploadRound))
+                    }
+                }
             }
         }
     }
@@ -41,12 +45,12 @@ extension Service {
         }
     }
 
-    private func abortUselessUploads() async {
+    private func abortUselessUploads(_ bucket: String, _ client: BucketClient) async {
         do {
             while !Task.isCancelled {
-                let useless = try await store.uselessUploads(at: clock.now, limit: Self.uploadsAtOnce)
+                let useless = try await store.uselessUploads(of: bucket, at: clock.now, limit: Self.uploadsAtOnce)
                 await withDiscardingTaskGroup { group in
-                    for upload in useless { group.addTask { await self.abort(upload) } }
+                    for upload in useless { group.addTask { await self.abort(upload, bucket, client) } }
                 }
                 guard useless.count == Self.uploadsAtOnce else { return }
             }
@@ -55,14 +59,13 @@ extension Service {
         }
     }
 
-    private func abort(_ upload: UselessUpload) async {
-        let log = log.with("bucket", upload.bucket).with("key", upload.key)
+    private func abort(_ upload: UselessUpload, _ bucket: String, _ client: BucketClient) async {
+        let log = log.with("bucket", bucket).with("key", upload.key)
         do {
-            guard let client = settings.buckets[upload.bucket] else { throw BucketFault.isGone(upload.bucket) }
             if let id = upload.id {
                 try await client.abortUpload(id, upload.key)
             } else {
-                try await abortNameless(upload, client)
+                try await abortNameless(upload, bucket, client)
             }
             try await store.forgetUpload(row: upload.row)
         } catch {
@@ -81,8 +84,8 @@ extension Service {
     }
 
     /// Aborts what may have been begun without our hearing of it: uploads of this object since then that are not known.
-    private func abortNameless(_ upload: UselessUpload, _ client: BucketClient) async throws {
-        let known = try await store.uploads(of: upload.key, bucket: upload.bucket)
+    private func abortNameless(_ upload: UselessUpload, _ bucket: String, _ client: BucketClient) async throws {
+        let known = try await store.uploads(of: upload.key, bucket: bucket)
         let since = upload.begunAt - Self.clockTolerance
         for other in try await client.uploads(of: upload.key) where !known.contains(other.id) {
             guard let initiated = other.initiated, initiated >= since else { continue }

@@ -11,6 +11,9 @@ extension Transfer {
     /// Whether the current request goes to the bucket of the object that the app asked for.
     var isAtBucket: Bool { specification.request.object != nil && url.origin == taskURL.origin }
 
+    /// What opens that bucket to the current request, and no other server.
+    var accessHere: (fields: HTTPFields, egress: EgressPolicy)? { isAtBucket ? bucketAccess : nil }
+
     /// Parts that the bucket has, behind which the current request goes on.
     var storedParts: Int { resuming == nil ? 0 : progress.multipart?.parts.count ?? 0 }
 }

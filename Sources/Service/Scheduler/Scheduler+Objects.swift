@@ -30,8 +30,7 @@ extension Scheduler {
         guard let client = settings.buckets[object.bucket], let target = settings.target(of: object) else {
             throw .isGone(object.bucket)
         }
-        transfer.bucketFields = try await client.fields(toGet: target)
-        transfer.bucketReach = client.egress
+        transfer.bucketAccess = (try await client.fields(toGet: target), client.egress)
     }
 
     // MARK: Into a bucket
@@ -92,7 +91,7 @@ extension Scheduler {
         case .finished(let finished):
             guard var result = transfer.writing?.result else { return }
             if result.outcome == .complete { result.digests = finished.digests }
-            guard let fault = finished.fault, transfer.stopReason == nil else {
+            guard let fault = finished.fault else {
                 transfer.written = finished
                 transfers[id] = transfer
                 return await judge(transfer, result, &group)
@@ -101,8 +100,11 @@ extension Scheduler {
             var judge = Judge(transfer, result, at: clock.now, jitter: 0, canAsk: false)
             judge.keepParts()
             judge.progress.record(judge.metrics())
-            judge.progress.attempts.attempts += 1
             transfer.progress = judge.progress
+            guard transfer.stopReason == nil else {
+                return settle(Settlement(task: id, .interrupted(transfer.progress)), transfer)
+            }
+            transfer.progress.attempts.attempts += 1
             settle(.bucket(fault), transfer)
         }
     }

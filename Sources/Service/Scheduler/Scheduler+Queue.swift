@@ -192,16 +192,6 @@ extension Scheduler {
         } catch is BadURL {
             let error = TaskError(.badURL, failingURL: task.specification.request.url)
             settlements.append(.failed(task.id, error, task.progress))
-        } catch let fault as BucketFault {
-            let jitter = Double.random(in: 0..<1)
-            let policy = sessions[task.session]?.configuration.retryPolicy ?? .robust
-            settlements.append(
-                Settlement(
-                    task: task.id,
-                    .after(
-                        .bucket(fault), TaskResult(progress: task.progress), of: task, policy, jitter: jitter,
-                        at: clock.now)))
-            release(task.id)
         } catch DomainError.notFound {
             // Its session was deleted meanwhile: nothing is stored of what happens here.
             settlements.append(Settlement(task: task.id, .interrupted(task.progress)))
@@ -212,7 +202,8 @@ extension Scheduler {
                 Settlement(
                     task: task.id,
                     .after(
-                        .start(error), TaskResult(progress: task.progress), of: task,
+                        (error as? BucketFault).map(LocalFault.bucket) ?? .start(error),
+                        TaskResult(progress: task.progress), of: task,
                         sessions[task.session]?.configuration.retryPolicy ?? .robust, jitter: Double.random(in: 0..<1),
                         at: clock.now),
                     leavesPartialFile: true))

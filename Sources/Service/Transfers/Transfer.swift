@@ -51,8 +51,7 @@ struct Transfer {
     /// What is stored for the session's proxy, the best first.
     var storedProxyCredentials: [KnownCredential] = []
     /// What signs the request to the bucket of the object that it asks for, and what may be reached there.
-    var bucketFields = HTTPFields()
-    var bucketReach: EgressPolicy?
+    var bucketAccess: (fields: HTTPFields, egress: EgressPolicy)?
     /// What of the session's cookies the current request was given; nil where it has none.
     var cookies: [String]?
     /// Where an upload stands that may survive interruptions.
@@ -209,7 +208,7 @@ extension Transfer {
     func request(folder: DataFolder, settings: ServiceSettings, bandwidthLimit: Int64?) -> ExchangeRequest {
         var request = ExchangeRequest(
             id: exchange, pool: task.app.rawValue, method: method, url: url, sink: sink(folder),
-            egress: isAtBucket ? bucketReach ?? settings.egress : settings.egress, judge: judge())
+            egress: accessHere?.egress ?? settings.egress, judge: judge())
         request.headers = requestFields
         if credential?.token == nil { request.httpAuthentication = credential?.httpAuthentication }
         if sendsBody { request.body = body(folder) }
@@ -245,7 +244,7 @@ extension Transfer {
             for field in resuming.requestFields.fields { fields.set(field.name, field.value) }
             fields.remove("If-None-Match")
         }
-        if isAtBucket { for field in bucketFields.fields { fields.set(field.name, field.value) } }
+        for field in accessHere?.fields.fields ?? [] { fields.set(field.name, field.value) }
         if let token = credential?.token { fields.set("Authorization", "Bearer \(token)") }
         return fields
     }

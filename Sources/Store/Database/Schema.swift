@@ -429,7 +429,7 @@ enum Schema {
             attempts INTEGER NOT NULL DEFAULT 0
         ) STRICT;
         CREATE INDEX bucket_upload_task ON bucket_upload (task);
-        CREATE INDEX bucket_upload_due ON bucket_upload (due_at);
+        CREATE INDEX bucket_upload_due ON bucket_upload (bucket, due_at);
         CREATE INDEX bucket_upload_object ON bucket_upload (bucket, object_key);
         """
 }

@@ -4,7 +4,6 @@ import SQLite
 /// A multipart upload that nobody goes on with.
 package struct UselessUpload: Hashable, Sendable {
     package var row: Int64
-    package var bucket: String
     package var key: String
     /// Nil where the store's answer to its beginning was never noted.
     package var id: String?
@@ -52,19 +51,21 @@ extension Store {
         }
     }
 
-    /// Uploads that are to be aborted, the first due first.
-    package func uselessUploads(at now: Timestamp, limit: Int) async throws -> [UselessUpload] {
+    /// Uploads of a bucket that are to be aborted, the first due first.
+    package func uselessUploads(
+        of bucket: String, at now: Timestamp, limit: Int
+    ) async throws -> [UselessUpload] {
         try await database.read { db in
             try db.all(
                 """
-                SELECT id, bucket, object_key, upload_id, begun_at, attempts FROM bucket_upload \
-                WHERE due_at <= ?1 AND (NOT EXISTS (SELECT 1 FROM live WHERE live.task = bucket_upload.task) \
+                SELECT id, object_key, upload_id, begun_at, attempts FROM bucket_upload \
+                WHERE bucket = ?3 AND due_at <= ?1 AND (NOT EXISTS (SELECT 1 FROM live WHERE live.task = bucket_upload.task) \
                 OR EXISTS (SELECT 1 FROM bucket_upload AS later WHERE later.task = bucket_upload.task \
                 AND later.id > bucket_upload.id)) ORDER BY due_at LIMIT ?2
-                """, now.milliseconds, limit
+                """, now.milliseconds, limit, bucket
             ) { row in
                 UselessUpload(
-                    row: row.integer("id"), bucket: row.text("bucket"), key: row.text("object_key"),
+                    row: row.integer("id"), key: row.text("object_key"),
                     id: row.textOrNil("upload_id"), begunAt: row.time("begun_at"), attempts: row.int("attempts"))
             }
         }

@@ -198,6 +198,25 @@ import Testing
         #expect(task["response"]["statusCode"] == 200, "\(task)")
     }
 
+    @Test func `A download that is suspended while its last part is refused becomes whole later`() async throws {
+        let store = try ObjectStore()
+        let scene = try await Self.scene(store)
+        let gate = Gate()
+        store.next(.part, [.well, .hold(gate), .refuse(403, "AccessDenied")])
+        scene.origin.serve("/a", .generated(seed: 1, length: Self.length))
+        let number = try await scene.download("/a", ["destination": ["bucket": "b", "key": "k"]])
+        try await eventually("all has come but what is held") {
+            gate.waiting == 1 && scene.origin.bytesSent("/a") == Self.length
+        }
+        expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/suspend"), 200)
+        gate.open()
+        try await eventually("the last part was refused") { store.requests(.part).count == 3 }
+        expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/resume"), 200)
+        #expect(try await scene.completed(number)["outcome"] == "succeeded")
+        #expect(store.requests(.complete).count == 1)
+        try await Self.expectObject(Self.length, in: store)
+    }
+
     @Test func `Credentials come from the machine's role, and are asked for anew before they end`() async throws {
         let store = try ObjectStore()
         let metadata = try OriginServer()
