@@ -50,12 +50,12 @@ let package = Package(
         library("Base", ["CCrypto", "CLinux", "CZlib", "Notation"]),
         library("Wire", ["Notation"]),
 
-        library("SQLite", ["Base", "CSQLite"]),
+        library("SQL", ["Base", "CSQLite"]),
         library("Files", ["Base", "Notation", "CLinux"]),
         library("TransferEngine", ["Base", "Core", "Files", "Notation", "CCurl", "CLinux"]),
         library("HTTPServer", ["Base", "Notation", "CMicroHTTPD", "CLinux"]),
 
-        library("Store", ["Base", "Core", "Notation", "SQLite"]),
+        library("Store", ["Base", "Core", "Notation", "SQL"]),
         library("Buckets", ["Base", "Core", "Notation", "TransferEngine"]),
         library("Service", ["Base", "Buckets", "Core", "Files", "Notation", "Store", "TransferEngine"]),
         library("Mapping", ["Core", "Notation", "Wire"]),
@@ -70,7 +70,7 @@ let package = Package(
         .executableTarget(
             name: "urlsessiond",
             dependencies: [
-                "Base", "Buckets", "Core", "Wire", "SQLite", "Files", "TransferEngine", "HTTPServer", "Store",
+                "Base", "Buckets", "Core", "Wire", "SQL", "Files", "TransferEngine", "HTTPServer", "Store",
                 "Service",
                 "Launches",
                 "API", "CLinux",
@@ -98,18 +98,18 @@ let package = Package(
                 "URLSessionClient", "Wire", "TestSupport", "urlsessiond", "urlsession", "background-app",
                 "first-download",
             ]),
-        tests("SQLiteTests", ["SQLite", "Base", "TestSupport"]),
+        tests("SQLTests", ["SQL", "Base", "TestSupport"]),
         tests("FilesTests", ["Files", "Base", "Notation", "TestSupport"]),
         tests("TransferEngineTests", ["TransferEngine", "Files", "Base", "Core", "Notation", "TestSupport"]),
         tests("HTTPServerTests", ["HTTPServer", "Base", "TestSupport"]),
-        tests("StoreTests", ["Store", "SQLite", "CSQLite", "Base", "Core", "Notation", "TestSupport"]),
+        tests("StoreTests", ["Store", "SQL", "CSQLite", "Base", "Core", "Notation", "TestSupport"]),
         tests("BucketsTests", ["Buckets", "Base", "Core", "Notation", "TransferEngine"]),
         tests(
             "ServiceTests",
-            ["Service", "Store", "SQLite", "Files", "TransferEngine", "Base", "Core", "Notation", "TestSupport"]),
+            ["Service", "Store", "SQL", "Files", "TransferEngine", "Base", "Core", "Notation", "TestSupport"]),
         tests("MappingTests", ["Mapping", "Core", "Notation", "Wire"]),
         tests(
-            "LaunchesTests", ["Launches", "Store", "SQLite", "TransferEngine", "Base", "Core", "Wire", "TestSupport"]),
+            "LaunchesTests", ["Launches", "Store", "SQL", "TransferEngine", "Base", "Core", "Wire", "TestSupport"]),
         tests(
             "APITests", ["API", "Wire", "HTTPServer", "Service", "Launches", "Base", "Core", "Notation", "TestSupport"]),
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),

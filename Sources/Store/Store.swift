@@ -1,6 +1,6 @@
 package import Base
 package import Core
-import SQLite
+import SQL
 
 /// The domain at rest: one method for each use, one transaction for each method.
 ///

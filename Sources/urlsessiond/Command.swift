@@ -1,6 +1,6 @@
 import Base
 import Glibc
-import SQLite
+import SQL
 import Wire
 
 /// The words after the program's name.

@@ -1,7 +1,7 @@
 import Base
 import Core
 import Launches
-import SQLite
+import SQL
 import TestSupport
 import Testing
 import TransferEngine

@@ -1,7 +1,7 @@
 import Base
 import Core
 import Glibc
-import SQLite
+import SQL
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import SQLite
+@testable import SQL
 @testable import Store
 
 /// What a launch tells of many events.

@@ -1,5 +1,5 @@
 import Core
-import SQLite
+import SQL
 import TestSupport
 import Testing
 

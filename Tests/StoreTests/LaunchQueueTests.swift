@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import SQLite
+@testable import SQL
 @testable import Store
 
 /// Many launches, and what it costs to find the next one.

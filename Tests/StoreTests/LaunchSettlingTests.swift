@@ -1,5 +1,5 @@
 import Core
-import SQLite
+import SQL
 import Testing
 
 @testable import Store

@@ -1,5 +1,5 @@
 import Core
-import SQLite
+import SQL
 
 @testable import Store
 

@@ -1,4 +1,4 @@
-import SQLite
+import SQL
 import Testing
 
 @testable import Store

@@ -1,6 +1,6 @@
 import Base
 import Core
-import SQLite
+import SQL
 import TestSupport
 import Testing
 

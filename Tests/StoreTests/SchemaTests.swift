@@ -2,7 +2,7 @@ import CSQLite
 import Core
 import Foundation
 import Notation
-import SQLite
+import SQL
 import TestSupport
 import Testing
 

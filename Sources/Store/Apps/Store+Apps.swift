@@ -1,6 +1,6 @@
 import Base
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// Adds an app with its first key and its first webhook secret.

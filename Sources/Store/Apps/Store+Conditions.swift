@@ -1,6 +1,6 @@
 package import Core
 package import Notation
-import SQLite
+import SQL
 
 /// What the operator declares for the whole service.
 package struct DeclaredConditions: Shape {

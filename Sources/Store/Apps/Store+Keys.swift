@@ -1,6 +1,6 @@
 import Base
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     package func addKey(_ key: KeyRecord, recording: Recording<KeyRecord>? = nil) async throws {
@@ -35,8 +35,9 @@ extension Store {
     /// - Throws: ``DomainError/notFound`` when the app has no such key.
     package func deleteKey(_ keyIdentifier: String, of app: AppID) async throws {
         try await database.write { db in
-            try db.execute("DELETE FROM api_key WHERE key_identifier = ?1 AND app = ?2", keyIdentifier, app.rawValue)
-            if db.changes == 0 { throw DomainError.notFound }
+            let deleted = try db.change(
+                "DELETE FROM api_key WHERE key_identifier = ?1 AND app = ?2", keyIdentifier, app.rawValue)
+            if deleted == 0 { throw DomainError.notFound }
         }
     }
 

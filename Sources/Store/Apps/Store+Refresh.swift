@@ -1,6 +1,6 @@
 import Base
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// Sets how often an app wants to fetch.

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension AppRecord {
     /// Why its launches wait, or nil when they can be sent.
@@ -54,7 +54,7 @@ extension Store {
     }
 
     func noteSuccess(of app: AppID, _ transaction: Transaction) throws {
-        let wasFailing = try transaction.db.execute("DELETE FROM webhook_health WHERE app = ?1", app.rawValue) > 0
+        let wasFailing = try transaction.db.change("DELETE FROM webhook_health WHERE app = ?1", app.rawValue) > 0
         if wasFailing { try transaction.hastenLaunches(of: app) }
     }
 

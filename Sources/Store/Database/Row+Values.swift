@@ -1,5 +1,5 @@
 import Core
-import SQLite
+import SQL
 
 /// A word in the database that this program does not know: a newer one wrote it, or the file is damaged.
 struct UnknownValue: Error, CustomStringConvertible {

@@ -1,4 +1,4 @@
-import SQLite
+import SQL
 
 /// The tables, as migrations that are applied once and in order.
 ///

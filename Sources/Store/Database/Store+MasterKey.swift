@@ -1,6 +1,6 @@
 import Base
 package import Core
-import SQLite
+import SQL
 
 /// The key that the store's secrets are sealed with: whether it is the right one, and what is left without it.
 extension Store {

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 /// A task that a commit completed.
 package struct CompletedTask: Sendable {

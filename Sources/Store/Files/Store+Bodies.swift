@@ -1,6 +1,6 @@
 import Base
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// How long a body that no task needs is kept.

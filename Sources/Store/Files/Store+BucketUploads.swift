@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 /// A multipart upload that nobody goes on with.
 package struct UselessUpload: Hashable, Sendable {
@@ -89,7 +89,7 @@ extension Store {
     /// - Returns: False where the task is completed.
     package func keep(_ progress: TaskProgress, of task: TaskID) async throws -> Bool {
         try await database.write { [documents] db in
-            try db.execute(
+            try db.change(
                 "UPDATE live SET progress_document = ?2 WHERE task = ?1", task.rawValue, documents.encode(progress))
                 > 0
         }

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// Where a finished task's bytes are.

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 /// Tasks that wait until the disk has room for what is still to come.
 extension Store {

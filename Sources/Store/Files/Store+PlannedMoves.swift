@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// Notes where the content of a task is about to be moved.
@@ -7,7 +7,7 @@ extension Store {
     /// - Returns: False where the task is completed already, so that nothing is to be moved.
     package func plan(_ move: PlannedMove, of task: TaskID) async throws -> Bool {
         try await database.write { [documents] db in
-            try db.execute(
+            try db.change(
                 "UPDATE live SET move_document = ?2 WHERE task = ?1", task.rawValue, documents.encode(move)) > 0
         }
     }

@@ -1,5 +1,5 @@
 import Core
-import SQLite
+import SQL
 
 /// How many tasks of a session had completed, by outcome: kept with each `task.didComplete`, so that the completions
 /// between two of them are a difference.

@@ -1,5 +1,5 @@
 import Core
-import SQLite
+import SQL
 
 /// A launch in its row: `state_document` is its state, the columns beside it are what is looked for, derived from it.
 extension Transaction {

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// Takes what an app answers to a launch by a call. The same answer again changes nothing.

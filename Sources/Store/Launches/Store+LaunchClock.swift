@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// Ends what took too long: `launched` beyond its deadline is a failed attempt, a lease that ended is given back.
@@ -80,7 +80,7 @@ extension Store {
     /// - Returns: Whether there may be more such apps.
     private func noteLongStop(at now: Timestamp) async throws -> Bool {
         try await database.write { db in
-            try db.execute(
+            try db.change(
                 """
                 UPDATE app SET settled_launch = 0, next_release_at = ?2, next_launch_at = NULL WHERE id IN \
                 (SELECT id FROM app WHERE next_launch_at <= ?1 LIMIT ?3)

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 /// The queue of launches: each app's row says when it can be served next, so that nobody has to read what is due to find
 /// whose turn it is.
@@ -19,7 +19,7 @@ extension Transaction {
 
     /// What waits for a breaker need not wait any longer.
     func hastenLaunches(of app: AppID) throws {
-        let hastened = try db.execute(
+        let hastened = try db.change(
             "UPDATE app SET next_launch_at = ?2 WHERE id = ?1 AND next_launch_at > ?2", app.rawValue, now.milliseconds)
         if hastened > 0 { aftermath.hasDueLaunches = true }
     }

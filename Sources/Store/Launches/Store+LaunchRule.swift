@@ -1,6 +1,6 @@
 import Base
 package import Core
-import SQLite
+import SQL
 
 extension Transaction {
     /// Asks whether the session has to launch its app, and writes the launch if so.

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 /// Bringing an app's open launches in line with its webhook: parked when it cannot be sent to, released one after the
 /// other when it can again, and so what a long stop has left overdue.

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// What the launch sender has to do. A few look-ups in indexes.

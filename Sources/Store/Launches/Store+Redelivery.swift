@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 /// Sending launches again because somebody asks for it, whatever their schedule and the webhook's breaker say.
 extension Store {

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// Keeps a credential for a protection space, for one session or for the app. Replaces the one before.
@@ -124,8 +124,9 @@ extension Store {
     /// - Throws: ``DomainError/notFound``.
     package func deleteCredential(_ credentialId: String, app: AppID) async throws {
         try await database.write { db in
-            try db.execute("DELETE FROM credential WHERE public_id = ?1 AND app = ?2", credentialId, app.rawValue)
-            if db.changes == 0 { throw DomainError.notFound }
+            let deleted = try db.change(
+                "DELETE FROM credential WHERE public_id = ?1 AND app = ?2", credentialId, app.rawValue)
+            if deleted == 0 { throw DomainError.notFound }
         }
     }
 

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// Up to `limit` questions of an app after a cursor, with the cursor of each.

@@ -1,6 +1,6 @@
 import Base
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     package func question(_ questionId: String, app: AppID) async throws -> QuestionRecord {

@@ -1,5 +1,5 @@
 import Core
-import SQLite
+import SQL
 
 /// The counters of one session while a transaction changes them.
 final class SessionEntry {

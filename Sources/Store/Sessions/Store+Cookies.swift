@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// The cookies of a session, as lines of Netscape's cookie file. One row.

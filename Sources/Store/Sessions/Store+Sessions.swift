@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// Creates the session, or reconnects to it where the identifier lives.

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 /// A task taken from the queue, with all that its transfer needs. It is large, never changes and is handed on often, so
 /// that it is worth a class.

@@ -1,6 +1,6 @@
 import Base
 package import Core
-import SQLite
+import SQL
 
 extension Recording {
     func record(_ result: Result, _ documents: Documents, _ now: Timestamp, _ db: Connection) throws {

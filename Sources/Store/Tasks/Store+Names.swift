@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 /// What people call what has a number here: for the log.
 extension Store {

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 /// Tasks of one session for one origin that wait for their turn.
 package struct QueuedLane: Hashable, Sendable {

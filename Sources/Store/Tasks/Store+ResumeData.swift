@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// What a cancelled download left can be continued for this long.

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 /// What became of one task that was to be retried with others.
 package enum RetryResult: Sendable {

@@ -1,6 +1,6 @@
 package import Core
 import Notation
-import SQLite
+import SQL
 
 /// The bytes of a finished task.
 package struct NewContent: Sendable {

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 /// The row of a task that is not completed.
 struct LiveTask {

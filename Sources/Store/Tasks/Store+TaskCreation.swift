@@ -1,6 +1,6 @@
 import Base
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// Creates all tasks or none, in one commit. Costs one row in `task` and `live` for each.

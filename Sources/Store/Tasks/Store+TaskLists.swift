@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// Up to `limit` tasks of a session after a number.

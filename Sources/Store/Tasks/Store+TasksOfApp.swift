@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// Up to `limit` tasks of an app after one of them, in the order of their creation, whatever their session.

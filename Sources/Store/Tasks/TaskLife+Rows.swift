@@ -1,5 +1,5 @@
 import Core
-import SQLite
+import SQL
 
 /// What `live` has of a task's life until it is completed.
 struct LiveColumns {

@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 /// How much there is of what.
 package struct StoreFigures: Sendable {

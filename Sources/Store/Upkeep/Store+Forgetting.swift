@@ -1,5 +1,5 @@
 package import Core
-import SQLite
+import SQL
 
 extension Store {
     /// An invalid session stays readable for this long.
@@ -32,7 +32,7 @@ extension Store {
     ///
     /// - Returns: How many.
     func emptyLanes(of session: SessionID, _ limit: Int, _ db: Connection) throws -> Int {
-        try db.execute(
+        try db.change(
             "UPDATE lane SET queued = 0 WHERE id IN (SELECT id FROM lane WHERE session = ?1 AND queued > 0 LIMIT ?2)",
             session.rawValue, limit)
     }
@@ -48,7 +48,7 @@ extension Store {
     }
 
     func dropIncarnations(_ rows: Int, _ transaction: Transaction) throws -> Bool {
-        try transaction.db.execute(
+        try transaction.db.change(
             """
             DELETE FROM incarnation WHERE (app, identifier) IN \
             (SELECT app, identifier FROM incarnation WHERE forgotten_at <= ?1 LIMIT ?2)
@@ -73,7 +73,7 @@ extension Store {
     private func remove(session id: Int64, _ left: inout Int, _ transaction: Transaction) throws {
         let db = transaction.db
         // Lanes first: the scheduler looks at them.
-        left -= try db.execute(
+        left -= try db.change(
             "DELETE FROM lane WHERE id IN (SELECT id FROM lane WHERE session = ?1 LIMIT ?2)", id, left)
         guard left > 0 else { return }
         let tasks = try db.all(
@@ -82,11 +82,11 @@ extension Store {
         for task in tasks { try remove(task: task, transaction) }
         left -= tasks.count * Self.rowsOfTask
         guard left > Self.rowsOfTask else { return left = 0 }
-        left -= try db.execute(
+        left -= try db.change(
             "DELETE FROM event WHERE session = ?1 AND seq IN (SELECT seq FROM event WHERE session = ?1 LIMIT ?2)", id,
             left)
         guard left > 0 else { return }
-        left -= try db.execute(
+        left -= try db.change(
             """
             DELETE FROM acknowledgement WHERE session = ?1 AND through IN \
             (SELECT through FROM acknowledgement WHERE session = ?1 LIMIT ?2)
@@ -103,7 +103,7 @@ extension Store {
     ///
     /// - Returns: How many.
     func removeCredentials(of session: SessionID, _ limit: Int, _ db: Connection) throws -> Int {
-        try db.execute(
+        try db.change(
             "DELETE FROM credential WHERE id IN (SELECT id FROM credential WHERE session = ?1 LIMIT ?2)",
             session.rawValue, limit)
     }
@@ -184,21 +184,21 @@ extension Store {
         for launch in launches { try remove(launch: launch, db) }
         left -= launches.count * 3
         guard left > 0 else { return }
-        left -= try db.execute(
+        left -= try db.change(
             """
             DELETE FROM incarnation WHERE app = ?1 AND identifier IN \
             (SELECT identifier FROM incarnation WHERE app = ?1 LIMIT ?2)
             """, id.rawValue, left)
         guard left > 0 else { return }
-        left -= try db.execute(
+        left -= try db.change(
             "DELETE FROM credential WHERE id IN (SELECT id FROM credential WHERE app = ?1 LIMIT ?2)", id.rawValue, left)
         guard left > 0 else { return }
-        left -= try db.execute(
+        left -= try db.change(
             """
             DELETE FROM api_key WHERE key_identifier IN (SELECT key_identifier FROM api_key WHERE app = ?1 LIMIT ?2)
             """, id.rawValue, left)
         guard left > 0 else { return }
-        left -= try db.execute(
+        left -= try db.change(
             "DELETE FROM webhook_secret WHERE id IN (SELECT id FROM webhook_secret WHERE app = ?1 LIMIT ?2)",
             id.rawValue, left)
         // The tasks use the bodies.

@@ -1,6 +1,6 @@
 import Base
 package import Core
-import SQLite
+import SQL
 
 /// What the janitor removes, one kind at a time. What is due of each is found by an index.
 package enum Chore: CaseIterable, Sendable {
@@ -128,7 +128,7 @@ extension Store {
                 """, (transaction.now - Self.acknowledgedRetention).milliseconds
             ) { ($0.integer("session"), $0.integer("through")) }
             guard let (session, through) = due else { return false }
-            let dropped = try db.execute(
+            let dropped = try db.change(
                 """
                 DELETE FROM event WHERE session = ?1 AND seq IN \
                 (SELECT seq FROM event WHERE session = ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3)
@@ -186,7 +186,7 @@ extension Store {
     }
 
     private func dropAnswers(_ rows: Int, _ transaction: Transaction) throws -> Bool {
-        try transaction.db.execute(
+        try transaction.db.change(
             """
             DELETE FROM idempotency WHERE (principal, idempotency_key) IN \
             (SELECT principal, idempotency_key FROM idempotency WHERE created_at <= ?1 LIMIT ?2)
@@ -194,7 +194,7 @@ extension Store {
     }
 
     private func dropKeys(_ rows: Int, _ transaction: Transaction) throws -> Bool {
-        try transaction.db.execute(
+        try transaction.db.change(
             """
             DELETE FROM api_key WHERE key_identifier IN \
             (SELECT key_identifier FROM api_key WHERE expires_at <= ?1 LIMIT ?2)

@@ -2,19 +2,16 @@ import CSQLite
 
 /// A prepared statement, kept by its connection for the next time.
 ///
-/// The corresponding C functions are `sqlite3_prepare_v3` and `sqlite3_finalize`.
-final class Statement {
+/// A column of another type is converted as SQLite does it; `STRICT` tables leave little to convert. The corresponding C
+/// functions are `sqlite3_prepare_v3`, `sqlite3_finalize`, `sqlite3_column_int64` and its siblings.
+final class SQLiteStatement: Answer {
     let handle: OpaquePointer
     private let parameterCount: Int
     private let isReadOnly: Bool
-    /// Where the columns are that were asked for by name, in the order of the first row's questions, which is mostly that
-    /// of all rows. A name is a literal, and known by its address.
-    private var columns: [(name: UnsafePointer<UInt8>, index: Int32)] = []
-    private var nextColumn = 0
     /// Between its first step and its reset: whoever wants the same text meanwhile gets a statement of their own.
     private(set) var isRunning = false
 
-    init(_ sql: StaticString, on connection: Connection) throws(SQLiteError) {
+    init(_ sql: StaticString, on connection: SQLiteConnection) throws(SQLError) {
         var handle: OpaquePointer?
         var rest: UnsafePointer<CChar>?
         let code = sql.withUTF8Buffer { text in
@@ -31,6 +28,11 @@ final class Statement {
         self.handle = handle
         parameterCount = Int(sqlite3_bind_parameter_count(handle))
         isReadOnly = sqlite3_stmt_readonly(handle) != 0
+        super.init(
+            Columns(
+                (0..<sqlite3_column_count(handle)).map { index in
+                    sqlite3_column_name(handle, index).map { String(cString: $0) } ?? ""
+                }))
     }
 
     deinit { sqlite3_finalize(handle) }
@@ -39,11 +41,11 @@ final class Statement {
     ///
     /// A statement that writes always runs to its end, shown or not: its last step may still find a broken rule.
     func run(
-        _ values: [(any SQLiteBindable)?], on connection: Connection, _ body: (Row) throws(SQLiteError) -> Bool
-    ) throws(SQLiteError) {
+        _ values: [(any SQLBindable)?], on connection: SQLiteConnection, _ body: (Row) throws(SQLError) -> Bool
+    ) throws(SQLError) {
         isRunning = true
         defer {
-            connection.instructions += Int(sqlite3_stmt_status(handle, SQLITE_STMTSTATUS_VM_STEP, 1))
+            connection.work += Int(sqlite3_stmt_status(handle, SQLITE_STMTSTATUS_VM_STEP, 1))
             reset()
         }
         try bind(values, on: connection)
@@ -51,7 +53,7 @@ final class Statement {
         while true {
             switch sqlite3_step(handle) {
             case SQLITE_ROW:
-                if isWanted { isWanted = try body(Row(statement: self)) }
+                if isWanted { isWanted = try body(Row(answer: self)) }
                 if !isWanted && isReadOnly { return }
             case SQLITE_DONE: return
             case let code: throw connection.failure(code)
@@ -59,35 +61,39 @@ final class Statement {
         }
     }
 
-    func column(named name: StaticString) -> Int32 {
-        if nextColumn >= columns.count || columns[nextColumn].name != name.utf8Start {
-            nextColumn = columns.firstIndex { $0.name == name.utf8Start } ?? addColumn(named: name)
-        }
-        defer { nextColumn += 1 }
-        return columns[nextColumn].index
+    // MARK: The row that is shown
+
+    override func isNull(_ index: Int32) -> Bool { sqlite3_column_type(handle, index) == SQLITE_NULL }
+
+    override func integer(_ index: Int32) -> Int64 { sqlite3_column_int64(handle, index) }
+
+    override func real(_ index: Int32) -> Double { sqlite3_column_double(handle, index) }
+
+    override func text(_ index: Int32) -> String {
+        guard let bytes = sqlite3_column_text(handle, index) else { return "" }
+        let count = Int(sqlite3_column_bytes(handle, index))
+        return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
     }
 
-    private func addColumn(named name: StaticString) -> Int {
-        let found = (0..<sqlite3_column_count(handle)).filter { index in
-            sqlite3_column_name(handle, index).map { String(cString: $0) } == name.description
-        }
-        precondition(found.count == 1, "\(found.count) columns \(name): \(sql)")
-        columns.append((name.utf8Start, found[0]))
-        return columns.count - 1
+    override func blob(_ index: Int32) -> UnsafeRawBufferPointer {
+        let bytes = sqlite3_column_blob(handle, index)
+        return UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : Int(sqlite3_column_bytes(handle, index)))
     }
 
-    private func bind(_ values: [(any SQLiteBindable)?], on connection: Connection) throws(SQLiteError) {
+    // MARK: Parameters
+
+    private func bind(_ values: [(any SQLBindable)?], on connection: SQLiteConnection) throws(SQLError) {
         precondition(values.count == parameterCount, "\(values.count) values for \(parameterCount) parameters: \(sql)")
         var index: Int32 = 1
         for value in values {
-            let code = bind(value?.sqliteValue ?? .null, at: index)
+            let code = bind(value?.sqlValue ?? .null, at: index)
             // Too long a text or blob is the only thing a caller's data can cause here.
             guard code == SQLITE_OK else { throw connection.failure(code) }
             index += 1
         }
     }
 
-    private func bind(_ value: SQLiteValue, at index: Int32) -> Int32 {
+    private func bind(_ value: SQLValue, at index: Int32) -> Int32 {
         switch value {
         case .null: sqlite3_bind_null(handle, index)
         case .integer(let number): sqlite3_bind_int64(handle, index, number)
@@ -110,4 +116,4 @@ final class Statement {
 }
 
 @available(*, unavailable)
-extension Statement: Sendable {}
+extension SQLiteStatement: Sendable {}

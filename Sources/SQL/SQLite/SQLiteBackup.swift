@@ -8,13 +8,16 @@ extension Database {
     /// The copy appears under its name when it is complete and durable, readable by its owner alone.
     ///
     /// - Parameter path: A file that does not exist.
+    /// - Throws: Where a server has the database, whose own tools copy it.
     package func backup(to path: String) async throws {
-        let source = self.path
+        guard let source = self.path else {
+            throw SQLError(.postgresql("0A000"), "the server's own tools copy its database: pg_dump, or a base backup")
+        }
         // A thread and a connection of its own: a long copy keeps no reader from its work.
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            do throws(SQLiteError) {
+            do throws(SQLError) {
                 try Self.thread("sqlite-backup") {
-                    continuation.resume(with: Result { () throws(SQLiteError) in try Self.copy(of: source, to: path) })
+                    continuation.resume(with: Result { () throws(SQLError) in try Self.copy(of: source, to: path) })
                 }.letGo()
             } catch {
                 continuation.resume(throwing: error)
@@ -23,15 +26,15 @@ extension Database {
     }
 
     /// As `backup(to:)`, on this thread and of a database that another process may have open.
-    package static func copy(of source: String, to path: String) throws(SQLiteError) {
+    package static func copy(of source: String, to path: String) throws(SQLError) {
         guard access(path, F_OK) != 0 else { throw failure("\(path): it exists already", 0) }
         let partial = path + ".partial"
         unlink(partial)
         let file = Glibc.open(partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw failure(partial) }
         defer { Glibc.close(file) }
-        do throws(SQLiteError) {
-            try Connection(path: source, role: .reader).execute("VACUUM INTO ?1", partial)
+        do throws(SQLError) {
+            try SQLiteConnection(path: source, role: .reader).execute("VACUUM INTO ?1", partial)
             guard fsync(file) == 0, rename(partial, path) == 0 else { throw failure(path) }
             try syncFolder(of: path)
         } catch {
@@ -40,7 +43,7 @@ extension Database {
         }
     }
 
-    private static func syncFolder(of path: String) throws(SQLiteError) {
+    private static func syncFolder(of path: String) throws(SQLError) {
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure(folder) }
@@ -48,8 +51,8 @@ extension Database {
         guard fsync(descriptor) == 0 else { throw failure(folder) }
     }
 
-    private static func failure(_ subject: String, _ code: Int32 = errno) -> SQLiteError {
+    private static func failure(_ subject: String, _ code: Int32 = errno) -> SQLError {
         let reason = code == 0 ? "" : ": \(String(cString: strerror(code)))"
-        return SQLiteError(code: code == ENOSPC ? SQLITE_FULL : SQLITE_CANTOPEN, message: subject + reason)
+        return SQLError(code: code == ENOSPC ? SQLITE_FULL : SQLITE_CANTOPEN, message: subject + reason)
     }
 }

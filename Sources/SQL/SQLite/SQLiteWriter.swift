@@ -1,6 +1,5 @@
 import Base
 import CSQLite
-import Synchronization
 
 /// The one thread that writes, and the only one that checkpoints.
 ///
@@ -8,13 +7,12 @@ import Synchronization
 ///
 /// Group commit: it takes all closures that wait, runs them in one transaction, each in a savepoint, and answers
 /// all after the one commit that made them durable. It never waits for company.
-final class Writer {
-    private let connection: Connection
-    private let mailbox: Mailbox<Job>
-    private let state: WriterState
+final class SQLiteWriter: Writer {
+    private let connection: SQLiteConnection
+    let state: WriterState
     private let log: Log
     private let onCommit: @Sendable (Commit) -> Void
-    private let onFatalError: @Sendable (SQLiteError) -> Never
+    private let onFatalError: @Sendable (SQLError) -> Never
     private let pageSize: Int
     /// Pages in the log, and commits that wrote, when the last checkpoint had ended.
     private var pagesAtCheckpoint = 0
@@ -22,8 +20,6 @@ final class Writer {
     /// When readers in the way of a long log may be waited for again; nil unless they were in it the last time.
     private var nextRestart: Int64?
 
-    /// Closures in one commit at most.
-    private static let groupLimit = 512
     /// Without work for so long, the log is copied.
     private static let idleTime = Duration.milliseconds(500)
     /// Bytes by which the log grows between two checkpoints.
@@ -38,11 +34,10 @@ final class Writer {
     private static let endPatience: Int32 = 1000
 
     init(
-        _ connection: Connection, mailbox: Mailbox<Job>, state: WriterState, log: Log,
-        onCommit: @escaping @Sendable (Commit) -> Void, onFatalError: @escaping @Sendable (SQLiteError) -> Never
-    ) throws(SQLiteError) {
+        _ connection: SQLiteConnection, state: WriterState, log: Log,
+        onCommit: @escaping @Sendable (Commit) -> Void, onFatalError: @escaping @Sendable (SQLError) -> Never
+    ) throws(SQLError) {
         self.connection = connection
-        self.mailbox = mailbox
         self.state = state
         self.log = log
         self.onCommit = onCommit
@@ -50,37 +45,31 @@ final class Writer {
         pageSize = try connection.value("PRAGMA page_size") { $0.int(0) } ?? 4096
     }
 
-    /// Works until the mailbox is closed and empty.
-    func run() {
-        while true {
-            switch mailbox.take(atMost: Self.groupLimit, patience: hasUncopiedPages ? Self.idleTime : nil) {
-            case .items(let jobs):
-                state.count(jobs.count)
-                perform(jobs)
-                if hasGrown { checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
-            case .nothing:
-                checkpoint(SQLITE_CHECKPOINT_PASSIVE)
-            case .closed:
-                checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
-                return
-            }
-        }
-    }
+    var patience: Duration? { hasUncopiedPages ? Self.idleTime : nil }
+
+    func rest() { checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
+
+    func end() { checkpoint(SQLITE_CHECKPOINT_TRUNCATE) }
 
     // MARK: Group commit
 
+    func perform(_ jobs: [Job]) {
+        commit(jobs)
+        if hasGrown { checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
+    }
+
     /// Runs all jobs in one transaction and answers each, after the commit.
-    private func perform(_ jobs: [Job]) {
+    private func commit(_ jobs: [Job]) {
         let commitsBefore = connection.writingCommits
         let start = ContinuousClock.now
         var sawFull = false
-        do throws(SQLiteError) {
+        do throws(SQLError) {
             var answers: [() -> Void] = []
             answers.reserveCapacity(jobs.count)
             try connection.execute("BEGIN IMMEDIATE")
             for job in jobs {
                 let outcome = try jobs.count == 1 ? runAlone(job) : runInSavepoint(job)
-                if let error = outcome.error as? SQLiteError, error.isFull { sawFull = true }
+                if let error = outcome.error as? SQLError, error.isFull { sawFull = true }
                 answers.append(outcome.answer)
             }
             if !connection.isAutocommit { try commit() }
@@ -100,13 +89,13 @@ final class Writer {
         }
     }
 
-    private func runAlone(_ job: Job) throws(SQLiteError) -> Job.Outcome {
+    private func runAlone(_ job: Job) throws(SQLError) -> Job.Outcome {
         let outcome = try run(job)
         if outcome.error != nil { try connection.execute("ROLLBACK") }
         return outcome
     }
 
-    private func runInSavepoint(_ job: Job) throws(SQLiteError) -> Job.Outcome {
+    private func runInSavepoint(_ job: Job) throws(SQLError) -> Job.Outcome {
         try connection.execute("SAVEPOINT job")
         let outcome = try run(job)
         if outcome.error != nil { try connection.execute("ROLLBACK TO job") }
@@ -115,17 +104,17 @@ final class Writer {
     }
 
     /// Runs the closure, and throws when the whole transaction is gone after it, whatever it said itself.
-    private func run(_ job: Job) throws(SQLiteError) -> Job.Outcome {
+    private func run(_ job: Job) throws(SQLError) -> Job.Outcome {
         connection.lastFailure = nil
         let outcome = job.run(connection)
         if connection.isAutocommit {
-            throw connection.lastFailure ?? SQLiteError(code: SQLITE_ABORT, message: "a closure ended the transaction")
+            throw connection.lastFailure ?? SQLError(code: SQLITE_ABORT, message: "a closure ended the transaction")
         }
         return outcome
     }
 
-    private func commit() throws(SQLiteError) {
-        do throws(SQLiteError) {
+    private func commit() throws(SQLError) {
+        do throws(SQLError) {
             try connection.execute("COMMIT")
         } catch {
             if error.leavesCommitUnknown { onFatalError(error) }
@@ -136,7 +125,7 @@ final class Writer {
     /// Leaves no transaction open. After one that SQLite ended by itself there is nothing to do.
     private func rollBack() {
         guard !connection.isAutocommit else { return }
-        do throws(SQLiteError) {
+        do throws(SQLError) {
             try connection.execute("ROLLBACK")
         } catch {
             // Without a way back, nothing that follows could be trusted.
@@ -156,7 +145,7 @@ final class Writer {
 
     /// Copies the log into the database file. A failure costs nothing but a longer log: its frames are durable.
     private func checkpoint(_ mode: Int32) {
-        do throws(SQLiteError) {
+        do throws(SQLError) {
             if mode == SQLITE_CHECKPOINT_PASSIVE, isLong, nextRestart ?? 0 <= Clock.system.monotonic() {
                 try restartLog()
             } else {
@@ -172,7 +161,7 @@ final class Writer {
     private var isLong: Bool { connection.logPages * pageSize > Self.restartThreshold }
 
     /// Waits for readers, a moment, so that the next commit begins the log anew.
-    private func restartLog() throws(SQLiteError) {
+    private func restartLog() throws(SQLError) {
         let isDone = try checkpoint(SQLITE_CHECKPOINT_RESTART, patience: Self.restartPatience)
         if !isDone, nextRestart == nil {
             log.warning("readers keep the write-ahead log long", ("bytes", connection.logPages * pageSize))
@@ -180,34 +169,9 @@ final class Writer {
         nextRestart = isDone ? nil : Clock.system.monotonic() + Self.restartPause
     }
 
-    private func checkpoint(_ mode: Int32, patience: Int32) throws(SQLiteError) -> Bool {
+    private func checkpoint(_ mode: Int32, patience: Int32) throws(SQLError) -> Bool {
         connection.setBusyTimeout(milliseconds: patience)
-        defer { connection.setBusyTimeout(milliseconds: Connection.busyTimeout) }
+        defer { connection.setBusyTimeout(milliseconds: SQLiteConnection.busyTimeout) }
         return try connection.checkpoint(mode)
     }
-}
-
-/// What a commit came to.
-package struct Commit: Sendable {
-    /// Closures that it made durable.
-    package let writes: Int
-    /// From the first closure until all were answered.
-    package let duration: Duration
-    /// Length of the write-ahead log after it.
-    package let logBytes: Int
-}
-
-/// What everybody may ask about the writer.
-final class WriterState: Sendable {
-    private let full = Atomic(false)
-    private let performed = Atomic(0)
-
-    /// Closures that have had their turn.
-    var performedWrites: Int { performed.load(ordering: .relaxed) }
-
-    func count(_ jobs: Int) { performed.add(jobs, ordering: .relaxed) }
-
-    var isFull: Bool { full.load(ordering: .acquiring) }
-
-    func setFull(_ isFull: Bool) { full.store(isFull, ordering: .releasing) }
 }

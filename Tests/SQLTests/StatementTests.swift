@@ -1,11 +1,11 @@
 import Base
 import Glibc
-import SQLite
+import SQL
 import TestSupport
 import Testing
 
 @Suite struct `Statements` {
-    private enum Colour: String, SQLiteBindable { case red, blue }
+    private enum Colour: String, SQLBindable { case red, blue }
 
     @Test func `Values of all types come back as they went in`() async throws {
         let folder = TemporaryFolder()
@@ -14,7 +14,7 @@ import Testing
         try await database.read { db in
             let seen: Void? = try db.first(
                 "SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?", 7, Int64.max, 0.5, "\u{e9}\0z", [UInt8(0), 255], true, nil,
-                absent, Colour.blue, SQLiteValue.text("")
+                absent, Colour.blue, SQLValue.text("")
             ) { row in
                 #expect(row.int(0) == 7)
                 #expect(row.integer(1) == Int64.max)
@@ -53,9 +53,9 @@ import Testing
     @Test func `A statement inside the loop over its own rows is another one`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
-        @Sendable func countdown(_ db: Connection, _ from: Int) throws(SQLiteError) -> [Int] {
+        @Sendable func countdown(_ db: Connection, _ from: Int) throws(SQLError) -> [Int] {
             var seen: [Int] = []
-            try db.forEach("SELECT ?1 UNION ALL SELECT ?1 + 10", from) { row throws(SQLiteError) in
+            try db.forEach("SELECT ?1 UNION ALL SELECT ?1 + 10", from) { row throws(SQLError) in
                 seen.append(row.int(0))
                 if from > 0 { seen += try countdown(db, from - 1) }
                 return true
@@ -96,11 +96,11 @@ import Testing
         let results = try await database.write { db in
             var results: [Bool] = []
             for name in ["a", "a", "b"] {
-                do throws(SQLiteError) {
+                do throws(SQLError) {
                     try db.execute("INSERT INTO thing (name) VALUES (?)", name)
                     results.append(true)
                 } catch {
-                    #expect(error.isConstraint && error.code == 2067 && error.primaryCode == 19)
+                    #expect(error.isConstraint && error.code == .sqlite(2067))
                     results.append(false)
                 }
             }
@@ -115,8 +115,7 @@ import Testing
         let database = try folder.open()
         let (id, changes) = try await database.write { db in
             let id = try db.insert("INSERT INTO thing (id, name) VALUES (41, 'a')")
-            try db.execute("UPDATE thing SET size = ? WHERE id = ?", 9, id)
-            return (id, db.changes)
+            return (id, try db.change("UPDATE thing SET size = ? WHERE id = ?", 9, id))
         }
         #expect(id == 41 && changes == 1)
     }

@@ -1,5 +1,5 @@
 import Base
-import SQLite
+import SQL
 import TestSupport
 
 extension TemporaryFolder {
@@ -34,4 +34,9 @@ extension Database {
     func add(_ name: String) async throws {
         try await write { try $0.execute("INSERT INTO thing (name) VALUES (?)", name) }
     }
+}
+
+extension SQLError {
+    /// SQLite's result code without what the extended one adds: its low eight bits.
+    var primary: Int32? { if case .sqlite(let code) = code { code & 0xFF } else { nil } }
 }

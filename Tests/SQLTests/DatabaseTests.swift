@@ -1,6 +1,6 @@
 import Base
 import Glibc
-import SQLite
+import SQL
 import TestSupport
 import Testing
 
@@ -67,17 +67,17 @@ import Testing
         #expect(!hasClosed.withLock { $0 })
         gate.open()
         _ = try await (read, closed)
-        let error = await #expect(throws: SQLiteError.self) { try await database.read { _ in } }
-        #expect(error?.primaryCode == 21)
+        let error = await #expect(throws: SQLError.self) { try await database.read { _ in } }
+        #expect(error?.code == .closed)
     }
 
     @Test func `A closure that reads cannot write`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
-        let error = await #expect(throws: SQLiteError.self) {
+        let error = await #expect(throws: SQLError.self) {
             try await database.read { try $0.execute("INSERT INTO thing (name) VALUES ('a')") }
         }
-        #expect(error?.primaryCode == 8)
+        #expect(error?.primary == 8)
         #expect(try await database.names() == [])
     }
 
@@ -86,7 +86,7 @@ import Testing
         let database = try Database.open(
             path: folder.file("test.db"), readers: 1, longestRead: .milliseconds(20), migrations: [], log: .none,
             onFatalError: { preconditionFailure("\($0)") })
-        let error = await #expect(throws: SQLiteError.self) {
+        let error = await #expect(throws: SQLError.self) {
             try await database.read { db in
                 try db.first(
                     """
@@ -123,8 +123,8 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
         database.close()
         database.close()
         #expect(filesBelow(folder.path) == ["test.db"])
-        let error = await #expect(throws: SQLiteError.self) { try await database.add("b") }
-        #expect(error?.primaryCode == 21)
+        let error = await #expect(throws: SQLError.self) { try await database.add("b") }
+        #expect(error?.code == .closed)
         #expect(try await folder.open(check: true).names() == ["a"])
     }
 
@@ -165,8 +165,8 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
         let rubbish = [UInt8](repeating: 0xAA, count: 4096)
         pwrite(file, rubbish, rubbish.count, 5 * 4096)
         Glibc.close(file)
-        let error = #expect(throws: SQLiteError.self) { try folder.open(check: true) }
-        #expect(error?.primaryCode == 11)
+        let error = #expect(throws: SQLError.self) { try folder.open(check: true) }
+        #expect(error?.primary == 11)
     }
 }
 
@@ -189,7 +189,7 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
     @Test func `A schema of a newer program is refused and left alone`() async throws {
         let folder = TemporaryFolder()
         try folder.open(migrations: Migration.things + [Self.second]).close()
-        let error = #expect(throws: SQLiteError.self) { try folder.open() }
+        let error = #expect(throws: SQLError.self) { try folder.open() }
         #expect(error?.message.contains("schema version 2, this program knows versions up to 1") == true)
         #expect(filesBelow(folder.path) == ["test.db"])
         _ = try folder.open(migrations: Migration.things + [Self.second])
@@ -198,7 +198,7 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
     @Test func `A schema older than the first step is refused and left alone`() async throws {
         let folder = TemporaryFolder()
         try folder.open().close()
-        let error = #expect(throws: SQLiteError.self) { try folder.open(migrations: [Self.second]) }
+        let error = #expect(throws: SQLError.self) { try folder.open(migrations: [Self.second]) }
         #expect(error?.message.contains("schema version 1, this program knows versions from 2 on") == true)
         #expect(filesBelow(folder.path) == ["test.db"])
         _ = try folder.open()
@@ -208,7 +208,7 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
         let folder = TemporaryFolder()
         let broken = Migration(
             version: 2, sql: "CREATE TABLE other (id INTEGER) STRICT; INSERT INTO nowhere VALUES (1)")
-        let error = #expect(throws: SQLiteError.self) { try folder.open(migrations: Migration.things + [broken]) }
+        let error = #expect(throws: SQLError.self) { try folder.open(migrations: Migration.things + [broken]) }
         #expect(error?.message == "migration to version 2: no such table: nowhere")
         let tables = try await folder.open().read { db in
             try db.all("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name") { $0.text(0) }
@@ -251,6 +251,6 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
         let folder = TemporaryFolder()
         let database = try folder.open()
         try await database.backup(to: folder.file("copy.db"))
-        await #expect(throws: SQLiteError.self) { try await database.backup(to: folder.file("copy.db")) }
+        await #expect(throws: SQLError.self) { try await database.backup(to: folder.file("copy.db")) }
     }
 }

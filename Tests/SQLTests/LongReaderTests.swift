@@ -1,5 +1,5 @@
 import Base
-import SQLite
+import SQL
 import TestSupport
 import Testing
 

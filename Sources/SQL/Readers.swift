@@ -1,7 +1,6 @@
 import Base
-import CSQLite
 
-/// Threads that read, each with a read-only connection, which never writes and never checkpoints.
+/// Threads that read, each with a connection of its own, which never writes.
 ///
 /// They run whatever prefers them as its executor, and what runs on them reads at once: nothing waits for another
 /// thread. There are as many connections as threads, so whoever runs here finds one that nobody uses.
@@ -22,14 +21,14 @@ package final class Readers: TaskExecutor {
     /// In milliseconds.
     private let longestRead: Int64
 
-    /// - Parameter longestRead: How long a closure may run.
-    init(_ name: String, path: String, count: Int, longestRead: Duration) throws(SQLiteError) {
+    /// - Parameters:
+    ///   - longestRead: How long a closure may run.
+    ///   - connect: Makes a connection.
+    init(
+        _ name: String, count: Int, longestRead: Duration, connect: () throws(SQLError) -> Connection
+    ) throws(SQLError) {
         var state = State()
-        for _ in 0..<count {
-            let connection = try Connection(path: path, role: .reader)
-            try connection.execute("PRAGMA query_only = ON")
-            state.idle.append(Idle(connection: connection))
-        }
+        for _ in 0..<count { state.idle.append(Idle(connection: try connect())) }
         self.state = Monitor(state)
         self.longestRead = Int64(longestRead / .milliseconds(1))
         let executor = asUnownedTaskExecutor()
@@ -53,7 +52,7 @@ package final class Readers: TaskExecutor {
     }
 
     private func readHere<Result>(_ body: (Connection) throws -> Result) throws -> Result {
-        guard let reader = takeIdle() else { throw SQLiteError.closed }
+        guard let reader = takeIdle() else { throw SQLError.closed }
         defer { putBack(reader) }
         return try reader.connection.read(until: Clock.system.monotonic() + longestRead, body)
     }
@@ -80,19 +79,5 @@ package final class Readers: TaskExecutor {
         state.withLock { $0.isClosed = true }
         let idle = state.wait { $0.inUse == 0 ? $0.idle.takeAll() : nil }
         withExtendedLifetime(idle) {}  // Closed here, outside the lock.
-    }
-}
-
-extension Connection {
-    /// Runs `body` in a read transaction, interrupted at `deadline` (of the monotonic clock, in milliseconds).
-    fileprivate func read<Result>(until deadline: Int64, _ body: (Connection) throws -> Result) throws -> Result {
-        try execute("BEGIN")
-        self.deadline = deadline
-        defer {
-            self.deadline = nil
-            // Nothing was changed. A transaction that stays open shows at the next BEGIN.
-            if !isAutocommit { _ = try? execute("ROLLBACK") }
-        }
-        return try body(self)
     }
 }

@@ -1,6 +1,6 @@
 import Base
 import Glibc
-import SQLite
+import SQL
 import TestSupport
 import Testing
 
@@ -23,7 +23,7 @@ import Testing
 
     @Test func `A commit that fails with an I/O error ends the process and answers nobody`() async throws {
         let folder = TemporaryFolder()
-        let fatal = Locked<SQLiteError?>(nil)
+        let fatal = Locked<SQLError?>(nil)
         let answered = Locked(false)
         let database = try Database.open(
             path: folder.file("test.db"), migrations: Migration.things, log: .none,
@@ -38,7 +38,7 @@ import Testing
             answered.withLock { $0 = true }
         }
         try await eventually { fatal.withLock { $0 } != nil }
-        #expect(fatal.withLock { $0 }?.primaryCode == 10)
+        #expect(fatal.withLock { $0 }?.primary == 10)
         #expect(!answered.withLock { $0 })
         database.close()
     }
@@ -48,7 +48,7 @@ import Testing
         let database = try folder.open(readers: 1)
         try await database.add("a")
         try replaceLog(of: folder.file("test.db"), with: "/dev/full", O_RDWR)
-        let error = await #expect(throws: SQLiteError.self) { try await database.add("b") }
+        let error = await #expect(throws: SQLError.self) { try await database.add("b") }
         #expect(error?.isFull == true)
         #expect(database.isFull)
     }

@@ -1,6 +1,6 @@
 import Base
 import Glibc
-import SQLite
+import SQL
 import TestSupport
 import Testing
 
@@ -56,7 +56,7 @@ import Testing
         #expect(throws: Never.self) { try results[0].get() }
         #expect(throws: Refusal()) { try results[1].get() }
         #expect(throws: Never.self) { try results[2].get() }
-        #expect(throws: SQLiteError.self) { try results[3].get() }
+        #expect(throws: SQLError.self) { try results[3].get() }
         #expect(try await database.names() == ["a", "c"])
     }
 
@@ -137,7 +137,7 @@ import Testing
         for closure in [large, swallowed] {
             let results = try await together(database, [Self.add("a"), closure, Self.add("b")])
             for result in results {
-                let error = #expect(throws: SQLiteError.self) { try result.get() }
+                let error = #expect(throws: SQLError.self) { try result.get() }
                 #expect(error?.isFull == true)
             }
             #expect(database.isFull)

@@ -1,0 +1,116 @@
+/// One connection to a database, for the one thread that made or was given it.
+///
+/// SQL is a literal in the words that SQLite and PostgreSQL share: it cannot be built at run time, so nothing can be
+/// injected, and the statements kept prepared are as many as the source code has. Its parameters are `?1`, `?2` and on.
+package class Connection {
+    // MARK: Statements
+
+    /// Runs a statement to its end. What is wrong with it may be told by a later one of the same transaction.
+    package func execute(_ sql: StaticString, _ values: (any SQLBindable)?...) throws(SQLError) {
+        try enqueue(sql, values)
+    }
+
+    /// Runs an INSERT, UPDATE or DELETE, and answers how many rows it touched.
+    package func change(_ sql: StaticString, _ values: (any SQLBindable)?...) throws(SQLError) -> Int {
+        try changes(of: sql, values)
+    }
+
+    /// Runs a statement that inserts one row, and answers the number that the row was given as its `id`.
+    package func insert(_ sql: StaticString, _ values: (any SQLBindable)?...) throws(SQLError) -> Int64 {
+        try number(of: sql, values)
+    }
+
+    /// The first row of the answer as `read` sees it, or `nil` when there is none.
+    @inlinable
+    package func first<T>(
+        _ sql: StaticString, _ values: (any SQLBindable)?..., read: (Row) throws -> T
+    ) throws -> T? {
+        var result: Result<T, any Error>?
+        try run(sql, values) { row throws(SQLError) in
+            result = Result { try read(row) }
+            return false
+        }
+        return try result?.get()
+    }
+
+    /// Whether the answer has a row.
+    package func exists(_ sql: StaticString, _ values: (any SQLBindable)?...) throws(SQLError) -> Bool {
+        var exists = false
+        try run(sql, values) { _ throws(SQLError) in
+            exists = true
+            return false
+        }
+        return exists
+    }
+
+    /// All rows of the answer as `read` sees them, or those before the first that `goesOn` is not true of.
+    @inlinable
+    package func all<T>(
+        _ sql: StaticString, _ values: (any SQLBindable)?..., while goesOn: (Row) -> Bool = { _ in true },
+        read: (Row) throws -> T
+    ) throws -> [T] {
+        var result: [T] = []
+        var failure: (any Error)?
+        try run(sql, values) { row throws(SQLError) in
+            guard goesOn(row) else { return false }
+            do {
+                result.append(try read(row))
+            } catch {
+                failure = error
+            }
+            return failure == nil
+        }
+        if let failure { throw failure }
+        return result
+    }
+
+    /// Shows each row to `body` until it returns `false`.
+    package func forEach(
+        _ sql: StaticString, _ values: (any SQLBindable)?..., body: (Row) throws(SQLError) -> Bool
+    ) throws(SQLError) {
+        try run(sql, values, body)
+    }
+
+    /// The one value of an answer that has no other.
+    func value<T>(_ sql: StaticString, read: (Row) -> T) throws(SQLError) -> T? {
+        var value: T?
+        try run(sql, []) { row throws(SQLError) in
+            value = read(row)
+            return false
+        }
+        return value
+    }
+
+    // MARK: What an engine does
+
+    /// Runs a statement and shows each row to `body` until it says stop (`false`).
+    @usableFromInline
+    func run(
+        _ sql: StaticString, _ values: [(any SQLBindable)?], _ body: (Row) throws(SQLError) -> Bool
+    ) throws(SQLError) { preconditionFailure("an engine's") }
+
+    /// Runs a statement whose answer nobody waits for.
+    func enqueue(_ sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) {
+        preconditionFailure("an engine's")
+    }
+
+    /// Runs a statement and answers how many rows it touched.
+    func changes(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int {
+        preconditionFailure("an engine's")
+    }
+
+    /// Runs an INSERT of one row and answers the row's `id`.
+    func number(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int64 {
+        preconditionFailure("an engine's")
+    }
+
+    /// Runs `body` in a read transaction: all that it reads is of one moment.
+    ///
+    /// - Parameter deadline: When it is interrupted, by the monotonic clock in milliseconds.
+    func read<Result>(until deadline: Int64, _ body: (Connection) throws -> Result) throws -> Result {
+        preconditionFailure("an engine's")
+    }
+}
+
+@available(*, unavailable)
+extension Connection: Sendable {}
