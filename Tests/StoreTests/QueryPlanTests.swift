@@ -10,7 +10,7 @@ import Testing
 @Suite struct QueryPlanTests {
     /// Statements that scan or sort, by how they begin, and what bounds them.
     private static let reasoned: [(beginning: String, bound: String)] = [
-        ("SELECT path FROM discarded_file LIMIT", "in the order of its key, as many as are asked for"),
+        ("SELECT path FROM discarded_file ORDER BY path LIMIT", "in the order of its key, as many as are asked for"),
         ("SELECT app FROM deleted_app ORDER BY app LIMIT 100", "in the order of its key, a hundred"),
         ("SELECT id FROM session WHERE forgotten = 1 ORDER BY id LIMIT 1", "the first of an index of those alone"),
         ("SELECT task FROM live WHERE stage = 'active'", "an index of transfers under way alone: --max-transfers"),
@@ -26,7 +26,10 @@ import Testing
             "sorts the launches that wait for an answer or an app: those in flight"
         ),
         ("SELECT 0 FROM question WHERE releasing = 1 LIMIT 1", "the first of an index of those alone"),
-        ("SELECT public_id FROM question WHERE releasing = 1 LIMIT 20", "twenty of an index of those alone"),
+        (
+            "SELECT public_id FROM question WHERE releasing = 1 ORDER BY id LIMIT 20",
+            "twenty of an index of those alone"
+        ),
         ("SELECT 1 FROM lane WHERE queued > 0 LIMIT 1", "the first of an index of those alone"),
         (
             "SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready FROM live",
@@ -42,8 +45,8 @@ import Testing
             "an index of moves under way alone, once at start"
         ),
         ("SELECT secret, app FROM webhook_secret LIMIT 1", "one row, once at start"),
-        ("SELECT coalesce(sum(unfinished_tasks), 0)", "apps"),
-        ("SELECT coalesce(sum(queued), 0) FROM (SELECT queued FROM lane WHERE queued > 0 LIMIT", counted),
+        ("SELECT coalesce(CAST(sum(unfinished_tasks) AS BIGINT), 0)", "apps"),
+        ("SELECT coalesce(CAST(sum(queued) AS BIGINT), 0) FROM (SELECT queued FROM lane", counted),
         ("SELECT count(*) FROM (SELECT 1 FROM live", counted), ("SELECT count(*) FROM (SELECT 1 FROM launch", counted),
         ("SELECT count(*) FROM (SELECT 1 FROM app", counted),
         ("SELECT min(t.created_at) FROM (SELECT id FROM lane WHERE queued > 0 LIMIT 512)", "512 lanes, a task of each"),

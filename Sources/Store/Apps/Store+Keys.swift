@@ -64,7 +64,7 @@ extension Store {
             let sealed = try db.all(
                 """
                 SELECT secret FROM webhook_secret WHERE app = ?1 AND (expires_at IS NULL OR expires_at > ?2) \
-                ORDER BY expires_at IS NULL DESC, expires_at DESC
+                ORDER BY expires_at IS NULL DESC, expires_at DESC, id
                 """, app.rawValue, now.milliseconds
             ) { $0.blob(0) }
             return try sealed.map { try documents.sealer.open($0, boundTo: "webhook/\(app.rawValue)") }

@@ -113,7 +113,7 @@ extension Store {
     package func beginDueFetches(at now: Timestamp, limit: Int) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let due = try transaction.db.all(
-                "SELECT app FROM refresh WHERE next_at <= ?1 ORDER BY next_at LIMIT ?2", now.milliseconds, limit
+                "SELECT app FROM refresh WHERE next_at <= ?1 ORDER BY next_at, app LIMIT ?2", now.milliseconds, limit
             ) { AppID($0.integer(0)) }
             for id in due {
                 guard let app = try self.readApp(id, transaction.db) else { continue }

@@ -159,17 +159,25 @@ final class Transaction {
     /// Writes lane and app counters, so that statements of the same transaction see them.
     func flushCounters() throws {
         for (lane, count) in queuedInLanes where count != 0 {
-            try db.execute("UPDATE lane SET queued = max(queued + ?2, 0) WHERE id = ?1", lane, count)
+            try db.execute(
+                "UPDATE lane SET queued = CASE WHEN queued + ?2 > 0 THEN queued + ?2 ELSE 0 END WHERE id = ?1", lane,
+                count)
         }
         queuedInLanes = [:]
         for (app, count) in unfinishedOfApps where count != 0 {
             try db.execute(
-                "UPDATE app SET unfinished_tasks = max(unfinished_tasks + ?2, 0) WHERE id = ?1", app.rawValue, count)
+                """
+                UPDATE app SET unfinished_tasks = \
+                CASE WHEN unfinished_tasks + ?2 > 0 THEN unfinished_tasks + ?2 ELSE 0 END WHERE id = ?1
+                """, app.rawValue, count)
         }
         unfinishedOfApps = [:]
         for (app, count) in storedOfApps where count != 0 {
             try db.execute(
-                "UPDATE app SET stored_bytes = max(stored_bytes + ?2, 0) WHERE id = ?1", app.rawValue, count)
+                """
+                UPDATE app SET stored_bytes = CASE WHEN stored_bytes + ?2 > 0 THEN stored_bytes + ?2 ELSE 0 END \
+                WHERE id = ?1
+                """, app.rawValue, count)
         }
         storedOfApps = [:]
     }

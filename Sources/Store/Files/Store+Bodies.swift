@@ -226,7 +226,7 @@ extension Store {
     /// Files that are noted for removal, up to `limit`.
     package func discardedFiles(limit: Int) async throws -> [String] {
         try await database.read { db in
-            try db.all("SELECT path FROM discarded_file LIMIT ?1", limit) { $0.text(0) }
+            try db.all("SELECT path FROM discarded_file ORDER BY path LIMIT ?1", limit) { $0.text(0) }
         }
     }
 

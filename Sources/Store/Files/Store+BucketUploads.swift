@@ -61,7 +61,7 @@ extension Store {
                 SELECT id, object_key, upload_id, begun_at, attempts FROM bucket_upload \
                 WHERE bucket = ?3 AND due_at <= ?1 AND (NOT EXISTS (SELECT 1 FROM live WHERE live.task = bucket_upload.task) \
                 OR EXISTS (SELECT 1 FROM bucket_upload AS later WHERE later.task = bucket_upload.task \
-                AND later.id > bucket_upload.id)) ORDER BY due_at LIMIT ?2
+                AND later.id > bucket_upload.id)) ORDER BY due_at, id LIMIT ?2
                 """, now.milliseconds, limit, bucket
             ) { row in
                 UselessUpload(

@@ -15,7 +15,7 @@ extension Store {
     /// Moves that were planned, and of which no commit tells how they went.
     package func plannedMoves() async throws -> [(task: TaskID, move: PlannedMove)] {
         try await database.read { [documents] db in
-            try db.all("SELECT task, move_document FROM live WHERE move_document IS NOT NULL") { row in
+            try db.all("SELECT task, move_document FROM live WHERE move_document IS NOT NULL ORDER BY task") { row in
                 (TaskID(row.integer("task")), try documents.decode(PlannedMove.self, row.blob("move_document")))
             }
         }

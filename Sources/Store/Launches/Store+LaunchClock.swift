@@ -12,7 +12,7 @@ extension Store {
             let due = try transaction.db.all(
                 """
                 SELECT id, app, state, kind, expires_at FROM launch \
-                WHERE state IN ('delivering', 'launched') AND due_at <= ?1 ORDER BY due_at LIMIT ?2
+                WHERE state IN ('delivering', 'launched') AND due_at <= ?1 ORDER BY due_at, id LIMIT ?2
                 """, now.milliseconds, limit
             ) {
                 (

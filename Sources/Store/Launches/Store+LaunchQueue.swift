@@ -82,7 +82,7 @@ extension Store {
             // Apps that have no place left may stand before those that have one.
             let window = limit + slots.busyApps
             let due = try transaction.db.all(
-                "SELECT id FROM app WHERE next_launch_at <= ?1 ORDER BY next_launch_at, launch_turn LIMIT ?2",
+                "SELECT id FROM app WHERE next_launch_at <= ?1 ORDER BY next_launch_at, launch_turn, id LIMIT ?2",
                 now.milliseconds, window
             ) { AppID($0.integer(0)) }
             var claim = LaunchClaim(
@@ -178,7 +178,7 @@ extension Transaction {
             let id = try db.first(
                 """
                 SELECT id FROM launch WHERE state = 'pending' AND app = ?1 AND urgency = ?2 AND due_at <= ?3 \
-                ORDER BY due_at LIMIT 1
+                ORDER BY due_at, id LIMIT 1
                 """, app.rawValue, urgency.rawValue, now.milliseconds
             ) { $0.integer(0) }
             if let id { return id }

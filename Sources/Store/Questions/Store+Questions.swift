@@ -245,7 +245,7 @@ extension Store {
             let due = try db.all(
                 """
                 SELECT id, task, (SELECT count(*) FROM live WHERE live.question = question.id) AS waiting FROM question \
-                WHERE state = 'open' AND deadline <= ?1 LIMIT ?2
+                WHERE state = 'open' AND deadline <= ?1 ORDER BY deadline, id LIMIT ?2
                 """, now.milliseconds, limit
             ) { (id: $0.integer("id"), task: TaskID($0.integer("task")), count: $0.integer("waiting")) }
             for (question, id, count) in due {
@@ -255,7 +255,9 @@ extension Store {
                     try self.end($0, .failed, TaskError(.userAuthenticationRequired), transaction)
                 }
             }
-            let over = try db.all("SELECT public_id FROM question WHERE releasing = 1 LIMIT 20") { $0.text(0) }
+            let over = try db.all("SELECT public_id FROM question WHERE releasing = 1 ORDER BY id LIMIT 20") {
+                $0.text(0)
+            }
             // Each gets on, however many wait for another.
             for questionId in over {
                 try self.release(questionId, limit: Self.releasedAtOnce / over.count, transaction)

@@ -202,7 +202,7 @@ extension Store {
     package func expireTasks(at now: Timestamp, limit: Int) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let expired = try transaction.db.all(
-                "SELECT task FROM live WHERE resource_deadline <= ?1 ORDER BY resource_deadline LIMIT ?2",
+                "SELECT task FROM live WHERE resource_deadline <= ?1 ORDER BY resource_deadline, task LIMIT ?2",
                 now.milliseconds, limit
             ) { TaskID($0.integer(0)) }
             try transaction.forEachLive(expired) { try self.end($0, .failed, TaskError(.timedOut), transaction) }

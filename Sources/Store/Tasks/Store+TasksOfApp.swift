@@ -29,8 +29,8 @@ extension Store {
         if let clientTaskId = filter.clientTaskId {
             return try db.all(
                 """
-                SELECT t.id FROM task t CROSS JOIN session s ON s.id = t.session \
-                WHERE t.app = ?1 AND t.client_task_id = ?2 AND t.id > ?3 AND t.id < ?4 \
+                SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
+                AND t.app = ?1 AND t.client_task_id = ?2 AND t.id > ?3 AND t.id < ?4 \
                 AND (t.state = ?5 OR ?5 IS NULL) AND (t.outcome = ?6 OR ?6 IS NULL) \
                 AND (t.group_name = ?7 OR ?7 IS NULL) AND s.forgotten = 0 ORDER BY t.id LIMIT ?8
                 """, app.rawValue, clientTaskId, stretch.low, stretch.high, state, outcome, filter.group, limit,
@@ -39,8 +39,8 @@ extension Store {
         if let group = filter.group {
             return try db.all(
                 """
-                SELECT t.id FROM task t CROSS JOIN session s ON s.id = t.session \
-                WHERE t.app = ?1 AND t.group_name = ?2 AND t.id > ?3 AND t.id < ?4 \
+                SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
+                AND t.app = ?1 AND t.group_name = ?2 AND t.id > ?3 AND t.id < ?4 \
                 AND (t.state = ?5 OR ?5 IS NULL) AND (t.outcome = ?6 OR ?6 IS NULL) AND s.forgotten = 0 \
                 ORDER BY t.id LIMIT ?7
                 """, app.rawValue, group, stretch.low, stretch.high, state, outcome, limit, read: read)
@@ -48,23 +48,23 @@ extension Store {
         if let outcome, outcome != Outcome.succeeded.rawValue {
             return try db.all(
                 """
-                SELECT t.id FROM task t CROSS JOIN session s ON s.id = t.session \
-                WHERE t.app = ?1 AND t.outcome = ?2 AND t.outcome <> 'succeeded' AND t.id > ?3 AND t.id < ?4 \
+                SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
+                AND t.app = ?1 AND t.outcome = ?2 AND t.outcome <> 'succeeded' AND t.id > ?3 AND t.id < ?4 \
                 AND (t.state = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id LIMIT ?6
                 """, app.rawValue, outcome, stretch.low, stretch.high, state, limit, read: read)
         }
         if let state, state != TaskState.completed.rawValue {
             return try db.all(
                 """
-                SELECT t.id FROM task t CROSS JOIN session s ON s.id = t.session \
-                WHERE t.app = ?1 AND t.state = ?2 AND t.state <> 'completed' AND t.id > ?3 AND t.id < ?4 \
+                SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
+                AND t.app = ?1 AND t.state = ?2 AND t.state <> 'completed' AND t.id > ?3 AND t.id < ?4 \
                 AND (t.outcome = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id LIMIT ?6
                 """, app.rawValue, state, stretch.low, stretch.high, outcome, limit, read: read)
         }
         return try db.all(
             """
-            SELECT t.id FROM task t CROSS JOIN session s ON s.id = t.session \
-            WHERE t.app = ?1 AND t.id > ?2 AND t.id < ?3 AND (t.state = ?4 OR ?4 IS NULL) \
+            SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
+            AND t.app = ?1 AND t.id > ?2 AND t.id < ?3 AND (t.state = ?4 OR ?4 IS NULL) \
             AND (t.outcome = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id LIMIT ?6
             """, app.rawValue, stretch.low, stretch.high, state, outcome, limit, read: read)
     }
@@ -77,8 +77,8 @@ extension Store {
         if let clientTaskId = filter.clientTaskId {
             return try db.all(
                 """
-                SELECT t.id FROM task t CROSS JOIN session s ON s.id = t.session \
-                WHERE t.app = ?1 AND t.client_task_id = ?2 AND t.id > ?3 AND t.id < ?4 \
+                SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
+                AND t.app = ?1 AND t.client_task_id = ?2 AND t.id > ?3 AND t.id < ?4 \
                 AND (t.state = ?5 OR ?5 IS NULL) AND (t.outcome = ?6 OR ?6 IS NULL) \
                 AND (t.group_name = ?7 OR ?7 IS NULL) AND s.forgotten = 0 ORDER BY t.id DESC LIMIT ?8
                 """, app.rawValue, clientTaskId, stretch.low, stretch.high, state, outcome, filter.group, limit,
@@ -87,8 +87,8 @@ extension Store {
         if let group = filter.group {
             return try db.all(
                 """
-                SELECT t.id FROM task t CROSS JOIN session s ON s.id = t.session \
-                WHERE t.app = ?1 AND t.group_name = ?2 AND t.id > ?3 AND t.id < ?4 \
+                SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
+                AND t.app = ?1 AND t.group_name = ?2 AND t.id > ?3 AND t.id < ?4 \
                 AND (t.state = ?5 OR ?5 IS NULL) AND (t.outcome = ?6 OR ?6 IS NULL) AND s.forgotten = 0 \
                 ORDER BY t.id DESC LIMIT ?7
                 """, app.rawValue, group, stretch.low, stretch.high, state, outcome, limit, read: read)
@@ -96,23 +96,23 @@ extension Store {
         if let outcome, outcome != Outcome.succeeded.rawValue {
             return try db.all(
                 """
-                SELECT t.id FROM task t CROSS JOIN session s ON s.id = t.session \
-                WHERE t.app = ?1 AND t.outcome = ?2 AND t.outcome <> 'succeeded' AND t.id > ?3 AND t.id < ?4 \
+                SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
+                AND t.app = ?1 AND t.outcome = ?2 AND t.outcome <> 'succeeded' AND t.id > ?3 AND t.id < ?4 \
                 AND (t.state = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id DESC LIMIT ?6
                 """, app.rawValue, outcome, stretch.low, stretch.high, state, limit, read: read)
         }
         if let state, state != TaskState.completed.rawValue {
             return try db.all(
                 """
-                SELECT t.id FROM task t CROSS JOIN session s ON s.id = t.session \
-                WHERE t.app = ?1 AND t.state = ?2 AND t.state <> 'completed' AND t.id > ?3 AND t.id < ?4 \
+                SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
+                AND t.app = ?1 AND t.state = ?2 AND t.state <> 'completed' AND t.id > ?3 AND t.id < ?4 \
                 AND (t.outcome = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id DESC LIMIT ?6
                 """, app.rawValue, state, stretch.low, stretch.high, outcome, limit, read: read)
         }
         return try db.all(
             """
-            SELECT t.id FROM task t CROSS JOIN session s ON s.id = t.session \
-            WHERE t.app = ?1 AND t.id > ?2 AND t.id < ?3 AND (t.state = ?4 OR ?4 IS NULL) \
+            SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
+            AND t.app = ?1 AND t.id > ?2 AND t.id < ?3 AND (t.state = ?4 OR ?4 IS NULL) \
             AND (t.outcome = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id DESC LIMIT ?6
             """, app.rawValue, stretch.low, stretch.high, state, outcome, limit, read: read)
     }

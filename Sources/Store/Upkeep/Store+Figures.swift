@@ -37,24 +37,32 @@ extension Store {
             let most = StoreFigures.limit
             let count: (Row) -> Int64 = { $0.integer(0) }
             let unfinished = try db.first(
-                "SELECT coalesce(sum(unfinished_tasks), 0), coalesce(sum(stored_bytes), 0) FROM app"
+                """
+                SELECT coalesce(CAST(sum(unfinished_tasks) AS BIGINT), 0), \
+                coalesce(CAST(sum(stored_bytes) AS BIGINT), 0) FROM app
+                """
             ) { row in
                 figures.storedBytes = row.integer(1)
                 return row.integer(0)
             }
             figures.tasks[.queued] = try db.first(
-                "SELECT coalesce(sum(queued), 0) FROM (SELECT queued FROM lane WHERE queued > 0 LIMIT ?1)", most,
-                read: count)
+                """
+                SELECT coalesce(CAST(sum(queued) AS BIGINT), 0) \
+                FROM (SELECT queued FROM lane WHERE queued > 0 LIMIT ?1) AS few
+                """, most, read: count)
             figures.tasks[.active] = try db.first(
-                "SELECT count(*) FROM (SELECT 1 FROM live WHERE stage = 'active' LIMIT ?1)", most, read: count)
+                "SELECT count(*) FROM (SELECT 1 FROM live WHERE stage = 'active' LIMIT ?1) AS few", most, read: count)
             figures.tasks[.quarantined] = try db.first(
-                "SELECT count(*) FROM (SELECT 1 FROM live WHERE stage = 'quarantined' LIMIT ?1)", most, read: count)
+                "SELECT count(*) FROM (SELECT 1 FROM live WHERE stage = 'quarantined' LIMIT ?1) AS few", most,
+                read: count)
             figures.tasks[.waitingForDisk] = try db.first(
-                "SELECT count(*) FROM (SELECT 1 FROM live WHERE stage = 'waitingForDisk' LIMIT ?1)", most, read: count)
+                "SELECT count(*) FROM (SELECT 1 FROM live WHERE stage = 'waitingForDisk' LIMIT ?1) AS few", most,
+                read: count)
             figures.tasks[.scheduled] = try db.first(
-                "SELECT count(*) FROM (SELECT 1 FROM live WHERE due_at IS NOT NULL LIMIT ?1)", most, read: count)
+                "SELECT count(*) FROM (SELECT 1 FROM live WHERE due_at IS NOT NULL LIMIT ?1) AS few", most, read: count)
             figures.tasks[.awaitingAnswer] = try db.first(
-                "SELECT count(*) FROM (SELECT 1 FROM live WHERE question IS NOT NULL LIMIT ?1)", most, read: count)
+                "SELECT count(*) FROM (SELECT 1 FROM live WHERE question IS NOT NULL LIMIT ?1) AS few", most,
+                read: count)
             figures.tasks[.suspended] = max(0, (unfinished ?? 0) - figures.tasks.values.reduce(0, +))
             figures.oldestQueued =
                 try db.first(
@@ -66,13 +74,14 @@ extension Store {
                 ) { $0.timeOrNil(0) } ?? nil
             for state in [LaunchState.Phase.pending, .delivering, .launched] {
                 figures.launches[state] = try db.first(
-                    "SELECT count(*) FROM (SELECT 1 FROM launch WHERE state = ?1 AND due_at IS NOT NULL LIMIT ?2)",
-                    state.rawValue, most, read: count)
+                    """
+                    SELECT count(*) FROM (SELECT 1 FROM launch WHERE state = ?1 AND due_at IS NOT NULL LIMIT ?2) AS few
+                    """, state.rawValue, most, read: count)
             }
             let open = try db.first(
                 """
-                SELECT count(*) FROM (SELECT 1 FROM app a CROSS JOIN launch l ON l.app = a.id AND l.ended_at IS NULL \
-                LIMIT ?1)
+                SELECT count(*) FROM (SELECT 1 FROM app a CROSS JOIN launch l \
+                WHERE l.app = a.id AND l.ended_at IS NULL LIMIT ?1) AS few
                 """, most, read: count)
             figures.launches[.parked] = max(0, (open ?? 0) - figures.launches.values.reduce(0, +))
             return figures

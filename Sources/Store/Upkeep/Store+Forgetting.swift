@@ -18,7 +18,7 @@ extension Store {
         guard !entry.isForgotten else { return }
         try supersedeLaunch(of: entry, transaction)
         transaction.aftermath.transfersToStop += try db.all(
-            "SELECT task FROM live WHERE session = ?1 AND stage = 'active'", id.rawValue
+            "SELECT task FROM live WHERE session = ?1 AND stage = 'active' ORDER BY task", id.rawValue
         ) { TaskID($0.integer(0)) }
         _ = try emptyLanes(of: id, Self.lanesAtOnce, db)
         transaction.addUnfinished(-entry.counts.unfinished, app: entry.app)
@@ -146,7 +146,9 @@ extension Store {
     package func deleteApp(_ id: AppID) async throws -> [TaskID] {
         try await database.write { db in
             guard try self.readApp(id, db) != nil else { throw DomainError.notFound }
-            let active = try db.all("SELECT task FROM live WHERE app = ?1 AND stage = 'active'", id.rawValue) {
+            let active = try db.all(
+                "SELECT task FROM live WHERE app = ?1 AND stage = 'active' ORDER BY session, task", id.rawValue
+            ) {
                 TaskID($0.integer(0))
             }
             try db.execute("INSERT INTO deleted_app (app) VALUES (?1)", id.rawValue)

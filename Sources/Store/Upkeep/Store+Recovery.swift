@@ -28,7 +28,7 @@ extension Store {
         unrecorded: @escaping @Sendable (TaskID, TaskProgress) -> Int64? = { _, _ in nil }
     ) async throws -> (recovered: Recovered, aftermath: Aftermath) {
         try await transact(at: now) { transaction in
-            let active = try transaction.db.all("SELECT task FROM live WHERE stage = 'active'") {
+            let active = try transaction.db.all("SELECT task FROM live WHERE stage = 'active' ORDER BY session, task") {
                 TaskID($0.integer(0))
             }
             var recovered = Recovered()
@@ -64,7 +64,9 @@ extension Store {
     }
 
     private func clearSuspects(_ transaction: Transaction) throws {
-        let suspects = try transaction.db.all("SELECT task FROM live WHERE crashes > 0") { TaskID($0.integer(0)) }
+        let suspects = try transaction.db.all("SELECT task FROM live WHERE crashes > 0 ORDER BY task") {
+            TaskID($0.integer(0))
+        }
         for id in suspects {
             try transaction.db.execute("UPDATE live SET crashes = 0 WHERE task = ?1", id.rawValue)
             guard let live = try transaction.live(id), live.life.phase == .quarantined else { continue }
