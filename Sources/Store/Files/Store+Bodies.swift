@@ -60,14 +60,14 @@ extension Store {
                     """
                     SELECT id, public_id, complete, length, expected_length, digest, media_type, uses, created_at, \
                     expires_at FROM body WHERE app = ?1 AND id > ?2 AND id < ?3 AND (complete = ?4 OR ?4 IS NULL) \
-                    AND (CASE WHEN uses > 0 THEN 1 ELSE 0 END = ?5 OR ?5 IS NULL) ORDER BY id LIMIT ?6
+                    AND (CASE WHEN uses > 0 THEN 1 ELSE 0 END = CAST(?5 AS BIGINT) OR ?5 IS NULL) ORDER BY id LIMIT ?6
                     """, app.rawValue, stretch.low, stretch.high, isComplete, isInUse, limit, read: read)
             case .descending:
                 try db.all(
                     """
                     SELECT id, public_id, complete, length, expected_length, digest, media_type, uses, created_at, \
                     expires_at FROM body WHERE app = ?1 AND id > ?2 AND id < ?3 AND (complete = ?4 OR ?4 IS NULL) \
-                    AND (CASE WHEN uses > 0 THEN 1 ELSE 0 END = ?5 OR ?5 IS NULL) ORDER BY id DESC LIMIT ?6
+                    AND (CASE WHEN uses > 0 THEN 1 ELSE 0 END = CAST(?5 AS BIGINT) OR ?5 IS NULL) ORDER BY id DESC LIMIT ?6
                     """, app.rawValue, stretch.low, stretch.high, isComplete, isInUse, limit, read: read)
             }
         }
