@@ -10,7 +10,7 @@ package final class ChildProcess: Sendable {
         package var description: String { "\(arguments.joined(separator: " ")): \(status) \(errors)" }
     }
 
-    private let pid: pid_t
+    let pid: pid_t
     private let output: Int32
     private let errors: Int32
     /// What `waitpid` said, once it ended.
@@ -53,6 +53,15 @@ package final class ChildProcess: Sendable {
 
     /// Whether it ended by itself.
     package var hasEnded: Bool { poll() != nil }
+
+    /// Sends it a signal, unless it has ended.
+    func signal(_ number: Int32) { if poll() == nil { kill(pid, number) } }
+
+    /// Keeps the thread it is called on until it has ended by itself or `limit` is over. For threads that may block.
+    func waitForEnd(within limit: Duration) {
+        let deadline = ContinuousClock.now + limit
+        while poll() == nil, ContinuousClock.now < deadline { usleep(1000) }
+    }
 
     /// The most memory in bytes that it had at a time so far (`VmHWM` of proc(5)); nil when it is gone.
     ///

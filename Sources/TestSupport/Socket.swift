@@ -128,6 +128,24 @@ package final class Socket: Sendable {
         }
     }
 
+    /// The bytes that have come already, at most `limit`; empty at the end of the stream, nil when there are none yet.
+    func receiveWaiting(limit: Int = 1 << 16) throws -> [UInt8]? {
+        var isEarly = false
+        let bytes = try [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            let received = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+            isEarly = received < 0 && (errno == EAGAIN || errno == EINTR)
+            if received < 0 && !isEarly { throw SocketError("recv") }
+            count = max(0, received)
+        }
+        return isEarly ? nil : bytes
+    }
+
+    /// Waits until `receive` has something to tell: bytes, the end or an error.
+    func waitToReceive() throws {
+        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&request, 1, -1) >= 0 || errno == EINTR else { throw SocketError("poll") }
+    }
+
     /// Limits how long one `receive` or `send` may wait; nil for no limit.
     package func setTimeout(_ limit: Duration?) {
         let milliseconds = limit.map { max(1, Int($0 / .milliseconds(1))) } ?? 0

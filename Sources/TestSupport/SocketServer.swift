@@ -1,12 +1,14 @@
 import Base
 
 /// Accepts connections on a free loopback port and serves each on a thread of its own.
-final class SocketServer: Sendable {
-    let port: UInt16
+package final class SocketServer: Sendable {
+    package let port: UInt16
     private let listener: Socket
     private let connections: Connections
 
-    init(port: UInt16, address: UInt32 = 0x7F00_0001, serve: @escaping @Sendable (Socket) -> Void) throws {
+    package init(
+        port: UInt16, address: UInt32 = 0x7F00_0001, serve: @escaping @Sendable (Socket) -> Void
+    ) throws {
         let connections = Connections()
         let (listener, port) = try Socket.listen(port: port, address: address)
         self.listener = listener
@@ -26,13 +28,13 @@ final class SocketServer: Sendable {
     deinit { stop() }
 
     /// Refuses new connections and ends the open ones.
-    func stop() {
+    package func stop() {
         listener.shutdown()
         connections.endAll()
     }
 
     /// How many connections are open.
-    var openConnections: Int { connections.count }
+    package var openConnections: Int { connections.count }
 }
 
 private final class Connections: Sendable {

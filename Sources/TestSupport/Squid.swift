@@ -32,7 +32,10 @@ package final class Squid: Sendable {
         if geteuid() == 0 {
             chmod(folder.path, 0o755)
             for name in ["", "/users", "/digests"] { chown("\(folder.path)\(name)", nobody, nobody) }
-            prefix = ["/usr/bin/setpriv", "--reuid=\(nobody)", "--regid=\(nobody)", "--clear-groups"]
+            // The kernel forgets with whom to kill it when it becomes another user.
+            prefix = [
+                "/usr/bin/setpriv", "--reuid=\(nobody)", "--regid=\(nobody)", "--clear-groups", "--pdeathsig", "KILL",
+            ]
         }
         let (ports, process) = try await startOnFreePorts(1) { ports in
             unlink(folder.file("cache.log"))

@@ -106,7 +106,7 @@ private func removeTree(_ path: String) {
     rmdir(path)
 }
 
-private func entries(of folder: String) -> [(name: String, isFolder: Bool)] {
+func entries(of folder: String) -> [(name: String, isFolder: Bool)] {
     guard let stream = opendir(folder) else { return [] }
     defer { closedir(stream) }
     var result: [(String, Bool)] = []

@@ -1,0 +1,209 @@
+import Base
+import Glibc
+
+/// A network between a client and a server of 127.0.0.1 that fails when it is told to: it leads every connection to its
+/// port on to another port.
+package final class CuttingProxy: Sendable {
+    package let port: UInt16
+    private let network: Network
+    private let server: SocketServer
+
+    /// - Parameter target: The port where the server listens, now or later.
+    package init(to target: UInt16) throws {
+        let network = Network(target)
+        self.network = network
+        server = try SocketServer(port: 0) { network.serve($0) }
+        port = server.port
+    }
+
+    deinit {
+        server.stop()
+        network.cut()
+    }
+
+    /// How many connections are open: those that were not closed from both sides.
+    package var connections: Int { network.state.withLock { $0.links.count } }
+
+    /// Closes all connections at once, in both directions.
+    package func cut() { network.cut() }
+
+    /// Closes new connections at once, or no longer does.
+    package func refuse(_ refuses: Bool) { network.state.withLock { $0.refuses = refuses } }
+
+    /// Lets the network stand still: neither bytes nor ends of connections come through, and new connections wait, until
+    /// it is released. What was taken before is on its way and arrives.
+    package func hold(_ holds: Bool) { network.state.withLock { $0.holds = holds } }
+
+    /// Loses the answer to the next message that contains these bytes: the server gets it, but its client gets nothing of
+    /// the server any more, and its connection is closed when the server has answered. Once: the connections after it are
+    /// as usual.
+    package func loseAnswers(after bytes: [UInt8]) { network.state.withLock { $0.marker = bytes } }
+
+    /// How many connections were closed like this.
+    package var lostAnswers: Int { network.state.withLock { $0.lostAnswers } }
+}
+
+private final class Network: Sendable {
+    struct State {
+        var links: [ObjectIdentifier: Link] = [:]
+        var refuses = false
+        var holds = false
+        /// After what an answer is to be lost.
+        var marker: [UInt8]?
+        var lostAnswers = 0
+    }
+
+    let state = Locked(State())
+    private let target: UInt16
+
+    init(_ target: UInt16) { self.target = target }
+
+    /// Runs until the client's direction is closed.
+    func serve(_ client: Socket) {
+        let link = Link(client)
+        let admitted = state.withLock { state -> Bool in
+            guard !state.refuses else { return false }
+            state.links[ObjectIdentifier(link)] = link
+            return true
+        }
+        guard admitted else { return client.shutdown() }
+        waitWhileHeld(link)
+        guard let server = link.connect(to: target) else {
+            link.cut()
+            return remove(link)
+        }
+        startThread { [self] in
+            run(link) { try passAnswers(of: link, from: server) }
+        }
+        run(link) { try passRequests(of: link, to: server) }
+    }
+
+    /// Runs one of two directions. Where it breaks, the other one does too.
+    private func run(_ link: Link, _ direction: () throws -> Void) {
+        do { try direction() } catch { link.cut() }
+        if link.endDirection() { remove(link) }
+    }
+
+    private func passRequests(of link: Link, to server: Socket) throws {
+        var end: [UInt8] = []
+        while let bytes = try take(from: link.client, of: link) {
+            if bytes.isEmpty { break }
+            let isMarked = findMarker(in: bytes, after: &end)
+            if isMarked { link.setAnswers(.dropped) }
+            try server.send(bytes)
+            if isMarked { link.setAnswers(.lost) }
+        }
+        server.finishSending()
+    }
+
+    /// Looks for the marker and takes it away when it is there.
+    ///
+    /// - Parameter end: The last bytes of those before, which it may have begun with.
+    private func findMarker(in bytes: [UInt8], after end: inout [UInt8]) -> Bool {
+        let joined = end + bytes
+        return state.withLock { state in
+            guard let marker = state.marker else {
+                end = []
+                return false
+            }
+            end = joined.suffix(max(0, marker.count - 1))
+            guard joined.contains(run: marker) else { return false }
+            state.marker = nil
+            return true
+        }
+    }
+
+    private func passAnswers(of link: Link, from server: Socket) throws {
+        while let bytes = try take(from: server, of: link) {
+            if bytes.isEmpty { break }
+            switch link.currentAnswers {
+            case .passed: try link.client.send(bytes)
+            case .dropped: break
+            case .lost:
+                state.withLock { $0.lostAnswers += 1 }
+                link.client.shutdown()
+                // The server does to its end what it was told; with a reset it might not.
+                server.finishSending()
+                link.setAnswers(.dropped)
+            }
+        }
+        link.client.finishSending()
+    }
+
+    /// The next bytes, once the network moves: empty at the end of the stream, nil when the connection was cut.
+    private func take(from socket: Socket, of link: Link) throws -> [UInt8]? {
+        while !link.isCut {
+            try socket.waitToReceive()
+            // With the lock, so that nothing is taken once `hold` has returned.
+            let bytes = try state.withLock { $0.holds ? nil : try socket.receiveWaiting() }
+            if let bytes { return bytes }
+            usleep(1000)
+        }
+        return nil
+    }
+
+    private func waitWhileHeld(_ link: Link) {
+        while !link.isCut, state.withLock({ $0.holds }) { usleep(1000) }
+    }
+
+    private func remove(_ link: Link) { _ = state.withLock { $0.links.removeValue(forKey: ObjectIdentifier(link)) } }
+
+    func cut() {
+        let links = state.withLock { state -> [Link] in
+            defer { state.links = [:] }
+            return Array(state.links.values)
+        }
+        for link in links { link.cut() }
+    }
+}
+
+/// One connection of a client, and its continuation to the server.
+private final class Link: Sendable {
+    /// What becomes of the server's bytes.
+    enum Answers { case passed, dropped, lost }
+
+    let client: Socket
+    private let state = Locked<(server: Socket?, isCut: Bool, answers: Answers, open: Int)>((nil, false, .passed, 2))
+
+    init(_ client: Socket) { self.client = client }
+
+    /// Nil when nobody listens there, or it was cut meanwhile.
+    func connect(to port: UInt16) -> Socket? {
+        guard let server = try? Socket.connect(port: port) else { return nil }
+        let isCut = state.withLock { state in
+            state.server = server
+            return state.isCut
+        }
+        return isCut ? nil : server
+    }
+
+    var isCut: Bool { state.withLock { $0.isCut } }
+
+    func cut() {
+        let server = state.withLock { state -> Socket? in
+            state.isCut = true
+            return state.server
+        }
+        client.shutdown()
+        server?.shutdown()
+    }
+
+    var currentAnswers: Answers { state.withLock { $0.answers } }
+
+    func setAnswers(_ answers: Answers) { state.withLock { $0.answers = answers } }
+
+    /// True when it was the second one.
+    func endDirection() -> Bool {
+        state.withLock { state in
+            state.open -= 1
+            return state.open == 0
+        }
+    }
+}
+
+extension [UInt8] {
+    fileprivate func contains(run bytes: [UInt8]) -> Bool {
+        guard count >= bytes.count else { return false }
+        return (0...(count - bytes.count)).contains { self[$0..<($0 + bytes.count)].elementsEqual(bytes) }
+    }
+}

@@ -1,0 +1,190 @@
+import Base
+import Glibc
+
+/// A PostgreSQL server of its own on a port of 127.0.0.1, with the superuser `test`, who needs no password; killed and
+/// removed when the last reference goes.
+package final class PostgreSQL: Sendable {
+    /// Debian has a folder for each version, of which the newest is taken; `POSTGRESQL_BIN` names another folder.
+    private static let binaries: String = {
+        if let named = getenv("POSTGRESQL_BIN") { return String(cString: named) }
+        let place = "/usr/lib/postgresql"
+        let versions = entries(of: place).compactMap { Int($0.name) }.sorted()
+        let newest = versions.last { access("\(place)/\($0)/bin/postgres", X_OK) == 0 }
+        return "\(place)/\(newest ?? 0)/bin"
+    }()
+
+    package static let isAvailable =
+        ["initdb", "postgres", "psql"].allSatisfy { access("\(binaries)/\($0)", X_OK) == 0 }
+
+    private static let user = ProgramUser("postgres", "nobody")
+
+    package let port: UInt16
+    private let folder: TemporaryFolder
+    private let settings: [String]
+    private let process: Locked<ChildProcess?>
+    private let sweeper: Sweeper
+
+    /// Starts one without databases, which takes about a second.
+    ///
+    /// - Parameter settings: More of them, as `name=value`; they win over its own.
+    package init(_ settings: [String] = []) async throws {
+        folder = try Self.user.makeFolder()
+        self.settings = settings
+        sweeper = try await Sweeper(Self.sweeping, folder.path)
+        try await ChildProcess.run(
+            Self.user.prefix + [
+                "\(Self.binaries)/initdb", "--no-sync", "--no-instructions", "--auth=trust", "--encoding=UTF8",
+                "--locale=C", "--username=test", "-D", folder.file("data"),
+            ])
+        for _ in 0..<5 {
+            let port = try Socket.listen(port: 0).port
+            let process = try await Self.start(port, folder, settings)
+            guard !process.hasEnded else { continue }
+            (self.port, self.process) = (port, Locked(process))
+            return
+        }
+        throw Failed(log: Self.log(folder))
+    }
+
+    /// It did not start; its log says why.
+    package struct Failed: Error { package let log: String }
+
+    deinit {
+        // It may be a thread of Swift's pool that lets it go.
+        startThread { [process, folder, sweeper] in
+            Self.kill(process, in: folder)
+            sweeper.sweep()
+        }
+    }
+
+    // MARK: Its life
+
+    /// Ends it as a power cut does, with all its processes; what it has promised to keep stays.
+    package func kill() { Self.kill(process, in: folder) }
+
+    /// Ends it in order, once all sessions are ended (`fast`), or as fast as it can, without a checkpoint (`immediate`).
+    package func stop(_ manner: Shutdown = .fast) async throws {
+        guard let process = Self.take(process) else { return }
+        process.signal(manner == .fast ? SIGINT : SIGQUIT)
+        try await eventually("PostgreSQL stops") { process.hasEnded }
+    }
+
+    package enum Shutdown: Sendable { case fast, immediate }
+
+    /// Starts it again where it was, once it was killed or stopped, and waits until it answers.
+    package func start() async throws {
+        let next = try await Self.start(port, folder, settings)
+        guard !next.hasEnded else { throw Failed(log: Self.log(folder)) }
+        process.withLock { $0 = next }
+    }
+
+    /// What it has logged so far.
+    package var log: String { Self.log(folder) }
+
+    private static func log(_ folder: TemporaryFolder) -> String {
+        String(decoding: readFile(folder.file("log")) ?? [], as: UTF8.self)
+    }
+
+    /// Returns when it answers or has ended.
+    private static func start(
+        _ port: UInt16, _ folder: TemporaryFolder, _ settings: [String]
+    ) async throws -> ChildProcess {
+        let own = [
+            "listen_addresses=127.0.0.1", "port=\(port)", "unix_socket_directories=", "fsync=off",
+            "synchronous_commit=on", "full_page_writes=off", "max_connections=300", "shared_buffers=16MB", "jit=off",
+            // In its folder rather than in /dev/shm, where they would stay behind when it is killed.
+            "dynamic_shared_memory_type=mmap",
+        ]
+        let process = try await ChildProcess(
+            user.prefix + [
+                "/bin/sh", "-c", #"exec "$0" "$@" >>"$LOG" 2>&1"#, "\(binaries)/postgres", "-D", folder.file("data"),
+            ] + (own + settings).flatMap { ["-c", $0] },
+            environment: ["LOG=\(folder.file("log"))", "TZ=UTC"])
+        try await eventually("PostgreSQL answers, or gives up") {
+            process.hasEnded || answers(process.pid, folder)
+        }
+        return process
+    }
+
+    /// As `pg_ctl` finds out: the first line is the server's process, the eighth its state.
+    private static func answers(_ pid: pid_t, _ folder: TemporaryFolder) -> Bool {
+        let lines = String(decoding: readFile(folder.file("data/postmaster.pid")) ?? [], as: UTF8.self)
+            .split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.count > 7 && lines[0] == "\(pid)" && lines[7].hasPrefix("ready")
+    }
+
+    private static func take(_ process: Locked<ChildProcess?>) -> ChildProcess? {
+        process.withLock { process -> ChildProcess? in
+            defer { process = nil }
+            return process
+        }
+    }
+
+    private static func kill(_ process: Locked<ChildProcess?>, in folder: TemporaryFolder) {
+        guard let process = take(process) else { return }
+        // So that it starts no more of them, and does not tell those that are left to end in order.
+        process.signal(SIGSTOP)
+        let deadline = ContinuousClock.now + .seconds(10)
+        while ContinuousClock.now < deadline {
+            let left = processes(in: folder.file("data"))
+            guard !left.isEmpty else { return }
+            for pid in left { Glibc.kill(pid, SIGKILL) }
+            usleep(1000)
+        }
+    }
+
+    /// The processes whose working folder is this one: each of PostgreSQL's leads a session of its own, so that they are
+    /// not one group.
+    private static func processes(in folder: String) -> [pid_t] {
+        var own = stat()
+        guard stat(folder, &own) == 0 else { return [] }
+        return entries(of: "/proc").compactMap { entry in
+            guard let pid = pid_t(entry.name) else { return nil }
+            // That of a process which has ended is not there.
+            var status = stat()
+            guard stat("/proc/\(pid)/cwd", &status) == 0 else { return nil }
+            return status.st_ino == own.st_ino && status.st_dev == own.st_dev ? pid : nil
+        }
+    }
+
+    /// Its seventh line names shared memory, which outlives the processes that were killed. These may still write for
+    /// a moment when they end with the tests.
+    private static let sweeping = #"""
+        memory=$(sed -n '7s/.* //p' "$0/data/postmaster.pid" 2>/dev/null)
+        [ -z "$memory" ] || ipcrm -m "$memory" 2>/dev/null
+        for turn in 1 2 3 4 5 6 7 8 9 10; do
+            rm -rf "$0" 2>/dev/null && break
+            sleep 0.1
+        done
+        """#
+
+    // MARK: Its databases
+
+    /// A new database.
+    ///
+    /// - Parameter template: One of its databases without sessions, of which the new one is a copy; nil for an empty one.
+    package func database(template: String? = nil) async throws -> PostgreSQLDatabase {
+        let name = "test_\(RandomBytes.make(6).hexadecimal)"
+        _ = try await query("CREATE DATABASE \(name) TEMPLATE \(template ?? "template0")", in: "postgres")
+        return PostgreSQLDatabase(self, name)
+    }
+
+    func connection(_ database: String, port: UInt16? = nil) -> String {
+        "postgresql://test@127.0.0.1:\(port ?? self.port)/\(database)"
+    }
+
+    /// What `psql` prints, as rows of fields. Neither of the separators is found in text.
+    func query(_ sql: String, in database: String, port: UInt16? = nil) async throws -> [[String]] {
+        // A pipe does not take every answer.
+        let folder = TemporaryFolder()
+        let output = folder.file("output")
+        try await ChildProcess.run([
+            "\(Self.binaries)/psql", "-X", "-q", "-A", "-t", "-0", "-F", "\u{1F}", "-o", output, "-d",
+            connection(database, port: port), "-c", sql,
+        ])
+        let rows = (readFile(output) ?? []).split(separator: 0, omittingEmptySubsequences: false).dropLast()
+        return rows.map { row in
+            row.split(separator: 0x1F, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+/// A database of a test; dropped when the last reference goes, whoever has a session in it.
+package final class PostgreSQLDatabase: Sendable {
+    package let server: PostgreSQL
+    package let name: String
+
+    init(_ server: PostgreSQL, _ name: String) {
+        self.server = server
+        self.name = name
+    }
+
+    deinit {
+        let (server, name) = (server, name)
+        Task { [weak server] in
+            // A server that is gone has taken it along, and one that is down keeps it.
+            _ = try? await server?.query("DROP DATABASE IF EXISTS \(name) WITH (FORCE)", in: "postgres")
+        }
+    }
+
+    /// How libpq and `psql` get there.
+    package var connection: String { server.connection(name) }
+
+    /// Sends SQL in one transaction and returns the rows of its answers, NULL as an empty field. Throws
+    /// `ChildProcess.Failed` with the server's words where it refuses.
+    ///
+    /// - Parameter port: That of a proxy which leads to the server; nil for the server's own.
+    @discardableResult
+    package func query(_ sql: String, port: UInt16? = nil) async throws -> [[String]] {
+        try await server.query(sql, in: name, port: port)
+    }
+}
+
+/// A server that all tests share, from the first who needs it to the end of the process.
+package actor SharedPostgreSQL {
+    private static let one = SharedPostgreSQL()
+
+    private var server: Task<PostgreSQL, any Error>?
+
+    /// A database of its own.
+    package static func database() async throws -> PostgreSQLDatabase { try await one.get().database() }
+
+    private func get() async throws -> PostgreSQL {
+        let task = server ?? Task { try await PostgreSQL() }
+        server = task
+        return try await task.value
+    }
+}
