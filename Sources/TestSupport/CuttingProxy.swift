@@ -89,9 +89,9 @@ private final class Network: Sendable {
         while let bytes = try take(from: link.client, of: link) {
             if bytes.isEmpty { break }
             let isMarked = findMarker(in: bytes, after: &end)
-            if isMarked { link.setAnswers(.dropped) }
+            if isMarked { link.dropAnswers() }
             try server.send(bytes)
-            if isMarked { link.setAnswers(.lost) }
+            if isMarked, link.loseAnswers() { lose(link, server) }
         }
         server.finishSending()
     }
@@ -116,18 +116,20 @@ private final class Network: Sendable {
     private func passAnswers(of link: Link, from server: Socket) throws {
         while let bytes = try take(from: server, of: link) {
             if bytes.isEmpty { break }
-            switch link.currentAnswers {
+            switch link.noteAnswer() {
             case .passed: try link.client.send(bytes)
             case .dropped: break
-            case .lost:
-                state.withLock { $0.lostAnswers += 1 }
-                link.client.shutdown()
-                // The server does to its end what it was told; with a reset it might not.
-                server.finishSending()
-                link.setAnswers(.dropped)
+            case .lost: lose(link, server)
             }
         }
         link.client.finishSending()
+    }
+
+    private func lose(_ link: Link, _ server: Socket) {
+        state.withLock { $0.lostAnswers += 1 }
+        link.client.shutdown()
+        // The server does to its end what it was told; with a reset it might not.
+        server.finishSending()
     }
 
     /// The next bytes, once the network moves: empty at the end of the stream, nil when the connection was cut.
@@ -159,11 +161,21 @@ private final class Network: Sendable {
 
 /// One connection of a client, and its continuation to the server.
 private final class Link: Sendable {
-    /// What becomes of the server's bytes.
+    /// What becomes of the server's bytes: with the first that are `lost` the connection is closed.
     enum Answers { case passed, dropped, lost }
 
     let client: Socket
-    private let state = Locked<(server: Socket?, isCut: Bool, answers: Answers, open: Int)>((nil, false, .passed, 2))
+    private let state = Locked(State())
+
+    private struct State {
+        var server: Socket?
+        var isCut = false
+        var answers = Answers.passed
+        /// Whether answers were dropped.
+        var hasAnswered = false
+        /// Directions.
+        var open = 2
+    }
 
     init(_ client: Socket) { self.client = client }
 
@@ -188,9 +200,26 @@ private final class Link: Sendable {
         server?.shutdown()
     }
 
-    var currentAnswers: Answers { state.withLock { $0.answers } }
+    /// Drops the server's bytes from now on, while it is still being told what it shall answer in vain.
+    func dropAnswers() { state.withLock { $0.answers = .dropped } }
 
-    func setAnswers(_ answers: Answers) { state.withLock { $0.answers = answers } }
+    /// The server was told. True when it has answered already.
+    func loseAnswers() -> Bool {
+        state.withLock { state in
+            if !state.hasAnswered { state.answers = .lost }
+            return state.hasAnswered
+        }
+    }
+
+    /// What is to become of bytes that the server has sent.
+    func noteAnswer() -> Answers {
+        state.withLock { state in
+            let answers = state.answers
+            if answers == .passed { return answers }
+            (state.answers, state.hasAnswered) = (.dropped, true)
+            return answers
+        }
+    }
 
     /// True when it was the second one.
     func endDirection() -> Bool {
