@@ -25,10 +25,12 @@ struct ProgramUser: Sendable {
     }
 
     /// A folder of his own.
-    func makeFolder() throws -> TemporaryFolder {
-        guard let ids else { return TemporaryFolder() }
+    ///
+    /// - Parameter place: Where, a folder that everybody may use; nil for that of temporary files.
+    func makeFolder(in place: String? = nil) throws -> TemporaryFolder {
+        guard let ids else { return TemporaryFolder(in: place) }
         // He has to get there, which not every folder of temporary files allows.
-        let folder = TemporaryFolder(in: "/tmp")
+        let folder = TemporaryFolder(in: place ?? "/tmp")
         guard chown(folder.path, ids.user, ids.group) == 0 else { throw NotGiven(path: folder.path, code: errno) }
         return folder
     }
