@@ -35,6 +35,7 @@ let package = Package(
     ],
     targets: [
         system("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+        .systemLibrary(name: "CPostgreSQL", providers: [.apt(["libpq-dev"])]),
         system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
         system("CCrypto", pkgConfig: "gnutls", apt: "libmicrohttpd-dev"),
@@ -50,7 +51,7 @@ let package = Package(
         library("Base", ["CCrypto", "CLinux", "CZlib", "Notation"]),
         library("Wire", ["Notation"]),
 
-        library("SQL", ["Base", "CSQLite"]),
+        library("SQL", ["Base", "CPostgreSQL", "CSQLite"]),
         library("Files", ["Base", "Notation", "CLinux"]),
         library("TransferEngine", ["Base", "Core", "Files", "Notation", "CCurl", "CLinux"]),
         library("HTTPServer", ["Base", "Notation", "CMicroHTTPD", "CLinux"]),
@@ -88,7 +89,8 @@ let package = Package(
         .executableTarget(
             name: "background-app", dependencies: ["URLSessionClient"], path: "examples/background-app/Sources/app"),
 
-        library("TestSupport", ["Base", "Buckets", "Core", "Notation", "TransferEngine", "CLinux"]),
+        library(
+            "TestSupport", ["Base", "Buckets", "Core", "Notation", "SQL", "Store", "TransferEngine", "CLinux"]),
         tests("CoreTests", ["Core", "Notation", "TestSupport"]),
         tests("BaseTests", ["Base", "Notation"]),
         tests("WireTests", ["Wire"]),

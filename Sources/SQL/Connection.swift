@@ -104,6 +104,11 @@ package class Connection {
         preconditionFailure("an engine's")
     }
 
+    /// Gives some of the room that deleted rows left back to the file system, within a transaction that writes.
+    ///
+    /// - Returns: Whether there may be more. A server sees to that by itself.
+    package func returnFreePages() throws(SQLError) -> Bool { false }
+
     /// Runs `body` in a read transaction: all that it reads is of one moment.
     ///
     /// - Parameter deadline: When it is interrupted, by the monotonic clock in milliseconds.

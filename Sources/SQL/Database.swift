@@ -79,8 +79,8 @@ package final class Database: Sendable {
     /// Closures that have had their turn on the writing thread.
     package var performedWrites: Int { state.performedWrites }
 
-    /// Whether the last writes found no room, and none has found any since.
-    package var isFull: Bool { state.isFull }
+    /// Whether the last writes found no room or no server, and none has found any since.
+    package var isBlocked: Bool { state.isBlocked }
 
     /// Writes all that was asked for, closes the database, and waits for that.
     ///

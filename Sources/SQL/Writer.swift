@@ -47,7 +47,7 @@ package struct Commit: Sendable {
 
 /// What everybody may ask about the writer.
 final class WriterState: Sendable {
-    private let full = Atomic(false)
+    private let blocked = Atomic(false)
     private let performed = Atomic(0)
 
     /// Closures that have had their turn.
@@ -55,7 +55,8 @@ final class WriterState: Sendable {
 
     func count(_ jobs: Int) { performed.add(jobs, ordering: .relaxed) }
 
-    var isFull: Bool { full.load(ordering: .acquiring) }
+    /// Whether the last writes found no room or no server.
+    var isBlocked: Bool { blocked.load(ordering: .acquiring) }
 
-    func setFull(_ isFull: Bool) { full.store(isFull, ordering: .releasing) }
+    func setBlocked(_ isBlocked: Bool) { blocked.store(isBlocked, ordering: .releasing) }
 }

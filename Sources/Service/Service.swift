@@ -20,6 +20,8 @@ package enum ServiceError: Error, Hashable, Sendable {
     case invalidURL(index: Int?, detail: String)
     /// Below the floor of free bytes.
     case insufficientStorage
+    /// The database's server is out of reach.
+    case storeUnavailable
     case shuttingDown
     case bodyTooLong(limit: Int64)
     /// The digest that the client sent is not that of the bytes.
@@ -63,7 +65,8 @@ package final class Service: Sendable {
 
     /// - Parameter transferThreads: Event loops that perform transfers.
     package init(
-        settings: ServiceSettings, databasePath: String, sealer: Sealer, transferThreads: Int, clock: Clock, log: Log,
+        settings: ServiceSettings, store place: Store.Place, sealer: Sealer, transferThreads: Int, clock: Clock,
+        log: Log,
         metrics: Metrics, onFatalError: @escaping @Sendable (any Error) -> Never
     ) throws {
         self.settings = settings
@@ -74,7 +77,7 @@ package final class Service: Sendable {
         let storeMeters = StoreMeters(metrics)
         self.storeMeters = storeMeters
         store = try Store(
-            path: databasePath, sealer: sealer,
+            place, sealer: sealer,
             policies: Store.Policies(
                 contentRetention: settings.contentRetention,
                 unacknowledgedRetention: settings.unacknowledgedRetention,
@@ -193,8 +196,9 @@ package final class Service: Sendable {
                 try await store.probe(at: now)
                 return nil
             } catch {
-                return Store.isOutOfSpace(error)
-                    ? "The database does not take writes: the disk is full." : "The database does not take writes."
+                if Store.isOutOfSpace(error) { return "The database does not take writes: the disk is full." }
+                return Store.isUnavailable(error)
+                    ? "The database's server is out of reach." : "The database does not take writes."
             }
         }
     }

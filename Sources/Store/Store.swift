@@ -1,6 +1,6 @@
 package import Base
 package import Core
-import SQL
+package import SQL
 
 /// The domain at rest: one method for each use, one transaction for each method.
 ///
@@ -31,18 +31,36 @@ package final class Store: Sendable {
         }
     }
 
-    /// Opens the database in `path`, bringing an older schema forward.
+    /// Where the database is.
+    package enum Place: Sendable {
+        /// A file of SQLite.
+        case file(String)
+        /// A PostgreSQL server, in which this process has a name.
+        case server(PostgreSQLServer, node: String)
+    }
+
+    /// Opens the database, bringing an older schema forward.
     ///
     /// - Parameter onFatalError: Ends the process: a commit whose outcome nobody knows cannot be repaired while running.
     package init(
-        path: String, sealer: Sealer, policies: Policies, log: Log,
+        _ place: Place, sealer: Sealer, policies: Policies, log: Log,
         onCommit: @escaping @Sendable (StoreCommit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (any Error) -> Never
     ) throws {
-        database = try Database.open(
-            path: path, readers: max(2, min(8, SystemLoad.cores)), migrations: Schema.migrations, log: log,
-            onCommit: { onCommit(StoreCommit(writes: $0.writes, duration: $0.duration, logBytes: $0.logBytes)) },
-            onFatalError: { onFatalError($0) })
+        let readers = max(2, min(8, SystemLoad.cores))
+        let tell = { @Sendable (commit: Commit) in
+            onCommit(StoreCommit(writes: commit.writes, duration: commit.duration, logBytes: commit.logBytes))
+        }
+        switch place {
+        case .file(let path):
+            database = try Database.open(
+                path: path, readers: readers, migrations: Schema.migrations, log: log, onCommit: tell,
+                onFatalError: { onFatalError($0) })
+        case .server(let server, let node):
+            database = try Database.open(
+                server, node: node, readers: readers, migrations: Schema.migrations, log: log, onCommit: tell,
+                onFatalError: { onFatalError($0) })
+        }
         documents = Documents(sealer: sealer)
         self.policies = policies
     }
@@ -57,8 +75,8 @@ package final class Store: Sendable {
     /// Threads on which the reads of requests need no other.
     package var readers: any TaskExecutor { database.readers(for: .requests) }
 
-    /// Whether the last write found the disk full.
-    package var isFull: Bool { database.isFull }
+    /// Whether the last write found the disk full, or the server away.
+    package var isBlocked: Bool { database.isBlocked }
 
     package func close() { database.close() }
 

@@ -42,6 +42,8 @@ package final class ServiceProcess: Sendable {
             + (arguments.contains("--listen") ? [] : ["--listen", "127.0.0.1:0"])
             // What tests write is small, and the disk of the machine may be smaller than the usual floor.
             + (arguments.contains("--free-disk-floor") ? [] : ["--free-disk-floor", "16777216"]) + arguments
+        var environment = environment
+        if TestStore.isOnServer { environment["URLSESSIOND_STORE"] = try await TestStore.connection(for: data) }
         self.environment = environment
         current = Locked(nil)
         await Self.permits.take()

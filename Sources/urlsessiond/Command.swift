@@ -71,6 +71,11 @@ enum Command {
             return Exit.usage
         }
         guard let configuration = configuration(Array(arguments.dropFirst())) else { return Exit.usage }
+        guard configuration.server == nil else {
+            complain(
+                "urlsessiond: backup: the database is a PostgreSQL server's: copy it with pg_dump or a base backup")
+            return Exit.usage
+        }
         do {
             try Database.copy(of: Serve.databasePath(configuration), to: LocalFile.absolute(target))
             return Exit.done

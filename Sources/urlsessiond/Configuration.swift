@@ -2,6 +2,7 @@ import Base
 import Buckets
 import Core
 import Glibc
+import SQL
 
 /// What `urlsessiond serve` runs with, checked as a whole.
 struct Configuration {
@@ -14,6 +15,8 @@ struct Configuration {
 
     var listen: Address
     var dataFolder: String
+    /// Who has the database; nil for a file in the data folder.
+    var server: PostgreSQLServer?
     var adminKeyFile: String
     var masterKeyFile: String
     var acceptsNewMasterKey: Bool
@@ -60,6 +63,7 @@ struct Configuration {
         listen = Self.address("listen", &values) ?? Self.standardListen
         let folder = LocalFile.absolute(values.text("data-dir") ?? "urlsessiond-data")
         dataFolder = folder
+        server = Self.server(&values)
         adminKeyFile = values.text("admin-key-file") ?? "\(folder)/admin.key"
         masterKeyFile = values.text("master-key-file") ?? "\(folder)/master.key"
         acceptsNewMasterKey = values.flag("new-master-key")
@@ -92,6 +96,22 @@ struct Configuration {
             environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? InstanceCredentials.standardEndpoint
         Self.checkTogether(listen: listen, isDevelopment: isDevelopment, &values)
         guard values.faults.isEmpty else { throw Faults(lines: values.faults) }
+    }
+
+    private static func server(_ values: inout SettingValues) -> PostgreSQLServer? {
+        guard let text = values.text("store") else { return nil }
+        guard text.hasPrefix("postgresql://") || text.hasPrefix("postgres://") else {
+            values.fault("store", "is postgresql://USER@HOST[,HOST]/DATABASE; without it the database is in --data-dir")
+            return nil
+        }
+        let server = PostgreSQLServer(text, keepsStatements: !values.flag("store-pooled"))
+        do throws(SQLError) {
+            // What libpq says may repeat the password.
+            if try server.fault != nil { values.fault("store", "is no connection URI that libpq understands") }
+        } catch {
+            values.fault("store", error.message)
+        }
+        return server
     }
 
     static func address(_ name: String, _ values: inout SettingValues) -> Address? {
@@ -186,7 +206,9 @@ struct Configuration {
     var description: [(name: String, value: String)] {
         func text(_ duration: Duration) -> String { "\(duration.milliseconds / 1000)s" }
         return [
-            ("listen", listen.text), ("data-dir", dataFolder), ("admin-key-file", adminKeyFile),
+            ("listen", listen.text), ("data-dir", dataFolder),
+            ("store", server.map(\.publicText) ?? "\(dataFolder)/urlsessiond.db"),
+            ("store-pooled", String(server.map { !$0.keepsStatements } ?? false)), ("admin-key-file", adminKeyFile),
             ("master-key-file", masterKeyFile), ("new-master-key", String(acceptsNewMasterKey)),
             ("dev", String(isDevelopment)),
             ("public-url", publicURL ?? url(port: listen.port)),

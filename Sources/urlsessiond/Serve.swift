@@ -6,6 +6,7 @@ import Glibc
 import HTTPServer
 import Launches
 import Service
+import Store
 
 /// `urlsessiond serve`: makes the parts, runs them, and ends them in order.
 struct Serve {
@@ -111,12 +112,23 @@ struct Serve {
         settings.unacknowledgedRetention = configuration.unacknowledgedRetention
         settings.freeDiskFloor = configuration.freeDiskFloor
         return try Service(
-            settings: settings, databasePath: Self.databasePath(configuration), sealer: sealer,
+            settings: settings, store: try place(), sealer: sealer,
             transferThreads: configuration.transferThreads, clock: clock, log: log, metrics: metrics
         ) { error in
             log.error("the database cannot go on; start-up will decide what was stored", ("error", "\(error)"))
             exitAtOnce()
         }
+    }
+
+    /// A server knows a node by a name that stays in its data folder.
+    private func place() throws(Failure) -> Store.Place {
+        guard let server = configuration.server else { return .file(Self.databasePath(configuration)) }
+        let path = "\(configuration.dataFolder)/node"
+        if LocalFile.read(path) == nil { _ = LocalFile.create(path, Array((RandomBytes.make(9).base62 + "\n").utf8)) }
+        guard let bytes = LocalFile.read(path), !bytes.isEmpty else {
+            throw Failure(text: "\(path): the node's name cannot be read: \(String(cString: strerror(errno)))")
+        }
+        return .server(server, node: String(decoding: bytes.prefix { $0 != 10 }, as: UTF8.self))
     }
 
     private func makeLaunches(

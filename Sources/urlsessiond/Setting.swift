@@ -30,6 +30,12 @@ struct Setting: Sendable {
         Setting(name: "config", kind: .text, argument: "FILE", help: "JSON file with members named like these flags"),
         Setting(name: "listen", kind: .text, argument: "ADDR:PORT", help: "where the API listens (127.0.0.1:8080)"),
         Setting(name: "data-dir", kind: .text, argument: "DIR", help: "database, contents, keys (./urlsessiond-data)"),
+        Setting(
+            name: "store", kind: .text, isSecret: true, argument: "URL",
+            help: "postgresql://... in place of the database in --data-dir"),
+        Setting(
+            name: "store-pooled", kind: .flag, argument: "",
+            help: "a pooler in transaction mode is before --store: prepare no statements"),
         Setting(name: "admin-key-file", kind: .text, argument: "FILE", help: "the operator's key (DATA_DIR/admin.key)"),
         Setting(name: "master-key-file", kind: .text, argument: "FILE", help: "seals secrets (DATA_DIR/master.key)"),
         Setting(

@@ -34,7 +34,7 @@ struct StartupKeys {
     /// What to do when the database's secrets do not open.
     static func remedy(_ configuration: Configuration) -> String {
         """
-        \(Serve.databasePath(configuration)) has secrets that only its own master key opens: restore that key, or start \
+        \(configuration.server == nil ? Serve.databasePath(configuration) : "The database") has secrets that only its own master key opens: restore that key, or start \
         once with --new-master-key, which loses the secrets (docs/operating.md)
         """
     }

@@ -53,7 +53,8 @@ final class RouteFixture: Sendable {
         var settings = ServiceSettings(dataFolder: folder.path, version: "1", egress: loopback)
         settings.freeDiskFloor = 0
         let service = try Service(
-            settings: settings, databasePath: folder.file("db"), sealer: Sealer(masterKey: RandomBytes.make(32)),
+            settings: settings, store: try await TestStore.place(in: folder),
+            sealer: Sealer(masterKey: RandomBytes.make(32)),
             transferThreads: 1, clock: .system, log: .none, metrics: Metrics(),
             onFatalError: { preconditionFailure("\($0)") })
         try await service.prepare()

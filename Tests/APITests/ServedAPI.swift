@@ -29,7 +29,8 @@ struct ServedAPI: Sendable {
         settings.freeDiskFloor = 0
         let metrics = Metrics()
         let service = try Service(
-            settings: settings, databasePath: folder.file("db"), sealer: Sealer(masterKey: RandomBytes.make(32)),
+            settings: settings, store: try await TestStore.place(in: folder),
+            sealer: Sealer(masterKey: RandomBytes.make(32)),
             transferThreads: 1, clock: .system, log: .none, metrics: metrics,
             onFatalError: { preconditionFailure("\($0)") })
         try await service.prepare()

@@ -25,7 +25,7 @@ final class Stage: Sendable {
         configure: (inout WebhookSettings) -> Void = { _ in }
     ) async throws {
         receiver = try Receiver(answers: answers)
-        store = try Self.open(folder)
+        store = try await Self.open(folder)
         bell = Doorbell(clock: clock.clock)
         var webhook = WebhookSettings()
         webhook.url = url ?? receiver.url
@@ -43,9 +43,9 @@ final class Stage: Sendable {
 
     deinit { store.close() }
 
-    static func open(_ folder: TemporaryFolder) throws -> Store {
+    static func open(_ folder: TemporaryFolder) async throws -> Store {
         try Store(
-            path: folder.file("test.db"), sealer: Sealer(masterKey: [UInt8](repeating: 1, count: 32)),
+            try await TestStore.place(in: folder), sealer: Sealer(masterKey: [UInt8](repeating: 1, count: 32)),
             policies: Store.Policies(contentRetention: .seconds(86_400), unacknowledgedRetention: .seconds(86_400)) {
                 _ in
                 Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0))

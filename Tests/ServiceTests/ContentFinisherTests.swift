@@ -19,7 +19,7 @@ struct ContentFinisherTests {
         let data = DataFolder(path: folder.path, disk: engine.disk)
         try await data.prepare()
         let store = try Store(
-            path: folder.file("db"), sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)),
+            try await TestStore.place(in: folder), sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)),
             policies: Store.Policies(
                 contentRetention: .seconds(1), unacknowledgedRetention: .seconds(1),
                 presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),

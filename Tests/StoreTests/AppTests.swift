@@ -14,7 +14,7 @@ struct AppTests {
 
     @Test
     func `An identifier belongs to one app`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let app = try await fixture.makeApp("com.example")
         await #expect(throws: DomainError.appExists) { try await fixture.makeApp("com.example") }
         #expect(try await fixture.store.app(identifier: "com.example").id == app)
@@ -25,7 +25,7 @@ struct AppTests {
 
     @Test
     func `Keys are found by their identifier and gone when deleted`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         let record = key("k", app, fixture)
         try await fixture.store.addKey(record)
@@ -39,7 +39,7 @@ struct AppTests {
 
     @Test
     func `A replaced webhook secret signs for its grace, after the current one`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         try await fixture.store.rotateWebhookSecret(
             of: app, to: [2], previousExpiresAt: fixture.now + .seconds(10), at: fixture.now)
@@ -56,7 +56,7 @@ struct AppTests {
 
     @Test
     func `Deleting an app forgets all of it`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s")
         _ = try await fixture.store.addBody(
             "body_1", app: session.app, place: .bytes([1]), length: 1, digest: "", mediaType: nil, isComplete: true,
@@ -87,7 +87,7 @@ struct AppTests {
 
     @Test
     func `Credentials are the session's before the app's, one for a place`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let space = ProtectionSpace(
             host: "Host.example", port: 443, scheme: "https", realm: nil, authenticationMethod: .bearer)

@@ -12,7 +12,7 @@ struct BucketUploadTests {
     }
 
     @Test func `The newest upload of a task that is not completed is needed, no other`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         let first = try await fixture.store.beginUpload(of: task.id, bucket: "b", key: "k", at: fixture.now)
@@ -32,7 +32,7 @@ struct BucketUploadTests {
     }
 
     @Test func `What cannot be aborted is tried again later`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let row = try await fixture.store.beginUpload(of: TaskID(99), bucket: "b", key: "k", at: fixture.now)
         #expect(try await useless(fixture) == [row])
         try await fixture.store.postponeUpload(row: row, until: fixture.now + .seconds(5))
@@ -42,7 +42,7 @@ struct BucketUploadTests {
     }
 
     @Test func `Progress is kept for as long as the task is not completed`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         var progress = TaskProgress()

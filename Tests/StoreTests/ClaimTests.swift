@@ -8,7 +8,7 @@ import Testing
 struct ClaimTests {
     @Test
     func `A lane gives its highest priorities first, and the older of two`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let priorities = [0.5, 0.9, 0.5, 0.1, 0.9]
         try await fixture.create(
@@ -22,7 +22,7 @@ struct ClaimTests {
 
     @Test
     func `A claimed task comes with its specification, progress and body`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let body = NewTask.Body.bytes([1, 2, 3], mediaType: "text/plain", publicId: "body_1")
         let created = try await fixture.create(
@@ -42,7 +42,7 @@ struct ClaimTests {
 
     @Test
     func `A lane tells what its session allows`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession {
             $0.httpMaximumConnectionsPerHost = 3
             $0.networkServiceType = .background
@@ -65,7 +65,7 @@ struct ClaimTests {
 
     @Test
     func `Delayed tasks and retries are promoted when they are due`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let (first, second) = (fixture.now + .seconds(10), fixture.now + .seconds(20))
         let delayed = try await fixture.create(fixture.download { $0.earliestBeginDate = second }, in: session)
@@ -86,7 +86,7 @@ struct ClaimTests {
 
     @Test
     func `The resource timeout ends a task wherever it waits`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         try await fixture.create((0..<5).map { fixture.download("/\($0)") }, in: session)
         let active = try await fixture.claim(4)
@@ -111,7 +111,7 @@ struct ClaimTests {
     @Test
     func `A start puts back what was under way and charges nothing`() async throws {
         let folder = TemporaryFolder()
-        let fixture = try StoreFixture(folder: folder)
+        let fixture = try await StoreFixture(folder: folder)
         let session = try await fixture.makeSession()
         try await fixture.create([fixture.download(), fixture.download()], in: session)
         let claimed = try await fixture.claim(1)
@@ -119,7 +119,7 @@ struct ClaimTests {
         progress.durableOffset = 1 << 20
         try await fixture.settle(Settlement(task: claimed[0].id, .advanced(progress)))
         fixture.store.close()
-        let next = try StoreFixture(folder: folder)
+        let next = try await StoreFixture(folder: folder)
         #expect(try await next.store.recoverInterruptedTasks(at: next.now).recovered.interrupted == 1)
         let again = try await next.claim()
         #expect(again.map(\.number) == [1, 2])

@@ -8,7 +8,7 @@ import Testing
 struct ContentTests {
     @Test
     func `Content lives a day after its event was acknowledged`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.finished(session)
         #expect(task.content?.expiresAt == fixture.now + .seconds(30 * 24 * 3600))
@@ -25,7 +25,7 @@ struct ContentTests {
 
     @Test
     func `Content that nobody acknowledges goes after a month, counted`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         fixture.advance(.seconds(30 * 24 * 3600))
@@ -35,7 +35,7 @@ struct ContentTests {
 
     @Test
     func `Claiming frees a content at once, its file too, and again changes nothing`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()
@@ -70,7 +70,7 @@ struct BodyTests {
 
     @Test
     func `A body stays while tasks need it, then a day`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await add(fixture, session.app, "body_1")
         let tasks = try await fixture.create(
@@ -94,7 +94,7 @@ struct BodyTests {
 
     @Test
     func `A deleted body is gone for clients at once and for its tasks with the last of them`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await add(fixture, session.app, "body_1")
         let task = try await fixture.create(fixture.download(body: .stored("body_1")), in: session)
@@ -112,7 +112,7 @@ struct BodyTests {
 
     @Test
     func `Stored bytes are counted, tasks' own bodies too, and bounded`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await add(fixture, session.app, "body_1", length: 90, limit: 100)
         await #expect(throws: DomainError.storedBytesExceeded(index: nil)) {
@@ -137,7 +137,7 @@ struct BodyTests {
 
     @Test
     func `Bodies of another app, and drafts, serve no task`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let other = try await fixture.makeApp()
         _ = try await add(fixture, other, "body_1")

@@ -7,7 +7,7 @@ import Testing
 struct EventTests {
     @Test
     func `Events are paged in order and say when all is told`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         for _ in 0..<3 { try await fixture.finished(session) }
         try await fixture.create([fixture.download()], in: session)
@@ -30,7 +30,7 @@ struct EventTests {
 
     @Test
     func `Acknowledging is cumulative, idempotent and bounded`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         try await fixture.finished(session)
@@ -49,7 +49,7 @@ struct EventTests {
 
     @Test
     func `Acknowledged events are dropped after an hour, and asking behind them is told so`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         for _ in 0..<4 { try await fixture.finished(session) }
         _ = try await fixture.store.acknowledge(through: 6, epoch: nil, in: session.id, at: fixture.now)
@@ -73,7 +73,7 @@ struct EventTests {
 
     @Test
     func `Completed tasks go a week after they were acknowledged, their contents first`() async throws {
-        let fixture = try StoreFixture(contentRetention: .seconds(8 * 24 * 3600))
+        let fixture = try await StoreFixture(contentRetention: .seconds(8 * 24 * 3600))
         let session = try await fixture.makeSession()
         let kept = try await fixture.finished(session)
         let other = try await fixture.create(fixture.download(), in: session)
@@ -97,7 +97,7 @@ struct EventTests {
 
     @Test
     func `Nobody reads the events of a deleted session`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         _ = try await fixture.store.forgetSession(session.id, at: fixture.now)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct FiguresTests {
     @Test func `Tasks are counted by what they wait for`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         #expect(try await fixture.store.figures().tasks.values.allSatisfy { $0 == 0 })
         try await fixture.create([fixture.download(), fixture.download()], in: session)

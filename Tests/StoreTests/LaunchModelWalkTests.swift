@@ -52,7 +52,7 @@ private struct ModelWalk {
         (scope.schedule, scope.attemptLease, scope.deadline) = (.standard, .seconds(60), .seconds(60))
         (scope.ttl, scope.eventsOfCompletion) = (.seconds(30), 2)
         model = LaunchModel(scope)
-        fixture = try StoreFixture()
+        fixture = try await StoreFixture()
         app = try await fixture.makeApp()
         for name in ["a", "b"] {
             let session = try await fixture.makeSession(name, app: app)
@@ -222,7 +222,7 @@ private struct ModelWalk {
     private mutating func crash() async throws {
         let now = fixture.now
         fixture.store.close()
-        fixture = try StoreFixture(folder: fixture.folder)
+        fixture = try await StoreFixture(folder: fixture.folder)
         fixture.advance(now - fixture.now)
         checks = [:]
         attempts = [:]

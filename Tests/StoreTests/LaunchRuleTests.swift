@@ -9,7 +9,7 @@ struct LaunchRuleTests {
 
     @Test
     func `Ten tasks launch once, with the last of them`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create((0..<10).map { fixture.download("/\($0)") }, in: session).map(\.task.id)
         _ = try await fixture.claim()
@@ -28,7 +28,7 @@ struct LaunchRuleTests {
 
     @Test
     func `Suspended tasks do not hold a launch back`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         try await fixture.create([fixture.download(suspended: true)], in: session)
@@ -39,7 +39,7 @@ struct LaunchRuleTests {
 
     @Test
     func `Suspending the last running task launches for what was finished before`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
         _ = try await fixture.claim()
@@ -51,7 +51,7 @@ struct LaunchRuleTests {
 
     @Test
     func `A challenge launches early, and a finished task joins`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
         _ = try await fixture.claim()
@@ -69,7 +69,7 @@ struct LaunchRuleTests {
 
     @Test
     func `Nobody is launched while a client is attached, nor within the grace`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         fixture.setAttached(true, session.id)
         try await fixture.finished(session)
@@ -87,7 +87,7 @@ struct LaunchRuleTests {
 
     @Test
     func `A lease keeps the app from being launched until it and the grace are over`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.store.attach(
             .take(ttl: .seconds(30), launchId: nil, takeover: false), to: session.id, at: fixture.now)
@@ -105,7 +105,7 @@ struct LaunchRuleTests {
 
     @Test
     func `A client that attaches by itself supersedes a launch that has not gone out`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
@@ -121,7 +121,7 @@ struct LaunchRuleTests {
 
     @Test
     func `A lease taken with the launch's id leaves the launch open`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
@@ -135,7 +135,7 @@ struct LaunchRuleTests {
 
     @Test
     func `Completing acknowledges, records didFinishEvents and causes nothing by itself`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
@@ -156,7 +156,7 @@ struct LaunchRuleTests {
 
     @Test
     func `Completing beyond the last event is refused and changes nothing`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
@@ -173,7 +173,7 @@ struct LaunchRuleTests {
 
     @Test
     func `Who acknowledges page by page before completing is not made to wait`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         for _ in 0..<5 {
             try await fixture.finished(session)
@@ -187,7 +187,7 @@ struct LaunchRuleTests {
 
     @Test
     func `Completions that acknowledge nothing make the next launch wait ever longer`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         for wait in [5, 10, 20] {
@@ -208,7 +208,7 @@ struct LaunchRuleTests {
 
     @Test
     func `A lease renewed after its end is a client that came by itself`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.store.attach(
             .take(ttl: .seconds(30), launchId: nil, takeover: false), to: session.id, at: fixture.now)
@@ -221,7 +221,7 @@ struct LaunchRuleTests {
 
     @Test
     func `A task that ends while a launch is open launches again after its completion`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         let first = try #require(try await fixture.openLaunch(session))
@@ -236,7 +236,7 @@ struct LaunchRuleTests {
 
     @Test
     func `Sessions without launch events, and force-quit apps, stay silent`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let silent = try await fixture.makeSession { $0.sessionSendsLaunchEvents = false }
         try await fixture.finished(silent)
         #expect(try await fixture.openLaunch(silent) == nil)
@@ -251,7 +251,7 @@ struct LaunchRuleTests {
 
     @Test
     func `Without a webhook the launch is parked`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession(app: try await fixture.makeApp(webhook: nil))
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()

@@ -69,7 +69,7 @@ import Testing
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
         stage.store.close()
-        let store = try LaunchStage.open(stage.folder)
+        let store = try await LaunchStage.open(stage.folder)
         defer { store.close() }
         _ = try await store.recoverLaunches(at: stage.now)
         #expect(try await LaunchStage.count(in: "parked", store) == Self.count)

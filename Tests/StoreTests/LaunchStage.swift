@@ -13,15 +13,15 @@ final class LaunchStage: Sendable {
     private let time = Locked(LaunchStage.start)
 
     init() async throws {
-        store = try Self.open(folder)
+        store = try await Self.open(folder)
         app = try await Self.addApp("com.example.app", to: store)
     }
 
     deinit { store.close() }
 
-    static func open(_ folder: TemporaryFolder) throws -> Store {
+    static func open(_ folder: TemporaryFolder) async throws -> Store {
         try Store(
-            path: folder.file("test.db"), sealer: Sealer(masterKey: [UInt8](repeating: 1, count: 32)),
+            try await TestStore.place(in: folder), sealer: Sealer(masterKey: [UInt8](repeating: 1, count: 32)),
             policies: Store.Policies(contentRetention: .seconds(3600), unacknowledgedRetention: .seconds(3600)) { _ in
                 Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0))
             }, log: .none

@@ -216,7 +216,7 @@ import Testing
         let launch = try await stage.claim()[0]
         _ = try await stage.store.freezeBody([7], of: launch.id)
         stage.store.close()
-        let store = try LaunchStage.open(stage.folder)
+        let store = try await LaunchStage.open(stage.folder)
         defer { store.close() }
         _ = try await store.recoverLaunches(at: stage.now)
         let again = try await LaunchStage.claim(store, limit: 1, at: stage.now)
@@ -232,7 +232,7 @@ import Testing
             for number in 0..<4 { try await stage.finishTask(in: "\(number)") }
             stage.advance(by: stop)
             stage.store.close()
-            let store = try LaunchStage.open(stage.folder)
+            let store = try await LaunchStage.open(stage.folder)
             defer { store.close() }
             _ = try await store.recoverLaunches(at: stage.now)
             var counts: [Int] = []

@@ -8,34 +8,34 @@ import Testing
 @Suite struct MasterKeyTests {
     private let folder = TemporaryFolder()
 
-    private func open(key: UInt8) throws -> StoreFixture { try StoreFixture(folder: folder, key: key) }
+    private func open(key: UInt8) async throws -> StoreFixture { try await StoreFixture(folder: folder, key: key) }
 
     @Test func `A store knows its key from any other`() async throws {
-        let first = try open(key: 1)
+        let first = try await open(key: 1)
         #expect(try await first.store.hasRightKey())
         try await first.store.keepKeyCheck()
         try await first.store.keepKeyCheck()
         first.store.close()
         for (key, isRight) in [(1, true), (2, false), (1, true)] as [(UInt8, Bool)] {
-            let next = try open(key: key)
+            let next = try await open(key: key)
             #expect(try await next.store.hasRightKey() == isRight)
             next.store.close()
         }
     }
 
     @Test func `A store of a version that kept no check is known by its apps' secrets`() async throws {
-        let first = try open(key: 1)
+        let first = try await open(key: 1)
         _ = try await first.makeApp()
         first.store.close()
         for (key, isRight) in [(2, false), (1, true)] as [(UInt8, Bool)] {
-            let next = try open(key: key)
+            let next = try await open(key: key)
             #expect(try await next.store.hasRightKey() == isRight)
             next.store.close()
         }
     }
 
     @Test func `Without the key all that needed none stays, and nothing is left that does not open`() async throws {
-        let first = try open(key: 1)
+        let first = try await open(key: 1)
         try await first.store.keepKeyCheck()
         let app = try await first.makeApp("app")
         let plain = try await first.makeSession("plain", app: app)
@@ -61,7 +61,7 @@ import Testing
         _ = try await first.store.settle([], cookies: [plain.id: ["canary"]], at: first.now)
         first.store.close()
 
-        let next = try open(key: 2)
+        let next = try await open(key: 2)
         #expect(try await !next.store.hasRightKey())
         try await next.store.loseSecrets(at: next.now) { [9] }
         #expect(try await next.store.hasRightKey())

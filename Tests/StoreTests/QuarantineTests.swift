@@ -25,7 +25,7 @@ struct QuarantineTests {
 
     /// Two tasks that two crashes found under way, and one that waited.
     private func suspects() async throws -> (StoreFixture, [TaskRecord]) {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task)
         for _ in 1...2 {
@@ -90,7 +90,7 @@ struct QuarantineTests {
 
     @Test
     func `An attempt that ends by itself breaks the row, an interruption does not`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         func crash() async throws -> Int {

@@ -7,7 +7,7 @@ import Testing
 ///
 /// The statements are read from the sources, so that none can be forgotten: every call of a connection starts with its
 /// literal.
-@Suite struct QueryPlanTests {
+@Suite(.enabled(if: !TestStore.isOnServer)) struct QueryPlanTests {
     /// Statements that scan or sort, by how they begin, and what bounds them.
     private static let reasoned: [(beginning: String, bound: String)] = [
         ("SELECT path FROM discarded_file ORDER BY path LIMIT", "in the order of its key, as many as are asked for"),
@@ -66,8 +66,8 @@ import Testing
         var sql: String
     }
 
-    @Test func `No statement scans or sorts but those whose bound is told`() throws {
-        let fixture = try StoreFixture()
+    @Test func `No statement scans or sorts but those whose bound is told`() async throws {
+        let fixture = try await StoreFixture()
         let statements = try Self.statements()
         #expect(statements.count > 150)
         var handle: OpaquePointer?
@@ -90,8 +90,8 @@ import Testing
         #expect(idle.isEmpty, "indexes that no statement uses")
     }
 
-    @Test func `A statement that scans is seen`() throws {
-        let fixture = try StoreFixture()
+    @Test func `A statement that scans is seen`() async throws {
+        let fixture = try await StoreFixture()
         var handle: OpaquePointer?
         try #require(sqlite3_open_v2(fixture.folder.file("test.db"), &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)
         defer { sqlite3_close(handle) }

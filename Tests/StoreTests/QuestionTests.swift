@@ -16,7 +16,7 @@ struct QuestionTests {
 
     @Test
     func `A question has its event and waits; the answer lets the task go on`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
         #expect(try await fixture.kinds(session) == [.didReceiveChallenge])
@@ -43,7 +43,7 @@ struct QuestionTests {
 
     @Test
     func `Questions are listed from either end, and by time`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         var times: [Timestamp] = []
         for _ in 1...3 {
@@ -68,7 +68,7 @@ struct QuestionTests {
 
     @Test
     func `A question belongs to its app`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await asked(fixture, session)
         let other = try await fixture.makeApp()
@@ -86,7 +86,7 @@ struct QuestionTests {
 
     @Test
     func `Cancelling the challenge cancels the task`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
         _ = try await fixture.store.answer(
@@ -100,7 +100,7 @@ struct QuestionTests {
 
     @Test
     func `Nobody answers: that task fails alone`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
         let other = try await fixture.create(fixture.download(), in: session)
@@ -120,7 +120,7 @@ struct QuestionTests {
 
     @Test
     func `An answer after the deadline is refused, whether or not somebody swept since`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
         fixture.advance(.seconds(24 * 3600))
@@ -136,7 +136,7 @@ struct QuestionTests {
 
     @Test
     func `A task suspended with a question open waits for its answer again`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
         _ = try await fixture.store.command(.suspend, task: task, at: fixture.now)
@@ -151,7 +151,7 @@ struct QuestionTests {
 
     @Test
     func `A delayed request goes on as it is, or with a new request in its new lane`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let first = try await asked(fixture, session, .delayedRequest)
         let second = try await asked(fixture, session, .delayedRequest)
@@ -174,7 +174,7 @@ struct QuestionTests {
 
     @Test
     func `Completing a task closes its question`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
         _ = try await fixture.store.command(.cancel(reason: nil), task: task, at: fixture.now)
@@ -186,7 +186,7 @@ struct QuestionTests {
 struct AttachmentVerbTests {
     @Test
     func `One lease at a time; the fenced client neither acknowledges nor renews`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         let store = fixture.store

@@ -40,7 +40,7 @@ struct QueueTests {
 
     @Test
     func `Every app is seen in each window, however much another has queued`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let crowd = try await fixture.makeSession()
         _ = try await fixture.create((0..<1500).map { fixture.download(host: "h\($0).example") }, in: crowd)
         let modest = try await fixture.makeSession()
@@ -64,7 +64,7 @@ struct QueueTests {
 
     @Test
     func `Every lane gets its turn, and the look at the queue ends`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         var all: Set<String> = []
         for (app, count) in [700, 1, 900, 40].enumerated() {
             let hosts = (0..<count).map { "h\($0).app\(app).example" }
@@ -85,7 +85,7 @@ struct QueueTests {
 
     @Test
     func `Many apps take turns by windows`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         for number in 0..<(Store.appWindow + 20) {
             let session = try await fixture.makeSession()
             _ = try await fixture.create(fixture.download(host: "h\(number).example"), in: session)
@@ -99,7 +99,7 @@ struct QueueTests {
 
     @Test
     func `Lanes of a full origin are not read until it has room, and then as many as it has`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         for _ in 0..<300 {
             _ = try await fixture.create(
@@ -117,7 +117,7 @@ struct QueueTests {
 
     @Test
     func `What may not start hides nothing behind it, and sessions at one origin take turns`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         var sessions: [SessionID] = []
         for _ in 0..<6 {

@@ -31,7 +31,7 @@ private struct Walk {
     private var names = 0
 
     init(seed: UInt64) async throws {
-        fixture = try StoreFixture()
+        fixture = try await StoreFixture()
         random = SeededGenerator(state: seed)
         app = try await fixture.makeApp()
         sessions = []

@@ -23,7 +23,7 @@ struct ResumeDataTests {
 
     @Test
     func `Resume data serves one task`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
         #expect(
@@ -40,7 +40,7 @@ struct ResumeDataTests {
 
     @Test
     func `An order that fails spends nothing`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
         await #expect(throws: DomainError.tooManyTasks(limit: 0, index: 0)) {
@@ -51,7 +51,7 @@ struct ResumeDataTests {
 
     @Test
     func `It is good for a day and for its own app`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
         #expect(try await fixture.store.resumeFile(nonce, app: AppID(77), at: fixture.now) == nil)
@@ -64,7 +64,7 @@ struct ResumeDataTests {
 
     @Test
     func `The partial file of the task itself is kept, whatever ends late`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.create(fixture.download(), in: session)
         let task = try await fixture.claim()[0]
@@ -89,7 +89,7 @@ struct ResumeDataTests {
 
     @Test
     func `The kept file goes with a task that is cancelled before it took it over`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
         let task = try await fixture.create(continued(fixture), in: session)
@@ -109,7 +109,7 @@ struct IdempotencyVerbTests {
 
     @Test
     func `An answer is kept with what it tells of, or not at all`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.store.createTasks(
             [fixture.download()], in: session.id, limit: .max, at: fixture.now, recording: recording("k1"))
@@ -131,7 +131,7 @@ struct IdempotencyVerbTests {
 
     @Test
     func `No secret stands in the files as plain text`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession {
             $0.httpAdditionalHeaders.append("Authorization", "canary-session")
             $0.proxy = SessionConfiguration.Proxy(

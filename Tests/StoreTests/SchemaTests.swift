@@ -10,14 +10,14 @@ import Testing
 
 /// Databases of each version, as the program that had it left them: `Tests/Databases` has them as SQL, as the `.dump` of
 /// SQLite's shell writes it, with the version at its end.
-@Suite struct SchemaTests {
+@Suite(.enabled(if: !TestStore.isOnServer)) struct SchemaTests {
     @Test(arguments: Schema.migrations.map(\.version))
     func `A database of each version is brought forward, and all in it is read`(version: Int) async throws {
         let folder = TemporaryFolder()
         try Self.restore(version, to: folder.file("test.db"))
-        let fixture = try StoreFixture(folder: folder)
+        let fixture = try await StoreFixture(folder: folder)
         let store = fixture.store
-        let new = try StoreFixture()
+        let new = try await StoreFixture()
         #expect(try await Self.schema(of: store) == Self.schema(of: new.store))
         #expect(try await store.hasRightKey())
         try await expectSoundLedger(fixture)
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `Every word that the program may write is one that the schema takes`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let sql = try await Self.schema(of: fixture.store).joined(separator: "\n")
         /// The words that a column's check has, in every table that has such a column.
         func words(_ column: String) -> Set<[String]> {
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func `A word that the program does not know is an error`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let task = try await fixture.create(fixture.download(), in: fixture.makeSession())
         try await fixture.store.database.write { db in
             try db.execute("PRAGMA ignore_check_constraints = ON")
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test func `A state without what belongs to it is an error`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()

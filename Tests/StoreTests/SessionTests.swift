@@ -8,7 +8,7 @@ import Testing
 struct SessionTests {
     @Test
     func `An identifier creates once and reconnects afterwards`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         let first = try await fixture.store.openSession(
             "s", app: app, configuration: nil, description: "d", onlyCreates: false, at: fixture.now)
@@ -27,7 +27,7 @@ struct SessionTests {
 
     @Test
     func `The same identifier belongs to each app by itself`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let one = try await fixture.makeSession("s")
         let other = try await fixture.makeSession("s")
         #expect(one.id != other.id)
@@ -39,7 +39,7 @@ struct SessionTests {
 
     @Test
     func `Another configuration is refused by the names of its members`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s") { $0.isDiscretionary = true }
         let other = SessionConfiguration.with { $0.timeoutIntervalForRequest = 5 }
         await #expect(
@@ -52,7 +52,7 @@ struct SessionTests {
 
     @Test
     func `An empty session becomes invalid at once and tells it last`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let (invalid, _) = try await fixture.store.invalidateSession(session.id, at: fixture.now)
         #expect(invalid.state.phase == .invalid)
@@ -66,7 +66,7 @@ struct SessionTests {
 
     @Test
     func `An invalidating session finishes its tasks first`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s")
         let task = try await fixture.create(fixture.download(), in: session)
         let suspended = try await fixture.create(fixture.download(suspended: true), in: session)
@@ -92,7 +92,7 @@ struct SessionTests {
 
     @Test
     func `An invalid session's identifier begins anew with the next incarnation`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s")
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
@@ -115,7 +115,7 @@ struct SessionTests {
 
     @Test
     func `An invalid session is forgotten after a week`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         _ = try await fixture.store.invalidateSession(session.id, at: fixture.now)
@@ -129,7 +129,7 @@ struct SessionTests {
 
     @Test
     func `Deleting stops the transfers, frees the app's places and leaves no rows`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s")
         try await fixture.create((0..<25).map { fixture.download("/\($0)") }, in: session)
         let active = try await fixture.claim(3)
@@ -161,7 +161,7 @@ struct SessionTests {
 
     @Test
     func `Nothing of a deleted session is due or claimed any more`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let begin = fixture.now + .seconds(60)
         let created = try await fixture.create(
@@ -183,7 +183,7 @@ struct SessionTests {
 
     @Test
     func `What may change changes, at the revision the client knows`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.httpAdditionalHeaders.append("Authorization", "canary-a") }
         let changed = try await fixture.store.changeSession(
             session.id, description: .some("d"), bandwidthLimit: .some(1000), ifRevision: session.revision)

@@ -8,7 +8,7 @@ import Testing
 struct SettlementTests {
     @Test
     func `A download's last events come in their order, in one commit with its content`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download { $0.clientTaskId = "c" }, in: session)
         _ = try await fixture.claim()
@@ -43,7 +43,7 @@ struct SettlementTests {
 
     @Test
     func `An upload and a download without content tell no finished download`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let upload = try await fixture.create(fixture.download { $0.kind = .upload }, in: session)
         let failed = try await fixture.create(fixture.download(), in: session)
@@ -58,7 +58,7 @@ struct SettlementTests {
 
     @Test
     func `Cancel wins the race, and what came too late leaves nothing`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()
@@ -75,7 +75,7 @@ struct SettlementTests {
 
     @Test
     func `A task suspended meanwhile stays suspended and keeps its progress`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()
@@ -100,7 +100,7 @@ struct SettlementTests {
 
     @Test
     func `A task that was done when it was suspended completes`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download { $0.kind = .upload }, in: session)
         _ = try await fixture.claim()
@@ -112,7 +112,7 @@ struct SettlementTests {
 
     @Test
     func `The answer to a request that was replaced meanwhile does not count`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()
@@ -127,7 +127,7 @@ struct SettlementTests {
 
     @Test
     func `A partial file goes with the task that left it`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create((0..<3).map { fixture.download("/\($0)") }, in: session).map(\.task.id)
         _ = try await fixture.claim()
@@ -149,7 +149,7 @@ struct SettlementTests {
 
     @Test
     func `A settlement that cannot be stored undoes its whole commit`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
         _ = try await fixture.claim()

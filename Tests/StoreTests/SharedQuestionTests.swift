@@ -10,7 +10,7 @@ struct SharedQuestionTests {
     private let session: SessionRecord
 
     init() async throws {
-        fixture = try StoreFixture()
+        fixture = try await StoreFixture()
         session = try await fixture.makeSession()
     }
 

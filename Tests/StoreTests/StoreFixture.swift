@@ -15,11 +15,11 @@ final class StoreFixture: Sendable {
 
     init(
         contentRetention: Duration = .seconds(24 * 3600), folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7
-    ) throws {
+    ) async throws {
         self.folder = folder
         let presences = presences
         store = try Store(
-            path: folder.file("test.db"), sealer: Sealer(masterKey: [UInt8](repeating: key, count: 32)),
+            try await TestStore.place(in: folder), sealer: Sealer(masterKey: [UInt8](repeating: key, count: 32)),
             policies: Store.Policies(
                 contentRetention: contentRetention, unacknowledgedRetention: .seconds(30 * 24 * 3600),
                 presence: { session in

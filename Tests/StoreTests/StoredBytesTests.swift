@@ -27,7 +27,7 @@ struct StoredBytesTests {
 
     @Test
     func `A content counts from its settlement until it is claimed, expires or goes with its session`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let claimed = try await contents(fixture, session, .file("contents/01/1"), length: 100_000)
         _ = try await contents(fixture, session, .bytes([1, 2, 3]), length: 3)
@@ -49,7 +49,7 @@ struct StoredBytesTests {
 
     @Test
     func `What was moved to its destination does not count`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await contents(fixture, session, .moved, length: 100_000)
         #expect(try await stored(fixture, session) == 0)
@@ -57,7 +57,7 @@ struct StoredBytesTests {
 
     @Test
     func `An app without room gets no new tasks, those it has still end`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let waiting = try await fixture.create(fixture.download { $0.clientTaskId = "c" }, in: session)
         func create(_ tasks: [NewTask]) async throws {

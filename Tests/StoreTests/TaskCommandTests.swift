@@ -7,7 +7,7 @@ import Testing
 struct TaskCommandTests {
     @Test
     func `Suspended time is left out of the resource timeout`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(), in: session)
         fixture.advance(.seconds(30))
@@ -25,7 +25,7 @@ struct TaskCommandTests {
 
     @Test
     func `The resource timeout of a task created suspended begins when it is resumed`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(suspended: true), in: session)
         fixture.advance(.seconds(500))
@@ -37,7 +37,7 @@ struct TaskCommandTests {
 
     @Test
     func `The resource timeout of a delayed task begins at its date, suspended meanwhile or not`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let begin = fixture.now + .seconds(1000)
         let task = try await fixture.create(fixture.download { $0.earliestBeginDate = begin }, in: session)
@@ -59,7 +59,7 @@ struct TaskCommandTests {
 
     @Test
     func `A new earliestBeginDate moves a waiting task and gives no time away`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(), in: session)
         fixture.advance(.seconds(40))
@@ -83,7 +83,7 @@ struct TaskCommandTests {
 
     @Test
     func `Repeating a command changes nothing`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         let (first, _) = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
@@ -97,7 +97,7 @@ struct TaskCommandTests {
 
     @Test
     func `Resume of a task that waits to try again tries at once`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         for waitsForConnectivity in [false, true] {
@@ -119,7 +119,7 @@ struct TaskCommandTests {
 
     @Test
     func `Suspending or cancelling an active task stops its transfer`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create([fixture.download(), fixture.download()], in: session)
         let active = try await fixture.claim()
@@ -142,7 +142,7 @@ struct TaskCommandTests {
 
     @Test
     func `Session-wide commands go in steps and match by state and group`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create(
             (1...7).map { number in fixture.download { $0.group = number <= 4 ? "g" : nil } }, in: session)
@@ -170,7 +170,7 @@ struct TaskCommandTests {
 
     @Test
     func `A new request for later waits until then, also where the old one is under way`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()
@@ -194,7 +194,7 @@ struct TaskCommandTests {
 
     @Test
     func `A completed task keeps all but its description and metadata`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.finished(session)
         await #expect(throws: DomainError.taskCompleted) {
@@ -218,7 +218,7 @@ struct TaskCommandTests {
 
     @Test
     func `A new request moves a task to its origin's lane and stops the old transfer`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
         _ = try await fixture.claim(1)

@@ -7,7 +7,7 @@ import Testing
 struct TaskCreationTests {
     @Test
     func `Tasks are numbered from 1 without gaps, over failed batches too`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let first = try await fixture.create([fixture.download(), fixture.download()], in: session)
         #expect(first.map(\.task.number) == [1, 2])
@@ -22,7 +22,7 @@ struct TaskCreationTests {
 
     @Test
     func `A clientTaskId names one task`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = fixture.download { $0.clientTaskId = "a" }
         let first = try await fixture.create([task], in: session)
@@ -41,7 +41,7 @@ struct TaskCreationTests {
 
     @Test
     func `One clientTaskId twice in a batch is one task`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = fixture.download { $0.clientTaskId = "a" }
         let created = try await fixture.create([task, task], in: session)
@@ -52,7 +52,7 @@ struct TaskCreationTests {
 
     @Test
     func `The limit of an app counts new tasks alone and is all or nothing`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = (0..<3).map { number in fixture.download { $0.clientTaskId = "c\(number)" } }
         try await fixture.create(tasks, in: session, limit: 3)
@@ -70,7 +70,7 @@ struct TaskCreationTests {
 
     @Test
     func `A task starts at once, suspended or delayed as it is asked to`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let now = fixture.now
         let created = try await fixture.create(
@@ -96,7 +96,7 @@ struct TaskCreationTests {
 
     @Test
     func `Lists page by number and filter by state, outcome, group and name`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create(
             (1...6).map { number in

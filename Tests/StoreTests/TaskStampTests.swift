@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct TaskStampTests {
     @Test func `The stamp of a completed task changes with all that is told of it`() async throws {
-        let fixture = try StoreFixture()
+        let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create([fixture.download(), fixture.download()], in: session)
         let task = try #require(try await fixture.claim(1).first)

@@ -14,7 +14,7 @@ import Testing
         private(set) var times: [Timestamp] = []
 
         init() async throws {
-            fixture = try StoreFixture()
+            fixture = try await StoreFixture()
             app = try await fixture.makeApp()
             let first = try await fixture.makeSession("first", app: app)
             let second = try await fixture.makeSession("second", app: app)

@@ -11,7 +11,7 @@ extension Scene {
         let text = String(decoding: readFile("\(folder)/master.key") ?? [], as: UTF8.self)
         let key = try #require([UInt8](base64: String(text.prefix { $0 != "\n" })))
         let store = try Store(
-            path: database ?? "\(folder)/urlsessiond.db", sealer: Sealer(masterKey: key),
+            .file(database ?? "\(folder)/urlsessiond.db"), sealer: Sealer(masterKey: key),
             policies: Store.Policies(
                 contentRetention: .seconds(1), unacknowledgedRetention: .seconds(1),
                 presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),

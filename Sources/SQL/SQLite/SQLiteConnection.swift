@@ -171,6 +171,26 @@ final class SQLiteConnection: Connection {
         return error
     }
 
+    // MARK: Free pages
+
+    /// Free pages that are left for what comes next, at least; a quarter of the file where that is more.
+    private static let spareFreePages: Int64 = 1024
+    /// As `PRAGMA auto_vacuum` says it.
+    private static let isIncremental: Int64 = 2
+
+    /// 128 at a time; the file is cut with the next checkpoint.
+    ///
+    /// A database that was made without `auto_vacuum` keeps its size: its free pages are used again.
+    override func returnFreePages() throws(SQLError) -> Bool {
+        guard try value("PRAGMA auto_vacuum", read: { $0.integer(0) }) == Self.isIncremental,
+            let free = try value("PRAGMA freelist_count", read: { $0.integer(0) }),
+            let all = try value("PRAGMA page_count", read: { $0.integer(0) }),
+            free > max(Self.spareFreePages, all / 4)
+        else { return false }
+        try execute("PRAGMA incremental_vacuum(128)")
+        return true
+    }
+
     // MARK: Reading
 
     override func read<Result>(until deadline: Int64, _ body: (Connection) throws -> Result) throws -> Result {

@@ -74,7 +74,7 @@ final class SQLiteWriter: Writer {
             }
             if !connection.isAutocommit { try commit() }
             let hasWritten = connection.writingCommits > commitsBefore
-            if sawFull || hasWritten { state.setFull(sawFull) }
+            if sawFull || hasWritten { state.setBlocked(sawFull) }
             for answer in answers { answer() }
             if hasWritten {
                 onCommit(
@@ -84,7 +84,7 @@ final class SQLiteWriter: Writer {
             }
         } catch {
             rollBack()
-            if error.isFull { state.setFull(true) }
+            if error.isFull { state.setBlocked(true) }
             for job in jobs { job.fail(error) }
         }
     }

@@ -58,7 +58,7 @@ extension Scheduler {
             log.error("transfers could not be stored", ("error", "\(error)"))
             await storeOneByOne(batch)
             // What is stored later is not waited for on a full disk alone.
-            if store.isFull {
+            if store.isBlocked {
                 unrecorded.merge(offsets) { later, _ in later }
             } else {
                 tell(recorded: offsets)
@@ -118,7 +118,7 @@ extension Scheduler {
         for settlement in batch {
             do {
                 try await store(settlement)
-            } catch  where store.isFull {
+            } catch  where store.isBlocked {
                 settlements.append(settlement)
             } catch {
                 await logger(of: settlement.task).error(

@@ -79,7 +79,7 @@ extension Store {
         case .forgottenSessions: try removeForgottenSessions(rows, transaction)
         case .incarnations: try dropIncarnations(rows, transaction)
         case .lanes: try dropIdleLanes(rows, transaction)
-        case .freePages: try returnFreePages(transaction)
+        case .freePages: try transaction.db.returnFreePages()
         }
     }
 
@@ -215,27 +215,6 @@ extension Store {
         for lane in idle { try db.execute("DELETE FROM lane WHERE id = ?1", lane.id) }
         idleLaneCursor.withLock { $0 = lanes.count < rows ? 0 : lanes.last?.id ?? 0 }
         return lanes.count == rows && !idle.isEmpty
-    }
-
-    // MARK: The file
-
-    /// Free pages that are left for what comes next, at least; a quarter of the file where that is more.
-    private static let spareFreePages: Int64 = 1024
-    /// As `PRAGMA auto_vacuum` says it.
-    private static let isIncremental: Int64 = 2
-
-    /// Gives free pages back to the file system, 128 at a time; the file is cut with the next checkpoint.
-    ///
-    /// A database that was made without `auto_vacuum` keeps its size: its free pages are used again.
-    private func returnFreePages(_ transaction: Transaction) throws -> Bool {
-        let db = transaction.db
-        guard try db.first("PRAGMA auto_vacuum", read: { $0.integer(0) }) == Self.isIncremental,
-            let free = try db.first("PRAGMA freelist_count", read: { $0.integer(0) }),
-            let all = try db.first("PRAGMA page_count", read: { $0.integer(0) }),
-            free > max(Self.spareFreePages, all / 4)
-        else { return false }
-        try db.execute("PRAGMA incremental_vacuum(128)")
-        return true
     }
 }
 

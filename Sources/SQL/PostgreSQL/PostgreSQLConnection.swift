@@ -1,0 +1,379 @@
+import Base
+import CPostgreSQL
+import Glibc
+
+/// One connection to a PostgreSQL server, in pipeline mode: what nobody waits for travels with what somebody does.
+///
+/// An error undoes the transaction, and whatever is asked of it afterwards fails with the same error until ``rollBack()``.
+/// The corresponding C functions are `PQconnectdbParams`, `PQsendQueryPrepared`, `PQpipelineSync` and `PQfinish`.
+final class PostgreSQLConnection: Connection {
+    /// What was sent and is not answered yet, in order.
+    private enum Sent {
+        case preparation(Prepared)
+        case statement(Prepared)
+        case sync
+    }
+
+    /// A statement that the server knows by a name, or that is sent anew each time.
+    private final class Prepared {
+        let name: String
+        let types: [UInt32]
+        var shape: PostgreSQLAnswer.Shape?
+
+        init(name: String, types: [UInt32]) {
+            self.name = name
+            self.types = types
+        }
+    }
+
+    private let pq: libpq
+    private let server: PostgreSQLServer
+    private var handle: OpaquePointer?
+    private var statements: [UnsafePointer<UInt8>: [Prepared]] = [:]
+    private var lastName = 0
+    private var sent: [Sent] = []
+    private var isInTransaction = false
+    /// Why the transaction is lost.
+    private(set) var failure: SQLError?
+    /// Statements that may have changed something, in this transaction.
+    private(set) var writes = 0
+    /// Times that an answer was waited for, since the connection was made.
+    private(set) var roundTrips = 0
+    /// When what is waited for is given up, by the monotonic clock in milliseconds.
+    var deadline = Int64.max
+    private var values = PostgreSQLValues()
+
+    init(_ server: PostgreSQLServer) throws(SQLError) {
+        pq = try LibPQ.functions()
+        self.server = server
+    }
+
+    deinit { pq.PQfinish(handle) }
+
+    // MARK: The connection
+
+    var isConnected: Bool { handle != nil }
+
+    /// Connects, where that is not done yet.
+    func connect() throws(SQLError) {
+        guard handle == nil else { return }
+        let handle = try connected()
+        guard pq.PQsetnonblocking(handle, 1) == 0, pq.PQenterPipelineMode(handle) == 1 else {
+            defer { pq.PQfinish(handle) }
+            throw lost(handle)
+        }
+        self.handle = handle
+    }
+
+    /// Runs `body` with a connection that is not in pipeline mode, for scripts.
+    func withScripts<Result>(
+        _ body: ((String) throws(SQLError) -> [String?]) throws(SQLError) -> Result
+    ) throws(SQLError) -> Result {
+        let handle = try connected()
+        defer { pq.PQfinish(handle) }
+        return try body { sql throws(SQLError) in
+            guard let result = pq.PQexec(handle, sql) else { throw lost(handle) }
+            defer { pq.PQclear(result) }
+            if let error = error(in: result) { throw error }
+            guard pq.PQntuples(result) > 0 else { return [] }
+            return (0..<pq.PQnfields(result)).map { column in
+                pq.PQgetisnull(result, 0, column) != 0
+                    ? nil : pq.PQgetvalue(result, 0, column).map { String(cString: $0) }
+            }
+        }
+    }
+
+    private func connected() throws(SQLError) -> OpaquePointer {
+        let parameters = PostgreSQLServer.defaults + [("dbname", server.connection)]
+        let handle = withCStrings(parameters.map(\.0)) { names in
+            withCStrings(parameters.map(\.1)) { pq.PQconnectdbParams(names, $0, 1) }
+        }
+        guard let handle else { throw SQLError(.unreachable, "no memory for a connection") }
+        guard pq.PQstatus(handle) == CONNECTION_OK else {
+            defer { pq.PQfinish(handle) }
+            throw lost(handle)
+        }
+        guard pq.PQserverVersion(handle) >= 140_000 else {
+            defer { pq.PQfinish(handle) }
+            throw SQLError(.unknownSchema, "the PostgreSQL server is too old: version 14 or later is needed")
+        }
+        return handle
+    }
+
+    /// Lets go of the connection. The server undoes what was not committed.
+    func disconnect() {
+        pq.PQfinish(handle)
+        handle = nil
+        statements = [:]
+        sent = []
+        isInTransaction = false
+        writes = 0
+    }
+
+    private func lost(_ handle: OpaquePointer) -> SQLError {
+        let message = pq.PQerrorMessage(handle).map { String(cString: $0) } ?? ""
+        return SQLError(.unreachable, message.split(whereSeparator: \.isNewline).joined(separator: "; "))
+    }
+
+    /// The connection is of no use any more.
+    private func breakOff(_ error: SQLError) -> SQLError {
+        disconnect()
+        failure = error
+        return error
+    }
+
+    // MARK: Transactions
+
+    /// Begins a transaction; nothing is waited for.
+    ///
+    /// - Parameter sql: `BEGIN` with what is to hold for it.
+    func begin(_ sql: StaticString) throws(SQLError) {
+        failure = nil
+        writes = 0
+        try connect()
+        isInTransaction = true
+        try send(sql, [])
+    }
+
+    /// Ends the transaction and waits until that is done.
+    func commit() throws(SQLError) {
+        try send("COMMIT", [])
+        try wait()
+        isInTransaction = false
+    }
+
+    /// Ends a transaction that may have changed nothing, or is lost; nothing is waited for.
+    func rollBack() {
+        failure = nil
+        guard isInTransaction else { return }
+        isInTransaction = false
+        do throws(SQLError) {
+            try send("ROLLBACK", [])
+            try sync()
+        } catch {
+            disconnect()
+        }
+        failure = nil
+    }
+
+    override func read<Result>(until deadline: Int64, _ body: (Connection) throws -> Result) throws -> Result {
+        self.deadline = deadline
+        defer { self.deadline = .max }
+        do {
+            return try readOnce(body)
+        } catch let error as SQLError where error.code == .unreachable && Clock.system.monotonic() < deadline {
+            // A connection that broke while it idled costs a read nothing but time.
+            return try readOnce(body)
+        }
+    }
+
+    private func readOnce<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+        defer { rollBack() }
+        try begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        let result = try body(self)
+        if let failure { throw failure }
+        return result
+    }
+
+    // MARK: Statements
+
+    override func run(
+        _ sql: StaticString, _ values: [(any SQLBindable)?], _ body: (Row) throws(SQLError) -> Bool
+    ) throws(SQLError) {
+        writes += sql.isQuery ? 0 : 1
+        let statement = try send(sql, values)
+        let answer = try answer(to: statement)
+        while answer.row < answer.count {
+            guard try body(Row(answer: answer)) else { return }
+            answer.row += 1
+        }
+    }
+
+    override func enqueue(_ sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) {
+        writes += 1
+        try send(sql, values)
+    }
+
+    override func changes(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int {
+        writes += 1
+        try send(sql, values)
+        guard let result = try wait() else { return 0 }
+        defer { pq.PQclear(result) }
+        return pq.PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0
+    }
+
+    override func number(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int64 {
+        writes += 1
+        let statement = try send(sql, values, ending: " RETURNING id")
+        return try answer(to: statement).integer(0)
+    }
+
+    private func answer(to statement: Prepared) throws(SQLError) -> PostgreSQLAnswer {
+        guard let result = try wait() else { throw breakOff(SQLError(.unreachable, "an answer is missing")) }
+        let shape = statement.shape ?? PostgreSQLAnswer.Shape(result, pq)
+        statement.shape = shape
+        return PostgreSQLAnswer(result, shape, pq)
+    }
+
+    @discardableResult
+    private func send(
+        _ sql: StaticString, _ parameters: [(any SQLBindable)?], ending: StaticString = ""
+    ) throws(SQLError) -> Prepared {
+        if let failure { throw failure }
+        guard let handle else { throw breakOff(SQLError(.unreachable, "there is no connection")) }
+        values.set(parameters)
+        let statement = try prepared(sql, ending, handle)
+        let isSent = values.withPointers { pointers, lengths, formats in
+            server.keepsStatements
+                ? pq.PQsendQueryPrepared(
+                    handle, statement.name, Int32(values.count), pointers, lengths, formats, 1)
+                : statement.types.withUnsafeBufferPointer { types in
+                    pq.PQsendQueryParams(
+                        handle, statement.name, Int32(values.count), types.baseAddress, pointers, lengths, formats, 1)
+                }
+        }
+        guard isSent == 1 else { throw breakOff(lost(handle)) }
+        sent.append(.statement(statement))
+        return statement
+    }
+
+    /// The statement with parameters of these types; sent ahead where the server does not know it.
+    private func prepared(
+        _ sql: StaticString, _ ending: StaticString, _ handle: OpaquePointer
+    ) throws(SQLError) -> Prepared {
+        if let known = statements[sql.utf8Start]?.first(where: { $0.types == values.types }) { return known }
+        let text = Self.translated(sql) + ending.description
+        guard server.keepsStatements else {
+            let statement = Prepared(name: text, types: values.types)
+            statements[sql.utf8Start, default: []].append(statement)
+            return statement
+        }
+        lastName += 1
+        let statement = Prepared(name: "s\(lastName)", types: values.types)
+        let isSent = values.types.withUnsafeBufferPointer {
+            pq.PQsendPrepare(handle, statement.name, text, Int32($0.count), $0.baseAddress)
+        }
+        guard isSent == 1 else { throw breakOff(lost(handle)) }
+        statements[sql.utf8Start, default: []].append(statement)
+        sent.append(.preparation(statement))
+        return statement
+    }
+
+    /// The literal with `$1` for `?1`. No literal has a question mark elsewhere.
+    private static func translated(_ sql: StaticString) -> String {
+        sql.withUTF8Buffer { bytes in
+            String(decoding: bytes.map { $0 == UInt8(ascii: "?") ? UInt8(ascii: "$") : $0 }, as: UTF8.self)
+        }
+    }
+
+    // MARK: Waiting
+
+    private func sync() throws(SQLError) {
+        guard let handle else { return }
+        guard pq.PQpipelineSync(handle) == 1, pq.PQflush(handle) >= 0 else { throw breakOff(lost(handle)) }
+        sent.append(.sync)
+    }
+
+    /// Waits for the answers to all that was sent, and gives the last one.
+    ///
+    /// - Throws: The first error among them.
+    @discardableResult
+    private func wait() throws(SQLError) -> OpaquePointer? {
+        try sync()
+        roundTrips += 1
+        var last: OpaquePointer?
+        do throws(SQLError) {
+            for item in sent.takeAll() {
+                switch item {
+                case .sync: pq.PQclear(try next())
+                case .preparation(let statement):
+                    let (result, error) = try result()
+                    pq.PQclear(result)
+                    if error != nil { forget(statement) }
+                    failure = failure ?? error
+                case .statement:
+                    let (result, error) = try result()
+                    failure = failure ?? error
+                    pq.PQclear(last)
+                    last = result
+                }
+            }
+            if let failure { throw failure }
+            return last
+        } catch {
+            pq.PQclear(last)
+            throw error
+        }
+    }
+
+    /// The result of one statement, up to the mark that nothing follows.
+    private func result() throws(SQLError) -> (OpaquePointer?, error: SQLError?) {
+        let first = try next()
+        while let more = try next() { pq.PQclear(more) }
+        guard let first else { throw breakOff(SQLError(.unreachable, "an answer is missing")) }
+        guard let error = error(in: first) else { return (first, nil) }
+        pq.PQclear(first)
+        return (nil, error)
+    }
+
+    private func next() throws(SQLError) -> OpaquePointer? {
+        guard let handle else { throw breakOff(SQLError(.unreachable, "there is no connection")) }
+        while pq.PQisBusy(handle) != 0 { try waitForServer(handle) }
+        return pq.PQgetResult(handle)
+    }
+
+    private func waitForServer(_ handle: OpaquePointer) throws(SQLError) {
+        let unsent = pq.PQflush(handle)
+        guard unsent >= 0 else { throw breakOff(lost(handle)) }
+        var descriptor = pollfd(
+            fd: pq.PQsocket(handle), events: Int16(POLLIN | (unsent > 0 ? POLLOUT : 0)), revents: 0)
+        let left = deadline == .max ? Int64(Self.patience) : deadline - Clock.system.monotonic()
+        let count = left > 0 ? poll(&descriptor, 1, Int32(clamping: left)) : 0
+        if count < 0, errno == EINTR { return }
+        guard count > 0 else {
+            cancel(handle)
+            let isRead = deadline != .max
+            throw breakOff(isRead ? .interrupted : SQLError(.unreachable, "the server does not answer"))
+        }
+        guard pq.PQconsumeInput(handle) == 1 else { throw breakOff(lost(handle)) }
+    }
+
+    /// For how long an answer is waited for where nothing else is said, in milliseconds.
+    private static let patience: Int32 = 30_000
+
+    /// Tells the server that nobody waits any more.
+    private func cancel(_ handle: OpaquePointer) {
+        guard let request = pq.PQgetCancel(handle) else { return }
+        var reason = [CChar](repeating: 0, count: 256)
+        // What comes of it is not needed: the connection is closed in any case.
+        _ = pq.PQcancel(request, &reason, Int32(reason.count))
+        pq.PQfreeCancel(request)
+    }
+
+    private func forget(_ statement: Prepared) {
+        for (key, variants) in statements where variants.contains(where: { $0 === statement }) {
+            statements[key] = variants.filter { $0 !== statement }
+        }
+    }
+
+    private func error(in result: OpaquePointer) -> SQLError? {
+        switch pq.PQresultStatus(result) {
+        case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY, PGRES_PIPELINE_SYNC: return nil
+        case PGRES_PIPELINE_ABORTED: return SQLError(.postgresql("25P02"), "a statement before failed")
+        default:
+            func field(_ code: Int32) -> String? {
+                pq.PQresultErrorField(result, code).map { String(cString: $0) }
+            }
+            let message = field(libpq_message) ?? "no message"
+            guard let state = field(libpq_sqlstate) else { return SQLError(.unreachable, message) }
+            // The server ends, has ended, or is one that takes no writes any more.
+            let isAway = ["57P01", "57P02", "57P03", "25006"].contains(state) || state.hasPrefix("08")
+            return isAway ? SQLError(.unreachable, message) : SQLError(.postgresql(state), message)
+        }
+    }
+}
+
+extension StaticString {
+    /// Whether it changes nothing.
+    fileprivate var isQuery: Bool { withUTF8Buffer { $0.starts(with: "SELECT".utf8) } }
+}

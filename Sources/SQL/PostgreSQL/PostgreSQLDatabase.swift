@@ -1,0 +1,39 @@
+package import Base
+
+extension Database {
+    /// Opens the database of a server and brings its schema up to the last migration.
+    ///
+    /// - Parameters:
+    ///   - node: What this process is called in it. A process of the same name loses its place.
+    ///   - readers: Connections that read, for each party.
+    ///   - migrations: By ascending version.
+    ///   - longestRead: How long a closure that reads may run.
+    ///   - onCommit: Called on the writing thread after each commit that wrote something.
+    ///   - onFatalError: Called on the writing thread when the outcome of a commit cannot be found out, or the node's place
+    ///     was taken. It must end the process without answering anybody.
+    /// - Throws: ``SQLError/Code/unreachable``, ``SQLError/Code/unknownSchema`` for a database of a newer program or of one
+    ///   too old, ``SQLError/Code/superseded`` where another node has the store.
+    package static func open(
+        _ server: PostgreSQLServer, node id: String, readers: Int = 2, longestRead: Duration = .seconds(5),
+        migrations: [Migration], log: Log, onCommit: @escaping @Sendable (Commit) -> Void = { _ in },
+        onFatalError: @escaping @Sendable (SQLError) -> Never
+    ) throws(SQLError) -> Database {
+        let connection = try PostgreSQLConnection(server)
+        try connection.migrate(migrations)
+        var node = PostgreSQLNode(id: id)
+        try node.enter(connection)
+
+        let writes = Mailbox<Job>()
+        let state = WriterState()
+        let writer = PostgreSQLWriter(
+            connection, node, state: state, log: log, onCommit: onCommit, onFatalError: onFatalError)
+        func makeReaders(_ name: String) throws(SQLError) -> Readers {
+            try Readers(name, count: readers, longestRead: longestRead) { () throws(SQLError) in
+                try PostgreSQLConnection(server)
+            }
+        }
+        return Database(
+            path: nil, writes: writes, readers: (try makeReaders("store-requests"), try makeReaders("store-loops")),
+            writer: try thread("store-write") { writer.work(on: writes) }, state: state)
+    }
+}

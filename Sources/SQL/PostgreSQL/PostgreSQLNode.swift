@@ -1,0 +1,93 @@
+/// Who writes: a row with an epoch, by which the server refuses what a process sends that was given up.
+///
+/// The node's clock is never asked: leases are judged by the server's.
+struct PostgreSQLNode: Sendable {
+    let id: String
+    /// Drawn at the start, and again after a COMMIT whose answer was lost.
+    private(set) var epoch: Int64
+    /// The number of the last group that is known to be committed.
+    var committed: Int64 = 0
+
+    /// For how long a node is waited for that says nothing, in seconds.
+    static let lease = 15
+
+    init(id: String) {
+        self.id = id
+        epoch = Self.draw()
+    }
+
+    private static func draw() -> Int64 { Int64.random(in: 1...Int64.max) }
+
+    /// Takes the node's place from whoever had it before under the same name.
+    ///
+    /// - Throws: ``SQLError/Code/superseded`` where another node holds the store.
+    mutating func enter(_ db: PostgreSQLConnection) throws(SQLError) {
+        try db.begin("BEGIN")
+        defer { db.rollBack() }
+        // One after the other, or two could enter at once.
+        try db.execute("LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE")
+        var others: [String] = []
+        try db.forEach("SELECT id FROM node WHERE id <> ?1 AND lease_until > now()", id) { row throws(SQLError) in
+            others.append(row.text("id"))
+            return true
+        }
+        guard others.isEmpty else {
+            throw SQLError(
+                .superseded,
+                "the node \(others[0]) holds this store: stop it first, or wait \(Self.lease) seconds if it has died")
+        }
+        try db.execute("DELETE FROM node WHERE id <> ?1", id)
+        try db.execute(
+            """
+            INSERT INTO node (id, epoch, lease_until) VALUES (?1, ?2, now() + make_interval(secs => ?3)) \
+            ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, committed = 0, lease_until = excluded.lease_until
+            """, id, epoch, Double(Self.lease))
+        try db.commit()
+        committed = 0
+    }
+
+    /// Finds out what became of a group whose answer was lost, once and for all: what is still under way on the server is
+    /// not committed afterwards.
+    ///
+    /// - Parameter next: The epoch that holds from here on. The same one when it is asked again.
+    /// - Throws: ``SQLError/Code/superseded`` where somebody else took the node's place.
+    mutating func settle(_ next: Int64, _ db: PostgreSQLConnection) throws(SQLError) {
+        try db.begin("BEGIN")
+        defer { db.rollBack() }
+        var found: Int64?
+        try db.forEach(
+            "UPDATE node SET epoch = ?3 WHERE id = ?1 AND (epoch = ?2 OR epoch = ?3) RETURNING committed", id, epoch,
+            next
+        ) { row throws(SQLError) in
+            found = row.integer("committed")
+            return false
+        }
+        guard let found else { throw Self.superseded }
+        try db.commit()
+        (epoch, committed) = (next, found)
+    }
+
+    /// An epoch for ``settle(_:_:)``.
+    static func nextEpoch() -> Int64 { draw() }
+
+    /// Has the transaction fail where the node's place was taken, and says that the node lives.
+    ///
+    /// A missing row ends in a division by zero: nothing else undoes a transaction from within a pipeline.
+    func sign(_ number: Int64, _ db: PostgreSQLConnection) throws(SQLError) {
+        try db.execute(
+            """
+            WITH signed AS (UPDATE node SET committed = ?3, lease_until = now() + make_interval(secs => ?4) \
+            WHERE id = ?1 AND epoch = ?2 RETURNING 1) SELECT 1 / (SELECT count(*) FROM signed)
+            """, id, epoch, number, Double(Self.lease))
+    }
+
+    /// Leaves the place to whoever wants it.
+    func leave(_ db: PostgreSQLConnection) throws(SQLError) {
+        try db.begin("BEGIN")
+        defer { db.rollBack() }
+        try db.execute("UPDATE node SET lease_until = now() WHERE id = ?1 AND epoch = ?2", id, epoch)
+        try db.commit()
+    }
+
+    static let superseded = SQLError(.superseded, "another process took this node's place in the store")
+}

@@ -1,0 +1,177 @@
+import Base
+import Glibc
+
+/// The one thread of a node that writes.
+///
+/// Group commit: it takes all closures that wait, runs them in one transaction and answers all after the commit. What they
+/// write is sent with the commit in one flight. There are no savepoints, which would cost more than what they save: where
+/// one fails, the group is undone and its closures run again, one by one.
+///
+/// A connection that is lost is made anew. Each group carries a number; when the answer to its COMMIT is lost, the node's
+/// row says whether it was committed.
+final class PostgreSQLWriter: Writer {
+    let state: WriterState
+    private let connection: PostgreSQLConnection
+    private var node: PostgreSQLNode
+    private let log: Log
+    private let onCommit: @Sendable (Commit) -> Void
+    private let onFatalError: @Sendable (SQLError) -> Never
+
+    /// Without work for so long, it says that the node lives.
+    private static let heartbeat = Duration.seconds(PostgreSQLNode.lease / 3)
+    /// For how long a server is waited for before closures are answered that it is away, in milliseconds.
+    private static let patience: Int64 = 10_000
+    /// For how long the outcome of a commit may stay unknown, in milliseconds. The next start finds out.
+    private static let longestDoubt: Int64 = 120_000
+    /// Times that a closure is tried that others were in the way of.
+    private static let tries = 8
+
+    init(
+        _ connection: PostgreSQLConnection, _ node: PostgreSQLNode, state: WriterState, log: Log,
+        onCommit: @escaping @Sendable (Commit) -> Void, onFatalError: @escaping @Sendable (SQLError) -> Never
+    ) {
+        self.connection = connection
+        self.node = node
+        self.state = state
+        self.log = log
+        self.onCommit = onCommit
+        self.onFatalError = onFatalError
+    }
+
+    // MARK: Groups
+
+    /// What became of a group.
+    private enum Ending {
+        /// All that was done is durable, or undone where its only closure failed.
+        case done([Job.Outcome], hasWritten: Bool)
+        /// All was undone, since one of several closures failed that had written.
+        case mixed
+        /// All was undone.
+        case failed(SQLError)
+    }
+
+    func perform(_ jobs: [Job]) {
+        let start = ContinuousClock.now
+        for turn in 1... {
+            switch run(jobs) {
+            case .done(let outcomes, let hasWritten):
+                state.setBlocked(false)
+                for outcome in outcomes { outcome.answer() }
+                if hasWritten {
+                    onCommit(Commit(writes: jobs.count, duration: ContinuousClock.now - start, logBytes: 0))
+                }
+                return
+            case .failed(let error) where error.code == .unreachable: return fail(jobs, error)
+            case .mixed,
+                .failed where jobs.count > 1:
+                for job in jobs { perform([job]) }
+                return
+            case .failed(let error) where error.isBusy && turn < Self.tries:
+                pause(milliseconds: UInt32.random(in: 1...(4 << UInt32(turn))))
+            case .failed(let error): return fail(jobs, error)
+            }
+        }
+    }
+
+    private func fail(_ jobs: [Job], _ error: SQLError) {
+        if error.isPassing { state.setBlocked(true) }
+        for job in jobs { job.fail(error) }
+    }
+
+    /// Runs the closures in one transaction; again where the connection was lost.
+    private func run(_ jobs: [Job]) -> Ending {
+        let deadline = Clock.system.monotonic() + Self.patience
+        while true {
+            let ending = attempt(jobs)
+            guard case .failed(let error) = ending, error.code == .unreachable,
+                Clock.system.monotonic() < deadline
+            else { return ending }
+            log.warning("the database is out of reach", ("error", error.message))
+            pause(milliseconds: 100)
+        }
+    }
+
+    /// Runs the closures in one transaction. No closures are a sign of life.
+    private func attempt(_ jobs: [Job]) -> Ending {
+        do throws(SQLError) {
+            try connection.begin("BEGIN")
+            var outcomes: [Job.Outcome] = []
+            outcomes.reserveCapacity(jobs.count)
+            for job in jobs {
+                let before = connection.writes
+                let outcome = job.run(connection)
+                if let failure = connection.failure { throw failure }
+                outcomes.append(outcome)
+                guard outcome.error != nil, connection.writes > before else { continue }
+                connection.rollBack()
+                return jobs.count == 1 ? .done(outcomes, hasWritten: false) : .mixed
+            }
+            guard connection.writes > 0 || jobs.isEmpty else {
+                connection.rollBack()
+                return .done(outcomes, hasWritten: false)
+            }
+            return try commit() ? .done(outcomes, hasWritten: true) : .failed(Self.lost)
+        } catch {
+            connection.rollBack()
+            return .failed(error)
+        }
+    }
+
+    private static let lost = SQLError(.unreachable, "the connection was lost before the commit")
+
+    // MARK: Commits
+
+    /// Commits what was written.
+    ///
+    /// - Returns: Whether it is committed. It is not where the connection was lost before that.
+    private func commit() throws(SQLError) -> Bool {
+        let number = node.committed + 1
+        do throws(SQLError) {
+            try node.sign(number, connection)
+            try connection.commit()
+            node.committed = number
+            return true
+        } catch {
+            if error.code == .postgresql("22012") { onFatalError(PostgreSQLNode.superseded) }
+            guard error.code == .unreachable else { throw error }
+            log.warning("the answer to a commit was lost", ("error", error.message))
+            findOut()
+            return node.committed == number
+        }
+    }
+
+    /// Asks the node's row how far it came, for as long as that takes: nobody can be answered before.
+    private func findOut() {
+        let next = PostgreSQLNode.nextEpoch()
+        let deadline = Clock.system.monotonic() + Self.longestDoubt
+        while true {
+            do throws(SQLError) {
+                return try node.settle(next, connection)
+            } catch {
+                let isFinal = error.code == .superseded || Clock.system.monotonic() > deadline
+                if isFinal { onFatalError(error) }
+                pause(milliseconds: 200)
+            }
+        }
+    }
+
+    private func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
+
+    // MARK: Without work
+
+    var patience: Duration? { Self.heartbeat }
+
+    func rest() {
+        if case .failed(let error) = attempt([]) {
+            log.warning("the database could not be told that this node lives", ("error", error.message))
+        }
+    }
+
+    func end() {
+        do throws(SQLError) {
+            try node.leave(connection)
+        } catch {
+            log.warning("the node's place in the store could not be left", ("error", error.message))
+        }
+    }
+}

@@ -1,0 +1,15 @@
+import SQL
+
+extension Store {
+    /// Whether a verb failed because the database had no room left: nothing of it was done, and it can be tried again.
+    package static func isOutOfSpace(_ error: any Error) -> Bool {
+        (error as? SQLError)?.isFull ?? false
+    }
+
+    /// Whether a verb failed because the database's server was away, or too busy: nothing of it was done, and it can be
+    /// tried again.
+    package static func isUnavailable(_ error: any Error) -> Bool {
+        guard let error = error as? SQLError else { return false }
+        return error.isPassing && !error.isFull
+    }
+}
