@@ -87,6 +87,40 @@ class Origin:
         subprocess.run([str(ROOT / "scripts/origin"), *map(str, arguments)], check=True, env=environment)
 
 
+class PostgreSQL:
+    """A server of its own, as it comes but for its port and one gigabyte of log at most."""
+
+    def __init__(self, directory):
+        self.directory, self.port, self.made = directory, free_port(), 0
+
+    def _run(self, program, *arguments):
+        # It refuses to run as root.
+        user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.getuid() == 0 else []
+        folder = max(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+        subprocess.run([*user, str(folder / program), *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
+
+    def __enter__(self):
+        self.directory.mkdir()
+        self.directory.chmod(0o755)
+        if os.getuid() == 0:
+            self.directory.parent.chmod(0o755)
+            shutil.chown(self.directory, "postgres", "postgres")
+        self._run("initdb", "-D", self.directory / "data", "-A", "trust", "-U", "bench", "--locale=C", "-E", "UTF8")
+        self._run("pg_ctl", "-D", self.directory / "data", "-l", self.directory / "log", "-w", "-o",
+                  f"-p {self.port} -k {self.directory} -c jit=off", "start")
+        return self
+
+    def __exit__(self, *_):
+        self._run("pg_ctl", "-D", self.directory / "data", "-m", "immediate", "stop")
+
+    def database(self):
+        """The address of a new one."""
+        self.made += 1
+        address = f"postgresql://bench@127.0.0.1:{self.port}"
+        subprocess.run(["psql", "-q", "-d", f"{address}/postgres", "-c", f"CREATE DATABASE bench{self.made}"], check=True)
+        return f"{address}/bench{self.made}"
+
+
 class Refused(Exception):
     pass
 
@@ -155,6 +189,14 @@ class Service:
 
     def api(self, key="dev"):
         return API(self.port, key)
+
+    def metric(self, name):
+        """The value of one without labels."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request("GET", "/metrics", headers={"Authorization": "Bearer dev-admin"})
+        lines = connection.getresponse().read().decode().splitlines()
+        connection.close()
+        return float(next(line for line in lines if line.startswith(name + " ")).split()[1])
 
     @property
     def pid(self):

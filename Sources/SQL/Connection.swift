@@ -64,6 +64,24 @@ package class Connection {
         return result
     }
 
+    /// All rows of the answers to one statement for each list of values. A server is waited for once.
+    package func allOfEach<T>(
+        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], read: (Row) throws -> T
+    ) throws -> [[T]] {
+        var result = [[T]](repeating: [], count: lists.count)
+        var failure: (any Error)?
+        try runEach(sql, lists) { index, row throws(SQLError) in
+            guard failure == nil else { return }
+            do {
+                result[index].append(try read(row))
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return result
+    }
+
     /// Shows each row to `body` until it returns `false`.
     package func forEach(
         _ sql: StaticString, _ values: (any SQLBindable)?..., body: (Row) throws(SQLError) -> Bool
@@ -89,6 +107,18 @@ package class Connection {
         _ sql: StaticString, _ values: [(any SQLBindable)?], _ body: (Row) throws(SQLError) -> Bool
     ) throws(SQLError) { preconditionFailure("an engine's") }
 
+    /// Runs a statement for each list of values and shows each row, with the list's index.
+    func runEach(
+        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], _ body: (Int, Row) throws(SQLError) -> Void
+    ) throws(SQLError) {
+        for (index, values) in lists.enumerated() {
+            try run(sql, values) { row throws(SQLError) in
+                try body(index, row)
+                return true
+            }
+        }
+    }
+
     /// Runs a statement whose answer nobody waits for.
     func enqueue(_ sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) {
         preconditionFailure("an engine's")
@@ -101,6 +131,11 @@ package class Connection {
 
     /// Runs an INSERT of one row and answers the row's `id`.
     func number(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int64 {
+        preconditionFailure("an engine's")
+    }
+
+    /// Numbers for rows that are inserted next with their `id`: the last ones are given out again until they are used.
+    package func newNumbers(_ count: Int, of table: String) throws(SQLError) -> [Int64] {
         preconditionFailure("an engine's")
     }
 

@@ -178,6 +178,20 @@ package final class PostgreSQL: Sendable {
         return PostgreSQLDatabase(self, name)
     }
 
+    /// A copy of a database that others use.
+    func copy(of database: String) async throws -> PostgreSQLDatabase {
+        let copy = try await self.database()
+        let folder = TemporaryFolder()
+        try await ChildProcess.run([
+            "\(Self.binaries)/pg_dump", "-f", folder.file("dump"), "-d", connection(database),
+        ])
+        try await ChildProcess.run([
+            "\(Self.binaries)/psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", folder.file("dump"), "-d",
+            copy.connection,
+        ])
+        return copy
+    }
+
     func connection(_ database: String, port: UInt16? = nil) -> String {
         "postgresql://test@127.0.0.1:\(port ?? self.port)/\(database)"
     }

@@ -19,6 +19,9 @@ package final class PostgreSQLDatabase: Sendable {
     /// How libpq and `psql` get there.
     package var connection: String { server.connection(name) }
 
+    /// As it is at one moment, whoever uses it.
+    package func copy() async throws -> PostgreSQLDatabase { try await server.copy(of: name) }
+
     /// Sends SQL in one transaction and returns the rows of its answers, NULL as an empty field. Throws
     /// `ChildProcess.Failed` with the server's words where it refuses.
     ///

@@ -128,6 +128,8 @@ package final class ServiceProcess: Sendable {
     package static func run(
         _ arguments: [String], environment: [String: String] = [:], within limit: Duration = .seconds(60)
     ) async throws -> (status: ExitStatus, output: String, errors: String) {
+        var environment = environment
+        if TestStore.isOnServer { environment.merge(try await TestStore.environment(arguments)) { own, _ in own } }
         let run = try await Run.start([binary] + arguments, environment, keeping: nil)
         defer { run.signal(SIGKILL) }
         let status = try await eventually("urlsessiond \(arguments) ends", within: limit) {

@@ -18,10 +18,26 @@ package enum TestStore {
         try await databases.database(for: folder.path).connection
     }
 
+    /// A copy of what a folder's store has, whoever uses it. It lives for as long as what is returned.
+    package static func copy(of folder: TemporaryFolder) async throws -> (Store.Place, PostgreSQLDatabase) {
+        let copy = try await databases.database(for: folder.path).copy()
+        try await copy.query("DELETE FROM node")
+        return (.server(PostgreSQLServer(copy.connection), node: "copy"), copy)
+    }
+
+    /// What names the store of a data folder to a process, where a server has it already.
+    static func environment(_ arguments: [String]) async throws -> [String: String] {
+        guard let flag = arguments.firstIndex(of: "--data-dir"), flag + 1 < arguments.count else { return [:] }
+        let folder = arguments[flag + 1].split(separator: "/").dropLast().joined(separator: "/")
+        return await databases.known("/" + folder).map { ["URLSESSIOND_STORE": $0.connection] } ?? [:]
+    }
+
     private static let databases = Databases()
 
     private actor Databases {
         private var known: [String: PostgreSQLDatabase] = [:]
+
+        func known(_ folder: String) -> PostgreSQLDatabase? { known[folder] }
 
         func database(for folder: String) async throws -> PostgreSQLDatabase {
             if let database = known[folder] { return database }

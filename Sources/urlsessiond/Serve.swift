@@ -64,6 +64,7 @@ struct Serve {
         do {
             try await service.prepare(acceptsNewMasterKey: configuration.acceptsNewMasterKey)
         } catch is WrongMasterKey {
+            keys.withdrawNewMasterKey()
             throw Failure(
                 text: "\(configuration.masterKeyFile) is another key, and \(StartupKeys.remedy(configuration))")
         }

@@ -5,12 +5,18 @@ import Glibc
 struct StartupKeys {
     var adminKey: String
     var masterKey: [UInt8]
+    /// Where a master key was made just now.
+    private let newMasterKey: String?
 
     init(_ configuration: Configuration) throws(Serve.Failure) {
         try Self.refuseNewMasterKey(configuration)
+        newMasterKey = access(configuration.masterKeyFile, F_OK) == 0 ? nil : configuration.masterKeyFile
         masterKey = try Self.masterKey(configuration.masterKeyFile)
         adminKey = try Self.adminKey(configuration)
     }
+
+    /// Removes a master key that was made just now: the database has another one.
+    func withdrawNewMasterKey() { if let newMasterKey { unlink(newMasterKey) } }
 
     static func adminKey(_ configuration: Configuration) throws(Serve.Failure) -> String {
         if configuration.isDevelopment { return "dev-admin" }
@@ -34,7 +40,7 @@ struct StartupKeys {
     /// What to do when the database's secrets do not open.
     static func remedy(_ configuration: Configuration) -> String {
         """
-        \(configuration.server == nil ? Serve.databasePath(configuration) : "The database") has secrets that only its own master key opens: restore that key, or start \
+        \(configuration.server == nil ? Serve.databasePath(configuration) : "the database") has secrets that only its own master key opens: restore that key, or start \
         once with --new-master-key, which loses the secrets (docs/operating.md)
         """
     }

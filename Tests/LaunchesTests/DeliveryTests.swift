@@ -231,7 +231,7 @@ import TransferEngine
     @Test func `A launch that cannot be told is a failed attempt and is tried on its schedule`() async throws {
         let stage = try await Stage { $0.includeEvents = 1 }
         try await stage.finishTask()
-        try await stage.store.database.write { try $0.execute("UPDATE task SET result_document = x'00'") }
+        try await stage.store.database.write { try $0.execute("UPDATE task SET result_document = ?1", [UInt8(0)]) }
         try await stage.running { _ in
             let launch = try await eventually("an attempt") {
                 let launch = try await stage.onlyLaunch()

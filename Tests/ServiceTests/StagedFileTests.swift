@@ -205,7 +205,7 @@ struct LocalFaultTests {
                 authenticationMethod: .basic)
             _ = try await stage.service.keepCredential(credential, for: space, app: stage.app)
             try await stage.service.store.database.write { db in
-                try db.execute("UPDATE credential SET secret = x'00'")
+                try db.execute("UPDATE credential SET secret = ?1", [UInt8(0)])
             }
             let task = try await stage.create(stage.order("/a"), in: session)[0]
             let done = try await stage.completed(task)

@@ -2,7 +2,8 @@ import TestSupport
 import Testing
 
 /// Section 15: not one byte reaches an address that transfers and webhooks may not reach, however it is spelled.
-@Suite struct EgressTests {
+// Its services are in a network of their own, where no server of a test is.
+@Suite(.enabled(if: !TestStore.isOnServer)) struct EgressTests {
     private typealias Verdict = Spelling.Verdict
 
     /// A URL to try, and what becomes of a task with it.

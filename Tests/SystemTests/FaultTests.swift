@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What the machine does to the service: a disk that fails, a disk that is full.
-@Suite struct FaultTests {
+@Suite(.enabled(if: !TestStore.isOnServer)) struct FaultTests {
     /// What `Command.Exit.software` is: EX_SOFTWARE of sysexits.h.
     private static let softwareError: Int32 = 70
 

@@ -97,7 +97,7 @@ import Testing
         #expect(readFile(files.file("a.bin")) == others)
     }
 
-    @Test(.enabled(if: canCompile, "/usr/bin/cc is needed"))
+    @Test(.enabled(if: !TestStore.isOnServer), .enabled(if: canCompile, "/usr/bin/cc is needed"))
     func `A kill before the commit of a cancel leaves the task its bytes`() async throws {
         let folder = TemporaryFolder()
         let scene = try await Scene(environment: try await Self.killAt(in: folder))

@@ -2,7 +2,8 @@ import TestSupport
 import Testing
 
 /// Name servers that do not answer: whose names they are waits, and nobody else.
-@Suite struct NameTests {
+// Its services are in a network of their own, where no server of a test is.
+@Suite(.enabled(if: !TestStore.isOnServer)) struct NameTests {
     private static let crowd = 60
     private static let hooks = 6
 

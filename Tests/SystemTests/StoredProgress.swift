@@ -7,11 +7,20 @@ import Testing
 extension Scene {
     /// What a database knows of the progress of the first task: by default that of the service, which must not run.
     func storedProgress(in database: String? = nil) async throws -> TaskProgress? {
+        guard TestStore.isOnServer else {
+            return try await storedProgress(.file(database ?? service.data.file("data/urlsessiond.db")))
+        }
+        let (place, copy) = try await TestStore.copy(of: service.data)
+        defer { withExtendedLifetime(copy) {} }
+        return try await storedProgress(place)
+    }
+
+    private func storedProgress(_ place: Store.Place) async throws -> TaskProgress? {
         let folder = service.data.file("data")
         let text = String(decoding: readFile("\(folder)/master.key") ?? [], as: UTF8.self)
         let key = try #require([UInt8](base64: String(text.prefix { $0 != "\n" })))
         let store = try Store(
-            .file(database ?? "\(folder)/urlsessiond.db"), sealer: Sealer(masterKey: key),
+            place, sealer: Sealer(masterKey: key),
             policies: Store.Policies(
                 contentRetention: .seconds(1), unacknowledgedRetention: .seconds(1),
                 presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),
@@ -26,11 +35,15 @@ extension Scene {
         try await eventually("\(count) bytes are recorded") {
             let folder = TemporaryFolder()
             let copy = folder.file("copy.db")
+            if TestStore.isOnServer { return try await hasRecorded(count, in: copy) }
             let backup = try await ServiceProcess.run(
                 ["backup", copy, "--data-dir", service.data.file("data")])
             try #require(backup.status == .exited(0), "\(backup.errors)")
-            let progress = try await storedProgress(in: copy)
-            return progress?.resume.map { $0.offset >= Int64(count) } ?? false
+            return try await hasRecorded(count, in: copy)
         }
+    }
+
+    private func hasRecorded(_ count: Int, in database: String) async throws -> Bool {
+        try await storedProgress(in: database)?.resume.map { $0.offset >= Int64(count) } ?? false
     }
 }

@@ -10,7 +10,7 @@ final class PostgreSQLConnection: Connection {
     /// What was sent and is not answered yet, in order.
     private enum Sent {
         case preparation(Prepared)
-        case statement(Prepared)
+        case statement(Prepared, isWanted: Bool)
         case sync
     }
 
@@ -181,8 +181,7 @@ final class PostgreSQLConnection: Connection {
         _ sql: StaticString, _ values: [(any SQLBindable)?], _ body: (Row) throws(SQLError) -> Bool
     ) throws(SQLError) {
         writes += sql.isQuery ? 0 : 1
-        let statement = try send(sql, values)
-        let answer = try answer(to: statement)
+        let answer = try answer(to: try send(sql, values, isWanted: true))
         while answer.row < answer.count {
             guard try body(Row(answer: answer)) else { return }
             answer.row += 1
@@ -196,20 +195,54 @@ final class PostgreSQLConnection: Connection {
 
     override func changes(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int {
         writes += 1
-        try send(sql, values)
-        guard let result = try wait() else { return 0 }
+        try send(sql, values, isWanted: true)
+        guard let result = try wait().first else { return 0 }
         defer { pq.PQclear(result) }
         return pq.PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0
     }
 
     override func number(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int64 {
         writes += 1
-        let statement = try send(sql, values, ending: " RETURNING id")
+        let statement = try send(sql, values, ending: " RETURNING id", isWanted: true)
         return try answer(to: statement).integer(0)
     }
 
+    override func runEach(
+        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], _ body: (Int, Row) throws(SQLError) -> Void
+    ) throws(SQLError) {
+        guard !lists.isEmpty else { return }
+        writes += sql.isQuery ? 0 : 1
+        var statements: [Prepared] = []
+        for values in lists { statements.append(try send(sql, values, isWanted: true)) }
+        let answers = try zip(statements, wait()).map { answer($0, $1) }
+        for (index, answer) in answers.enumerated() {
+            while answer.row < answer.count {
+                try body(index, Row(answer: answer))
+                answer.row += 1
+            }
+        }
+    }
+
+    override func newNumbers(_ count: Int, of table: String) throws(SQLError) -> [Int64] {
+        var numbers: [Int64] = []
+        try forEach(
+            """
+            SELECT nextval(sequence) FROM (SELECT CAST(pg_get_serial_sequence(?1, 'id') AS regclass) AS sequence) AS own, \
+            generate_series(1, ?2)
+            """, table, count
+        ) { row throws(SQLError) in
+            numbers.append(row.integer(0))
+            return true
+        }
+        return numbers
+    }
+
     private func answer(to statement: Prepared) throws(SQLError) -> PostgreSQLAnswer {
-        guard let result = try wait() else { throw breakOff(SQLError(.unreachable, "an answer is missing")) }
+        guard let result = try wait().first else { throw breakOff(SQLError(.unreachable, "an answer is missing")) }
+        return answer(statement, result)
+    }
+
+    private func answer(_ statement: Prepared, _ result: OpaquePointer) -> PostgreSQLAnswer {
         let shape = statement.shape ?? PostgreSQLAnswer.Shape(result, pq)
         statement.shape = shape
         return PostgreSQLAnswer(result, shape, pq)
@@ -217,7 +250,8 @@ final class PostgreSQLConnection: Connection {
 
     @discardableResult
     private func send(
-        _ sql: StaticString, _ parameters: [(any SQLBindable)?], ending: StaticString = ""
+        _ sql: StaticString, _ parameters: [(any SQLBindable)?], ending: StaticString = "",
+        isWanted: Bool = false
     ) throws(SQLError) -> Prepared {
         if let failure { throw failure }
         guard let handle else { throw breakOff(SQLError(.unreachable, "there is no connection")) }
@@ -233,7 +267,7 @@ final class PostgreSQLConnection: Connection {
                 }
         }
         guard isSent == 1 else { throw breakOff(lost(handle)) }
-        sent.append(.statement(statement))
+        sent.append(.statement(statement, isWanted: isWanted))
         return statement
     }
 
@@ -274,14 +308,14 @@ final class PostgreSQLConnection: Connection {
         sent.append(.sync)
     }
 
-    /// Waits for the answers to all that was sent, and gives the last one.
+    /// Waits for the answers to all that was sent, and gives those that somebody wants, in order.
     ///
-    /// - Throws: The first error among them.
+    /// - Throws: The first error among all of them.
     @discardableResult
-    private func wait() throws(SQLError) -> OpaquePointer? {
+    private func wait() throws(SQLError) -> [OpaquePointer] {
         try sync()
         roundTrips += 1
-        var last: OpaquePointer?
+        var wanted: [OpaquePointer] = []
         do throws(SQLError) {
             for item in sent.takeAll() {
                 switch item {
@@ -291,17 +325,16 @@ final class PostgreSQLConnection: Connection {
                     pq.PQclear(result)
                     if error != nil { forget(statement) }
                     failure = failure ?? error
-                case .statement:
+                case .statement(_, let isWanted):
                     let (result, error) = try result()
                     failure = failure ?? error
-                    pq.PQclear(last)
-                    last = result
+                    if isWanted, let result { wanted.append(result) } else { pq.PQclear(result) }
                 }
             }
             if let failure { throw failure }
-            return last
+            return wanted
         } catch {
-            pq.PQclear(last)
+            for result in wanted { pq.PQclear(result) }
             throw error
         }
     }

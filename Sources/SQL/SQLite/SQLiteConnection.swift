@@ -171,6 +171,16 @@ final class SQLiteConnection: Connection {
         return error
     }
 
+    /// Those behind the last one that the table has ever had, which nobody else takes within a transaction that writes.
+    override func newNumbers(_ count: Int, of table: String) throws(SQLError) -> [Int64] {
+        var last: Int64 = 0
+        try forEach("SELECT seq FROM sqlite_sequence WHERE name = ?1", table) { row throws(SQLError) in
+            last = row.integer(0)
+            return false
+        }
+        return (0..<Int64(count)).map { last + 1 + $0 }
+    }
+
     // MARK: Free pages
 
     /// Free pages that are left for what comes next, at least; a quarter of the file where that is more.

@@ -56,6 +56,8 @@ final class Transaction {
     let now: Timestamp
     var aftermath = Aftermath()
     private var sessions: [SessionID: SessionEntry] = [:]
+    /// Rows that were read ahead; each serves once, since it may change afterwards.
+    private var preread: [TaskID: LiveTask.Reading?] = [:]
     private var queuedInLanes: [Int64: Int64] = [:]
     private var unfinishedOfApps: [AppID: Int64] = [:]
     private var storedOfApps: [AppID: Int64] = [:]
@@ -70,25 +72,31 @@ final class Transaction {
     /// The session's counters, read once in a transaction.
     func session(_ id: SessionID) throws -> SessionEntry {
         if let entry = sessions[id] { return entry }
-        guard let entry = try SessionEntry.read(id, db) else { throw DomainError.notFound }
+        guard let entry = try SessionEntry.read([id], db).first else { throw DomainError.notFound }
         sessions[id] = entry
         return entry
+    }
+
+    /// Reads the rows of tasks and of their sessions in two flights, for whoever asks for each of them next. Nothing may
+    /// change one of them before its turn but what is done with it itself.
+    func preread(_ tasks: [TaskID]) throws {
+        let tasks = Array(Set(tasks))
+        let rows = try LiveTask.read(tasks, db)
+        for (id, row) in zip(tasks, rows) { preread[id] = .some(row) }
+        try readSessions(rows.compactMap { $0?.session })
+    }
+
+    /// Reads the counters of sessions in one flight.
+    func readSessions(_ ids: [SessionID]) throws {
+        let unread = Set(ids).filter { sessions[$0] == nil }
+        for entry in try SessionEntry.read(Array(unread), db) { sessions[entry.id] = entry }
     }
 
     /// The row of a task that is not completed. Nil as well where its session is forgotten: such a task is as good as
     /// gone, and counted nowhere any more.
     func live(_ id: TaskID) throws -> LiveTask? {
-        let live = try db.first(
-            """
-            SELECT session, number, kind, lane, stage, begins_at, due_at, resource_deadline, resource_remaining, body, \
-            progress_document, question, (SELECT public_id FROM question WHERE id = live.question) AS question_id, \
-            disk_needed, disk_kept, disk_not_before, crashes FROM live WHERE task = ?1
-            """, id.rawValue
-        ) { row in
-            let isForgotten = try session(SessionID(row.integer("session"))).isForgotten
-            return isForgotten ? nil : try LiveTask(id, row)
-        }
-        return live ?? nil
+        let reading = try preread.removeValue(forKey: id) ?? LiveTask.read([id], db)[0]
+        return try reading.flatMap { try session($0.session).isForgotten ? nil : $0.task.get() }
     }
 
     /// Shows the rows of tasks, each as it is when its turn comes. One that is as good as gone waits for nothing any
@@ -185,12 +193,14 @@ final class Transaction {
     /// Writes what changed in each session, after ending invalidations and asking the launch rule.
     func finish() throws -> Aftermath {
         try flushCounters()
-        for session in sessions.values where session.isChanged {
-            if session.counts.unfinished == 0, session.state.handle(.noTaskLeft, at: now).contains(.tellInvalid) {
-                session.revision += 1
-                try append(.didBecomeInvalid, to: session)
-            }
-            try askLaunchRule(session)
+        let changed = sessions.values.filter(\.isChanged)
+        for session in changed where session.counts.unfinished == 0 {
+            guard session.state.handle(.noTaskLeft, at: now).contains(.tellInvalid) else { continue }
+            session.revision += 1
+            try append(.didBecomeInvalid, to: session)
+        }
+        try askLaunchRule(of: changed)
+        for session in changed {
             try session.write(db)
             aftermath.sessions[session.id] = session.lastSeq
         }

@@ -3,12 +3,18 @@ package import Core
 import SQL
 
 extension Transaction {
-    /// Asks whether the session has to launch its app, and writes the launch if so.
-    func askLaunchRule(_ session: SessionEntry) throws {
-        guard !session.isForgotten, session.sendsLaunches else { return }
+    /// Asks whether sessions have to launch their app, and writes the launches if so.
+    func askLaunchRule(of sessions: [SessionEntry]) throws {
+        let sessions = sessions.filter { !$0.isForgotten && $0.sendsLaunches }
+        for (session, questions) in zip(sessions, try openQuestions(of: sessions)) {
+            try askLaunchRule(session, questions)
+        }
+    }
+
+    private func askLaunchRule(_ session: SessionEntry, _ questions: (Int64, Int64)) throws {
         var rule = session.book.rule(presence: try presence(of: session), unfinishedTasks: session.counts.running)
         rule.sendsLaunchEvents = session.sendsLaunches
-        (rule.unansweredChallengeSeq, rule.unansweredDelayedRequestSeq) = try openQuestions(of: session)
+        (rule.unansweredChallengeSeq, rule.unansweredDelayedRequestSeq) = questions
         switch rule.evaluate(at: now) {
         case .launch(let reasons): try launch(session, reasons)
         case .join(let reasons):
@@ -21,15 +27,15 @@ extension Transaction {
     }
 
     /// The newest events of questions that nobody answered yet: of challenges, and of delayed requests.
-    private func openQuestions(of session: SessionEntry) throws -> (Int64, Int64) {
-        try db.first(
+    private func openQuestions(of sessions: [SessionEntry]) throws -> [(Int64, Int64)] {
+        try db.allOfEach(
             """
             SELECT coalesce(max(CASE WHEN e.kind = 'task.didReceiveChallenge' THEN q.seq END), 0) AS challenge, \
             coalesce(max(CASE WHEN e.kind = 'task.willBeginDelayedRequest' THEN q.seq END), 0) AS delayed_request \
             FROM question q JOIN event e ON e.session = q.session AND e.seq = q.seq \
             WHERE q.session = ?1 AND q.state = 'open'
-            """, session.id.rawValue
-        ) { ($0.integer("challenge"), $0.integer("delayed_request")) } ?? (0, 0)
+            """, sessions.map { [$0.id.rawValue] }
+        ) { ($0.integer("challenge"), $0.integer("delayed_request")) }.map { $0.first ?? (0, 0) }
     }
 
     /// Streams and waits from memory, leases from the row.
@@ -115,7 +121,7 @@ extension Store {
             for id in sessions {
                 guard let session = try? transaction.session(id) else { continue }
                 let revision = session.revision
-                try transaction.askLaunchRule(session)
+                try transaction.askLaunchRule(of: [session])
                 if session.revision != revision { try session.write(transaction.db) }
             }
         }.1

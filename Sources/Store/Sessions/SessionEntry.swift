@@ -25,21 +25,21 @@ final class SessionEntry {
 
     var lastSeq: Int64 { book.lastSeq }
 
-    static func read(_ id: SessionID, _ db: Connection) throws -> SessionEntry? {
-        try db.first(
+    static func read(_ ids: [SessionID], _ db: Connection) throws -> [SessionEntry] {
+        try db.allOfEach(
             """
-            SELECT s.app, s.identifier, sends_launches, resource_timeout, state, \
+            SELECT s.id, s.app, s.identifier, sends_launches, resource_timeout, state, \
             forgotten = 1 OR a.id IS NULL AS gone, next_task, last_seq, \
             acknowledged_seq, last_completion_seq, exhausted_seq, open_launch, idle_completions, launch_not_before, \
             attachment_document, suspended, running, succeeded, http_error, failed, cancelled, not_modified, \
             bytes_received, bytes_sent, invalid_at, s.revision, a.identifier AS app_identifier, discretionary \
             FROM session s LEFT JOIN app a ON a.id = s.app WHERE s.id = ?1
-            """, id.rawValue
-        ) { try SessionEntry(id, $0) }
+            """, ids.map { [$0.rawValue] }
+        ) { try SessionEntry($0) }.compactMap(\.first)
     }
 
-    private init(_ id: SessionID, _ row: Row) throws {
-        self.id = id
+    private init(_ row: Row) throws {
+        id = SessionID(row.integer("id"))
         app = AppID(row.integer("app"))
         identifier = row.text("identifier")
         appIdentifier = row.text("app_identifier")

@@ -107,6 +107,7 @@ extension Store {
         let due = try transaction.db.all(
             "SELECT task FROM live WHERE due_at <= ?1 ORDER BY due_at, task LIMIT 500", transaction.now.milliseconds
         ) { TaskID($0.integer(0)) }
+        try transaction.preread(due)
         try transaction.forEachLive(due) { try move($0, .due, transaction) }
     }
 
@@ -114,6 +115,7 @@ extension Store {
         switch claim {
         case .alone(let task, let lane): return try self.claim(alone: task, of: lane, transaction)
         case .tasks(let grants):
+            try transaction.readSessions(queue.lanes.map(\.session))
             let lanes = Dictionary(queue.lanes.map { ($0.id, $0) }) { first, _ in first }
             return try grants.flatMap { lane, count in
                 try lanes[lane].map { try self.claim(count, of: $0, transaction) } ?? []

@@ -36,7 +36,7 @@ extension Store {
             guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
             let (before, stored) = try self.usage(of: session.app, transaction.db)
             var unfinished = before
-            var lanes: [String: Int64] = [:]
+            var batch = try self.batch(of: tasks, in: id, transaction.db)
             var results: [RetryResult] = []
             for (index, task) in tasks.enumerated() {
                 let original = try task.specification.retryOf.flatMap { try Self.taskID($0, id, transaction.db) }
@@ -48,7 +48,7 @@ extension Store {
                     results.append(.refused(.storedBytesExceeded(index: index)))
                 } else {
                     do {
-                        let item = try self.create(task, index: index, in: session, lanes: &lanes, transaction)
+                        let item = try self.create(task, index: index, in: session, &batch, transaction)
                         results.append(.created(try self.withoutForbidden([item], in: session, transaction)[0]))
                         unfinished += 1
                     } catch let error as DomainError {

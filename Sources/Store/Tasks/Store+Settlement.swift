@@ -68,6 +68,7 @@ extension Store {
     /// progress; when all of it was done already it completes, since doing it once more could do harm.
     /// Costs about eight rows for each completed task.
     func settle(_ settlements: [Settlement], _ transaction: Transaction) throws {
+        try transaction.preread(settlements.map(\.task))
         for settlement in settlements {
             guard let live = try transaction.live(settlement.task) else {
                 transaction.aftermath.filesToRemove += settlement.files
@@ -177,14 +178,13 @@ extension Store {
         try transaction.append(.didFinishCollectingMetrics, to: session, task: live.id)
         let seq = try transaction.append(.didComplete, to: session, task: live.id, data: session.counts.completions)
         session.book.lastCompletionSeq = seq
-        let clientTaskId = try db.first(
+        try db.execute(
             """
             UPDATE task SET state = ?6, outcome = ?2, result_document = ?3, completed_at = ?4, \
-            completed_seq = ?5, revision = revision + 1 WHERE id = ?1 RETURNING client_task_id
+            completed_seq = ?5, revision = revision + 1 WHERE id = ?1
             """,
             live.id.rawValue, outcome.rawValue, documents.encode(result), now.milliseconds, seq,
-            life.state.rawValue
-        ) { $0.textOrNil(0) }
+            life.state.rawValue)
         if let content { try insert(content, of: live, seq: seq, transaction) }
         // While the task is active the transfer may still write; its last settlement discards the file then.
         if leavesPartialFile || (live.life.phase != .active && live.progress != nil && content == nil) {
@@ -205,7 +205,7 @@ extension Store {
                 id: live.id, session: live.session,
                 name: TaskName(
                     app: session.appIdentifier, session: session.identifier, number: live.number,
-                    clientTaskId: clientTaskId ?? nil),
+                    clientTaskId: live.clientTaskId),
                 outcome: outcome, statusCode: result.response?.statusCode, error: result.error))
     }
 

@@ -14,9 +14,33 @@ struct LiveTask {
     var progress: [UInt8]?
     /// Crashes of the service in a row that found it under way.
     var crashes: Int
+    var clientTaskId: String?
 
-    init(_ id: TaskID, _ row: Row) throws {
-        self.id = id
+    /// A row as it was read. That of a forgotten session may have lost what it refers to.
+    struct Reading {
+        let session: SessionID
+        let task: Result<LiveTask, any Error>
+
+        fileprivate init(_ row: Row) {
+            session = SessionID(row.integer("session"))
+            task = Result { try LiveTask(row) }
+        }
+    }
+
+    /// The rows of tasks, nil for those that have none.
+    static func read(_ ids: [TaskID], _ db: Connection) throws -> [Reading?] {
+        try db.allOfEach(
+            """
+            SELECT task, session, number, kind, lane, stage, begins_at, due_at, resource_deadline, resource_remaining, \
+            body, progress_document, question, (SELECT public_id FROM question WHERE id = live.question) AS question_id, \
+            disk_needed, disk_kept, disk_not_before, crashes, \
+            (SELECT client_task_id FROM task WHERE id = live.task) AS client_task_id FROM live WHERE task = ?1
+            """, ids.map { [$0.rawValue] }
+        ) { Reading($0) }.map(\.first)
+    }
+
+    private init(_ row: Row) throws {
+        id = TaskID(row.integer("task"))
         session = SessionID(row.integer("session"))
         number = row.integer("number")
         kind = try row.value("kind")
@@ -26,6 +50,7 @@ struct LiveTask {
         body = row.integerOrNil("body")
         progress = row.blobOrNil("progress_document")
         crashes = row.int("crashes")
+        clientTaskId = row.textOrNil("client_task_id")
     }
 }
 

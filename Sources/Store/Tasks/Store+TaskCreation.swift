@@ -19,11 +19,11 @@ extension Store {
             let session = try transaction.session(id)
             guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
             var (unfinished, stored) = try self.usage(of: session.app, transaction.db)
-            var lanes: [String: Int64] = [:]
+            var batch = try self.batch(of: tasks, in: id, transaction.db)
             var created: [CreatedTask] = []
             created.reserveCapacity(tasks.count)
             for (index, task) in tasks.enumerated() {
-                let item = try self.create(task, index: index, in: session, lanes: &lanes, transaction)
+                let item = try self.create(task, index: index, in: session, &batch, transaction)
                 created.append(item)
                 guard !item.isExisting else { continue }
                 unfinished += 1
@@ -60,9 +60,29 @@ extension Store {
         }
     }
 
+    /// What is known, before they are created, of tasks that are created together.
+    struct CreationBatch {
+        /// By origin.
+        fileprivate var lanes: [String: Int64] = [:]
+        /// By `clientTaskId`.
+        fileprivate var existing: [String: (id: TaskID, fingerprint: [UInt8])] = [:]
+        fileprivate var numbers: ArraySlice<Int64>
+    }
+
+    func batch(of tasks: [NewTask], in session: SessionID, _ db: Connection) throws -> CreationBatch {
+        var batch = CreationBatch(numbers: try db.newNumbers(tasks.count, of: "task")[...])
+        let names = tasks.compactMap(\.specification.clientTaskId)
+        let existing = try db.allOfEach(
+            "SELECT id, fingerprint FROM task WHERE session = ?1 AND client_task_id = ?2",
+            names.map { [session.rawValue, $0] }
+        ) { (TaskID($0.integer("id")), $0.blob("fingerprint")) }
+        for (name, found) in zip(names, existing) { batch.existing[name] = found.first }
+        return batch
+    }
+
     /// Creates one task. When its body is gone nothing has changed.
     func create(
-        _ new: NewTask, index: Int, in session: SessionEntry, lanes: inout [String: Int64], _ transaction: Transaction
+        _ new: NewTask, index: Int, in session: SessionEntry, _ batch: inout CreationBatch, _ transaction: Transaction
     ) throws -> CreatedTask {
         let db = transaction.db
         let now = transaction.now
@@ -70,7 +90,7 @@ extension Store {
         var fingerprint: [UInt8]?
         if let clientTaskId = specification.clientTaskId {
             let print = documents.fingerprint(specification, new.fingerprint, new.isSuspended)
-            if let existing = try existingTask(clientTaskId, session.id, db) {
+            if let existing = batch.existing[clientTaskId] {
                 guard existing.fingerprint == print, let task = try readTask(existing.id, db) else {
                     throw DomainError.clientTaskConflict(index: index)
                 }
@@ -90,24 +110,27 @@ extension Store {
         let life = TaskLife(
             isSuspended: new.isSuspended, beginsAt: specification.earliestBeginDate, timeout: session.resourceTimeout,
             at: now)
-        let row = try db.insert(
+        guard let id = batch.numbers.popFirst().map(TaskID.init) else {
+            preconditionFailure("more tasks than the batch has")
+        }
+        try db.execute(
             """
-            INSERT INTO task (session, number, state, client_task_id, fingerprint, group_name, priority, \
+            INSERT INTO task (id, session, number, state, client_task_id, fingerprint, group_name, priority, \
             specification_document, created_at, started_at, app) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
             """,
-            session.id.rawValue, number, life.state.rawValue, specification.clientTaskId, fingerprint,
+            id.rawValue, session.id.rawValue, number, life.state.rawValue, specification.clientTaskId, fingerprint,
             specification.group, specification.priority,
             documents.encode(
                 specification, sealedAs: Self.context(session.id, number), if: specification.request.holdsSecrets),
             now.milliseconds, new.isSuspended ? nil : now.milliseconds, session.app.rawValue)
-        let id = TaskID(row)
+        if let name = specification.clientTaskId, let fingerprint { batch.existing[name] = (id, fingerprint) }
         if let original = specification.retryOf {
             try db.execute(
                 "UPDATE task SET retried = 1 WHERE session = ?1 AND number = ?2", session.id.rawValue, original)
         }
-        let lane = try lanes[new.origin] ?? self.lane(new.origin, session, db)
-        lanes[new.origin] = lane
+        let lane = try batch.lanes[new.origin] ?? self.lane(new.origin, session, db)
+        batch.lanes[new.origin] = lane
         let columns = LiveColumns(life)
         try db.execute(
             """
@@ -125,15 +148,6 @@ extension Store {
                 id: id, session: session.id, sessionIdentifier: session.identifier, app: session.app, number: number,
                 life: life, specification: specification, progress: new.progress, createdAt: now,
                 startedAt: new.isSuspended ? nil : now, revision: 1), isExisting: false)
-    }
-
-    private func existingTask(
-        _ clientTaskId: String, _ session: SessionID, _ db: Connection
-    ) throws -> (id: TaskID, fingerprint: [UInt8])? {
-        try db.first(
-            "SELECT id, fingerprint FROM task WHERE session = ?1 AND client_task_id = ?2", session.rawValue,
-            clientTaskId
-        ) { (TaskID($0.integer("id")), $0.blob("fingerprint")) }
     }
 
     func lane(_ origin: String, _ session: SessionEntry, _ db: Connection) throws -> Int64 {
