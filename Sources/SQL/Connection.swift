@@ -134,6 +134,13 @@ package class Connection {
         preconditionFailure("an engine's")
     }
 
+    /// Inserts rows, in order.
+    ///
+    /// - Parameter sql: `INSERT INTO … VALUES (?1, …)`, with a parameter for each value of a row.
+    package func insertAll(_ sql: StaticString, _ rows: [[(any SQLBindable)?]]) throws(SQLError) {
+        for row in rows { try enqueue(sql, row) }
+    }
+
     /// Numbers for rows that are inserted next with their `id`: the last ones are given out again until they are used.
     package func newNumbers(_ count: Int, of table: String) throws(SQLError) -> [Int64] {
         preconditionFailure("an engine's")

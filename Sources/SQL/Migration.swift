@@ -5,10 +5,14 @@ package struct Migration: Sendable {
     /// Statements, separated by semicolons.
     package let sql: StaticString
 
-    package init(version: Int, sql: StaticString) {
+    /// What a server is told besides.
+    let serverSQL: StaticString
+
+    package init(version: Int, sql: StaticString, onServer serverSQL: StaticString = "") {
         precondition(version > 0 && version <= Int(Int32.max))
         self.version = version
         self.sql = sql
+        self.serverSQL = serverSQL
     }
 }
 

@@ -18,11 +18,13 @@ final class PostgreSQLConnection: Connection {
     private final class Prepared {
         let name: String
         let types: [UInt32]
+        let form: [UInt32]
         var shape: PostgreSQLAnswer.Shape?
 
-        init(name: String, types: [UInt32]) {
+        init(name: String, types: [UInt32], form: [UInt32]) {
             self.name = name
             self.types = types
+            self.form = form
         }
     }
 
@@ -223,6 +225,29 @@ final class PostgreSQLConnection: Connection {
         }
     }
 
+    /// Rows that one statement inserts at most.
+    private static let rowLimit = 256
+
+    override func insertAll(_ sql: StaticString, _ rows: [[(any SQLBindable)?]]) throws(SQLError) {
+        guard rows.count > 1 else { return try super.insertAll(sql, rows) }
+        writes += 1
+        for start in stride(from: 0, to: rows.count, by: Self.rowLimit) {
+            values.set(columnsOf: rows[start..<min(start + Self.rowLimit, rows.count)])
+            try sendValues(sql) { Self.insertion(sql, values.form) }
+        }
+    }
+
+    /// An INSERT of rows that come as an array for each column.
+    private static func insertion(_ sql: StaticString, _ form: [UInt32]) -> String {
+        let text = sql.description
+        guard let values = text.firstRange(of: "VALUES (") else { preconditionFailure("no VALUES: \(text)") }
+        let names = form.indices.map { form[$0] == 0 ? "NULL" : "c\($0)" }
+        let present = names.filter { $0 != "NULL" }
+        let parameters = present.indices.map { "$\($0 + 1)" }
+        return text[..<values.lowerBound] + "SELECT " + names.joined(separator: ", ") + " FROM unnest("
+            + parameters.joined(separator: ", ") + ") AS rows (" + present.joined(separator: ", ") + ")"
+    }
+
     override func newNumbers(_ count: Int, of table: String) throws(SQLError) -> [Int64] {
         var numbers: [Int64] = []
         try forEach(
@@ -253,10 +278,20 @@ final class PostgreSQLConnection: Connection {
         _ sql: StaticString, _ parameters: [(any SQLBindable)?], ending: StaticString = "",
         isWanted: Bool = false
     ) throws(SQLError) -> Prepared {
+        values.set(parameters)
+        return try sendValues(sql, isWanted: isWanted) { Self.translated(sql) + ending.description }
+    }
+
+    /// Sends a statement with the values that are set.
+    ///
+    /// - Parameter text: In the server's words.
+    @discardableResult
+    private func sendValues(
+        _ sql: StaticString, isWanted: Bool = false, text: () -> String
+    ) throws(SQLError) -> Prepared {
         if let failure { throw failure }
         guard let handle else { throw breakOff(SQLError(.unreachable, "there is no connection")) }
-        values.set(parameters)
-        let statement = try prepared(sql, ending, handle)
+        let statement = try prepared(sql, handle, text)
         let isSent = values.withPointers { pointers, lengths, formats in
             server.keepsStatements
                 ? pq.PQsendQueryPrepared(
@@ -273,17 +308,17 @@ final class PostgreSQLConnection: Connection {
 
     /// The statement with parameters of these types; sent ahead where the server does not know it.
     private func prepared(
-        _ sql: StaticString, _ ending: StaticString, _ handle: OpaquePointer
+        _ sql: StaticString, _ handle: OpaquePointer, _ text: () -> String
     ) throws(SQLError) -> Prepared {
-        if let known = statements[sql.utf8Start]?.first(where: { $0.types == values.types }) { return known }
-        let text = Self.translated(sql) + ending.description
+        if let known = statements[sql.utf8Start]?.first(where: { $0.form == values.form }) { return known }
+        let text = text()
         guard server.keepsStatements else {
-            let statement = Prepared(name: text, types: values.types)
+            let statement = Prepared(name: text, types: values.types, form: values.form)
             statements[sql.utf8Start, default: []].append(statement)
             return statement
         }
         lastName += 1
-        let statement = Prepared(name: "s\(lastName)", types: values.types)
+        let statement = Prepared(name: "s\(lastName)", types: values.types, form: values.form)
         let isSent = values.types.withUnsafeBufferPointer {
             pq.PQsendPrepare(handle, statement.name, text, Int32($0.count), $0.baseAddress)
         }

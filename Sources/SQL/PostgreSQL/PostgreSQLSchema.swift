@@ -7,7 +7,7 @@ extension Migration {
             (" INTEGER", " BIGINT"), (" BLOB", " BYTEA"), (" REAL", " DOUBLE PRECISION"),
             (" TEXT", " TEXT COLLATE \"C\""), (") STRICT, WITHOUT ROWID;", ");"), (") STRICT;", ");"),
         ]
-        return words.reduce(sql.description) { $0.replacing($1.0, with: $1.1) }
+        return words.reduce(sql.description) { $0.replacing($1.0, with: $1.1) } + serverSQL.description
     }
 }
 

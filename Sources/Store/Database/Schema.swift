@@ -11,7 +11,7 @@ import SQL
 /// the janitor removes that a few rows at a time.
 enum Schema {
     static let migrations = [
-        Migration(version: 10, sql: version10), Migration(version: 11, sql: version11),
+        Migration(version: 10, sql: version10, onServer: storage), Migration(version: 11, sql: version11),
         Migration(version: 12, sql: version12),
     ]
 
@@ -404,6 +404,9 @@ enum Schema {
             path TEXT PRIMARY KEY
         ) STRICT, WITHOUT ROWID;
         """
+
+    /// Small contents are mostly compressed already: to try it again for each costs a server more than it saves.
+    private static let storage: StaticString = "ALTER TABLE content ALTER COLUMN bytes SET STORAGE EXTERNAL;"
 
     /// The tasks of an app, whatever their session: `id` gives their order, and each filter of the list has its index.
     private static let version11: StaticString = """

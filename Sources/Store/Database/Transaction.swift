@@ -58,6 +58,9 @@ final class Transaction {
     private var sessions: [SessionID: SessionEntry] = [:]
     /// Rows that were read ahead; each serves once, since it may change afterwards.
     private var preread: [TaskID: LiveTask.Reading?] = [:]
+    /// Rows that are written at the end, all at once.
+    private var events: [[(any SQLBindable)?]] = []
+    private var contents: [[(any SQLBindable)?]] = []
     private var queuedInLanes: [Int64: Int64] = [:]
     private var unfinishedOfApps: [AppID: Int64] = [:]
     private var storedOfApps: [AppID: Int64] = [:]
@@ -158,10 +161,24 @@ final class Transaction {
     ) throws -> Int64 {
         session.book.lastSeq += 1
         session.isChanged = true
-        try db.execute(
-            "INSERT INTO event (session, seq, kind, task, occurred_at, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            session.id.rawValue, session.lastSeq, kind.rawValue, task?.rawValue, now.milliseconds, data)
+        events.append([session.id.rawValue, session.lastSeq, kind.rawValue, task?.rawValue, now.milliseconds, data])
         return session.lastSeq
+    }
+
+    /// Keeps what a task brought.
+    func keep(content row: [(any SQLBindable)?]) { contents.append(row) }
+
+    /// Writes events and contents, so that statements of the same transaction see them.
+    private func flushRows() throws {
+        try db.insertAll(
+            "INSERT INTO event (session, seq, kind, task, occurred_at, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)", events)
+        events = []
+        try db.insertAll(
+            """
+            INSERT INTO content (task, session, seq, length, algorithm, digest, bytes, file, expires_at, expired) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            """, contents)
+        contents = []
     }
 
     /// Writes lane and app counters, so that statements of the same transaction see them.
@@ -199,6 +216,7 @@ final class Transaction {
             session.revision += 1
             try append(.didBecomeInvalid, to: session)
         }
+        try flushRows()
         try askLaunchRule(of: changed)
         for session in changed {
             try session.write(db)

@@ -49,6 +49,7 @@ extension Store {
                 } else {
                     do {
                         let item = try self.create(task, index: index, in: session, &batch, transaction)
+                        try batch.flush(transaction.db)
                         results.append(.created(try self.withoutForbidden([item], in: session, transaction)[0]))
                         unfinished += 1
                     } catch let error as DomainError {

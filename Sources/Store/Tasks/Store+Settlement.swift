@@ -222,13 +222,10 @@ extension Store {
         case .moved: isExpired = true
         }
         if !isExpired { transaction.addStored(content.length, app: try transaction.session(live.session).app) }
-        try transaction.db.execute(
-            """
-            INSERT INTO content (task, session, seq, length, algorithm, digest, bytes, file, expires_at, expired) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
-            """,
+        transaction.keep(content: [
             live.id.rawValue, live.session.rawValue, seq, content.length, content.digest.algorithm.rawValue,
-            content.digest.value, bytes, file, expiresAt.milliseconds, isExpired)
+            content.digest.value, bytes, file, expiresAt.milliseconds, isExpired,
+        ])
     }
 }
 

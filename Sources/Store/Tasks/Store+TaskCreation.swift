@@ -35,6 +35,7 @@ extension Store {
                 let wanted = task.specification.bringsContent ? stored + 1 : stored
                 if wanted > storedLimit { throw DomainError.storedBytesExceeded(index: index) }
             }
+            try batch.flush(transaction.db)
             created = try self.withoutForbidden(created, in: session, transaction)
             try recording?.record(created, documents, now, transaction.db)
             return created
@@ -67,10 +68,36 @@ extension Store {
         /// By `clientTaskId`.
         fileprivate var existing: [String: (id: TaskID, fingerprint: [UInt8])] = [:]
         fileprivate var numbers: ArraySlice<Int64>
+        private var tasks: [[(any SQLBindable)?]] = []
+        private var lives: [[(any SQLBindable)?]] = []
+
+        fileprivate init(numbers: [Int64]) { self.numbers = numbers[...] }
+
+        fileprivate mutating func add(task: [(any SQLBindable)?], live: [(any SQLBindable)?]) {
+            tasks.append(task)
+            lives.append(live)
+        }
+
+        /// Writes the rows of the tasks that were created since the last time.
+        mutating func flush(_ db: Connection) throws {
+            try db.insertAll(
+                """
+                INSERT INTO task (id, session, number, state, client_task_id, fingerprint, group_name, priority, \
+                specification_document, created_at, started_at, app) \
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                """, tasks)
+            try db.insertAll(
+                """
+                INSERT INTO live (task, app, session, lane, number, kind, stage, priority, due_at, begins_at, \
+                resource_deadline, resource_remaining, body, progress_document) \
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                """, lives)
+            (tasks, lives) = ([], [])
+        }
     }
 
     func batch(of tasks: [NewTask], in session: SessionID, _ db: Connection) throws -> CreationBatch {
-        var batch = CreationBatch(numbers: try db.newNumbers(tasks.count, of: "task")[...])
+        var batch = CreationBatch(numbers: try db.newNumbers(tasks.count, of: "task"))
         let names = tasks.compactMap(\.specification.clientTaskId)
         let existing = try db.allOfEach(
             "SELECT id, fingerprint FROM task WHERE session = ?1 AND client_task_id = ?2",
@@ -80,7 +107,7 @@ extension Store {
         return batch
     }
 
-    /// Creates one task. When its body is gone nothing has changed.
+    /// Creates one task, whose rows are written with those of its batch. When its body is gone nothing has changed.
     func create(
         _ new: NewTask, index: Int, in session: SessionEntry, _ batch: inout CreationBatch, _ transaction: Transaction
     ) throws -> CreatedTask {
@@ -91,6 +118,7 @@ extension Store {
         if let clientTaskId = specification.clientTaskId {
             let print = documents.fingerprint(specification, new.fingerprint, new.isSuspended)
             if let existing = batch.existing[clientTaskId] {
+                try batch.flush(db)
                 guard existing.fingerprint == print, let task = try readTask(existing.id, db) else {
                     throw DomainError.clientTaskConflict(index: index)
                 }
@@ -113,17 +141,6 @@ extension Store {
         guard let id = batch.numbers.popFirst().map(TaskID.init) else {
             preconditionFailure("more tasks than the batch has")
         }
-        try db.execute(
-            """
-            INSERT INTO task (id, session, number, state, client_task_id, fingerprint, group_name, priority, \
-            specification_document, created_at, started_at, app) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-            """,
-            id.rawValue, session.id.rawValue, number, life.state.rawValue, specification.clientTaskId, fingerprint,
-            specification.group, specification.priority,
-            documents.encode(
-                specification, sealedAs: Self.context(session.id, number), if: specification.request.holdsSecrets),
-            now.milliseconds, new.isSuspended ? nil : now.milliseconds, session.app.rawValue)
         if let name = specification.clientTaskId, let fingerprint { batch.existing[name] = (id, fingerprint) }
         if let original = specification.retryOf {
             try db.execute(
@@ -132,16 +149,20 @@ extension Store {
         let lane = try batch.lanes[new.origin] ?? self.lane(new.origin, session, db)
         batch.lanes[new.origin] = lane
         let columns = LiveColumns(life)
-        try db.execute(
-            """
-            INSERT INTO live (task, app, session, lane, number, kind, stage, priority, due_at, begins_at, \
-            resource_deadline, resource_remaining, body, progress_document) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
-            """,
-            id.rawValue, session.app.rawValue, session.id.rawValue, lane, number,
-            specification.kind.rawValue, columns.phase, specification.priority, columns.dueAt,
-            specification.earliestBeginDate?.milliseconds, columns.deadline, columns.remaining, body,
-            new.progress.map { documents.encode($0) })
+        batch.add(
+            task: [
+                id.rawValue, session.id.rawValue, number, life.state.rawValue, specification.clientTaskId, fingerprint,
+                specification.group, specification.priority,
+                documents.encode(
+                    specification, sealedAs: Self.context(session.id, number), if: specification.request.holdsSecrets),
+                now.milliseconds, new.isSuspended ? nil : now.milliseconds, session.app.rawValue,
+            ],
+            live: [
+                id.rawValue, session.app.rawValue, session.id.rawValue, lane, number,
+                specification.kind.rawValue, columns.phase, specification.priority, columns.dueAt,
+                specification.earliestBeginDate?.milliseconds, columns.deadline, columns.remaining, body,
+                new.progress.map { documents.encode($0) },
+            ])
         transaction.follow(nil, life, lane: lane, of: session)
         return CreatedTask(
             task: TaskRecord(
