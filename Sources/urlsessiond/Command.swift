@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import SQL
+import Store
 import Wire
 
 /// The words after the program's name.
@@ -24,6 +25,10 @@ enum Command {
         case "serve": return await serve(Array(arguments.dropFirst()))
         case "check-config": return checkConfiguration(Array(arguments.dropFirst()))
         case "backup": return backup(Array(arguments.dropFirst()))
+        case "export":
+            return move("export", Array(arguments.dropFirst())) { file, place in try Store.export(place, to: file) }
+        case "import":
+            return move("import", Array(arguments.dropFirst())) { file, place in try Store.load(file, into: place) }
         case "healthcheck": return HealthCheck.run(Array(arguments.dropFirst()), environment: environment())
         case "--version", "version":
             say("urlsessiond \(version)")
@@ -85,6 +90,41 @@ enum Command {
         }
     }
 
+    /// `export FILE` and `import FILE`: carry a store from one place to another.
+    private static func move(
+        _ verb: String, _ arguments: [String], _ carry: (_ file: String, Store.Place) throws -> Void
+    ) -> Int32 {
+        guard let file = arguments.first, !file.hasPrefix("--") else {
+            complain("usage: urlsessiond \(verb) FILE [--store URL] [--data-dir DIR]")
+            return Exit.usage
+        }
+        guard let configuration = configuration(Array(arguments.dropFirst())) else { return Exit.usage }
+        do {
+            let lock = verb == "import" ? try lockFolder(configuration) : nil
+            defer { withExtendedLifetime(lock) {} }
+            let path = Serve.databasePath(configuration)
+            try carry(LocalFile.absolute(file), configuration.server.map { .server($0, node: verb) } ?? .file(path))
+            return Exit.done
+        } catch let failure as Serve.Failure {
+            complain("urlsessiond: \(verb): \(failure.text)")
+            return failure.status
+        } catch {
+            complain("urlsessiond: \(verb): \(error)")
+            return Exit.cannotCreate
+        }
+    }
+
+    private static func lockFolder(_ configuration: Configuration) throws(Serve.Failure) -> FolderLock {
+        let folder = configuration.dataFolder
+        guard LocalFile.makeFolder(folder) else {
+            throw Serve.Failure(text: "\(folder): cannot be made: \(String(cString: strerror(errno)))")
+        }
+        guard let lock = FolderLock(folder) else {
+            throw Serve.Failure(text: "\(folder) is in use by another urlsessiond; stop it first", status: Exit.inUse)
+        }
+        return lock
+    }
+
     /// The settings, or nil when something is wrong with them, which is said.
     private static func configuration(_ arguments: [String]) -> Configuration? {
         do throws(Configuration.Faults) {
@@ -120,6 +160,8 @@ enum Command {
         ("urlsessiond serve [FLAGS]", "serve until SIGTERM"),
         ("urlsessiond check-config [FLAGS]", "print the effective settings"),
         ("urlsessiond backup FILE [FLAGS]", "copy the database, also while the service runs"),
+        ("urlsessiond export FILE [FLAGS]", "write the whole store into a file"),
+        ("urlsessiond import FILE [FLAGS]", "fill an empty store from such a file"),
         ("urlsessiond healthcheck [URL] [FLAGS]", "exit 0 when the service answers /healthz"),
         ("urlsessiond man", "write the manual page"),
         ("urlsessiond --version", "tell the version"),

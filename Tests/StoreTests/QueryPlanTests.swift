@@ -126,7 +126,8 @@ import Testing
         let files = try FileManager.default.subpathsOfDirectory(atPath: folder).sorted()
         return try files.filter { $0.hasSuffix(".swift") && !$0.hasSuffix("/Schema.swift") }.flatMap { file in
             let source = try String(contentsOfFile: "\(folder)/\(file)", encoding: .utf8)
-            let calls = source.matches(of: /db\.(?:execute|change|allOfEach|insertAll|insert|first|exists|all|forEach)\(\s*/)
+            let calls = source.matches(
+                of: /db\.(?:execute|change|allOfEach|insertAll|insert|first|exists|all|forEach)\(\s*/)
             #expect(source.matches(of: /db\.execute\(/).count == source.matches(of: /\.execute\(/).count, "\(file)")
             return calls.compactMap { call in
                 let sql = literal(source[call.range.upperBound...])

@@ -21,7 +21,8 @@ struct RandomWalkTests {
     }
 }
 
-private struct Walk {
+/// A store to which anything may happen that its verbs allow.
+struct Walk {
     let fixture: StoreFixture
     private var random: SeededGenerator
     private let app: AppID

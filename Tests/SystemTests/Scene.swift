@@ -32,6 +32,13 @@ final class Scene: Sendable {
         try await makeSession("s", configuration)
     }
 
+    /// A service that has what another one left, and that one's origin.
+    init(_ service: ServiceProcess, _ origin: OriginServer) {
+        self.service = service
+        self.origin = origin
+        key = "dev"
+    }
+
     var api: APIClient { observed(service.api.with(key: key)) }
     var admin: APIClient { observed(service.admin) }
 

@@ -85,7 +85,8 @@ final class PostgreSQLConnection: Connection {
         }
     }
 
-    private func connected() throws(SQLError) -> OpaquePointer {
+    /// A connection that is not in pipeline mode, for whom it belongs to from here on.
+    func connected() throws(SQLError) -> OpaquePointer {
         let parameters = PostgreSQLServer.defaults + [("dbname", server.connection)]
         let handle = withCStrings(parameters.map(\.0)) { names in
             withCStrings(parameters.map(\.1)) { pq.PQconnectdbParams(names, $0, 1) }

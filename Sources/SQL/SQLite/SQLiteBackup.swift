@@ -27,6 +27,13 @@ extension Database {
 
     /// As `backup(to:)`, on this thread and of a database that another process may have open.
     package static func copy(of source: String, to path: String) throws(SQLError) {
+        try write(path) { partial throws(SQLError) in
+            try SQLiteConnection(path: source, role: .reader).execute("VACUUM INTO ?1", partial)
+        }
+    }
+
+    /// Has a file written under another name, and gives it its own when it is complete and durable.
+    static func write(_ path: String, _ body: (String) throws(SQLError) -> Void) throws(SQLError) {
         guard access(path, F_OK) != 0 else { throw failure("\(path): it exists already", 0) }
         let partial = path + ".partial"
         unlink(partial)
@@ -34,7 +41,7 @@ extension Database {
         guard file >= 0 else { throw failure(partial) }
         defer { Glibc.close(file) }
         do throws(SQLError) {
-            try SQLiteConnection(path: source, role: .reader).execute("VACUUM INTO ?1", partial)
+            try body(partial)
             guard fsync(file) == 0, rename(partial, path) == 0 else { throw failure(path) }
             try syncFolder(of: path)
         } catch {

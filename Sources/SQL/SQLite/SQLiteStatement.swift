@@ -11,20 +11,25 @@ final class SQLiteStatement: Answer {
     /// Between its first step and its reset: whoever wants the same text meanwhile gets a statement of their own.
     private(set) var isRunning = false
 
-    init(_ sql: StaticString, on connection: SQLiteConnection) throws(SQLError) {
+    convenience init(_ sql: StaticString, on connection: SQLiteConnection) throws(SQLError) {
+        try self.init(text: sql.description, on: connection)
+    }
+
+    /// - Parameter sql: Words of this program alone.
+    init(text sql: String, on connection: SQLiteConnection) throws(SQLError) {
         var handle: OpaquePointer?
         var rest: UnsafePointer<CChar>?
-        let code = sql.withUTF8Buffer { text in
-            text.withMemoryRebound(to: CChar.self) { text in
-                // The literal ends with a zero, which SQLite likes to have counted.
-                sqlite3_prepare_v3(
-                    connection.handle, text.baseAddress, Int32(text.count) + 1, UInt32(SQLITE_PREPARE_PERSISTENT),
-                    &handle, &rest)
-            }
+        var isOne = true
+        let code = sql.withCString { text in
+            // The zero at the end is counted, as SQLite likes it.
+            let code = sqlite3_prepare_v3(
+                connection.handle, text, Int32(sql.utf8.count) + 1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, &rest)
+            isOne = rest.map { String(cString: $0).allSatisfy(\.isWhitespace) } ?? true
+            return code
         }
         guard code == SQLITE_OK else { throw connection.failure(code) }
         guard let handle else { preconditionFailure("an empty statement: \(sql)") }
-        precondition(rest.map { String(cString: $0).allSatisfy(\.isWhitespace) } ?? true, "two statements: \(sql)")
+        precondition(isOne, "two statements: \(sql)")
         self.handle = handle
         parameterCount = Int(sqlite3_bind_parameter_count(handle))
         isReadOnly = sqlite3_stmt_readonly(handle) != 0
