@@ -10,7 +10,8 @@
     X(PQexec) X(PQsendPrepare) X(PQsendQueryPrepared) X(PQsendQueryParams) X(PQgetResult)                              \
     X(PQresultStatus) X(PQresultErrorField) X(PQclear) X(PQntuples) X(PQnfields) X(PQfname) X(PQftype)                 \
     X(PQgetisnull) X(PQgetvalue) X(PQgetlength) X(PQcmdTuples) X(PQgetCancel) X(PQcancel) X(PQfreeCancel)              \
-    X(PQconninfoParse) X(PQconninfoFree) X(PQfreemem) X(PQputCopyData) X(PQputCopyEnd) X(PQgetCopyData)
+    X(PQconninfoParse) X(PQconninfoFree) X(PQfreemem) X(PQsetNoticeProcessor)                                          \
+    X(PQputCopyData) X(PQputCopyEnd) X(PQgetCopyData)
 
 /// The functions of libpq that are used.
 struct libpq {

@@ -187,18 +187,24 @@ package final class Service: Sendable {
     // MARK: Health
 
     /// Why the service is not ready, or nil: the store must take writes, the disk have room, nothing be draining.
-    package func unreadiness() async -> String? {
-        if isDraining { return "The service is shutting down." }
-        if !room.isAboveFloor { return "There are fewer free bytes than the floor." }
+    package func unreadiness() async -> Unreadiness? {
+        if isDraining { return Unreadiness(error: .shuttingDown, detail: "The service is shutting down.") }
+        if !room.isAboveFloor {
+            return Unreadiness(error: .insufficientStorage, detail: "There are fewer free bytes than the floor.")
+        }
         let (store, now) = (store, clock.now)
         return await probe.reason(at: clock.monotonic()) {
             do {
                 try await store.probe(at: now)
                 return nil
             } catch {
-                if Store.isOutOfSpace(error) { return "The database does not take writes: the disk is full." }
-                return Store.isUnavailable(error)
-                    ? "The database's server is out of reach." : "The database does not take writes."
+                if Store.isUnavailable(error) {
+                    return Unreadiness(error: .storeUnavailable, detail: "The database's server is out of reach.")
+                }
+                let isFull = Store.isOutOfSpace(error)
+                return Unreadiness(
+                    error: .insufficientStorage,
+                    detail: "The database does not take writes" + (isFull ? ": the disk is full." : "."))
             }
         }
     }

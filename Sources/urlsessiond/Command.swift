@@ -13,6 +13,7 @@ enum Command {
         static let done: Int32 = 0
         static let failed: Int32 = 1
         static let usage: Int32 = 64
+        static let unavailable: Int32 = 69
         static let software: Int32 = 70
         static let system: Int32 = 71
         static let cannotCreate: Int32 = 73

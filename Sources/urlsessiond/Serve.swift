@@ -5,6 +5,7 @@ import Files
 import Glibc
 import HTTPServer
 import Launches
+import SQL
 import Service
 import Store
 
@@ -60,7 +61,9 @@ struct Serve {
         let egress = egress(ports: [listener.port] + (metricsListener.map { [$0.port] } ?? []))
         let metrics = Metrics()
         let buckets = try ConfiguredBuckets(configuration, listeners: egress.ownListeners, clock: clock, log: log)
-        let service = try makeService(Sealer(masterKey: keys.masterKey), egress, buckets, metrics)
+        let service = try openStore(keys) {
+            try makeService(Sealer(masterKey: keys.masterKey), egress, buckets, metrics)
+        }
         do {
             try await service.prepare(acceptsNewMasterKey: configuration.acceptsNewMasterKey)
         } catch is WrongMasterKey {
@@ -81,6 +84,20 @@ struct Serve {
         await buckets.shutdown()
         service.close()
         return Command.Exit.done
+    }
+
+    /// Says with which status the process ends where a server's store is not to be had.
+    private func openStore(_ keys: StartupKeys, _ make: () throws -> Service) throws -> Service {
+        do {
+            return try make()
+        } catch let error as SQLError {
+            keys.withdrawNewMasterKey()
+            switch error.code {
+            case .superseded: throw Failure(text: "\(error)", status: Command.Exit.inUse)
+            case .unreachable: throw Failure(text: "\(error)", status: Command.Exit.unavailable)
+            default: throw error
+            }
+        }
     }
 
     // MARK: Making the parts

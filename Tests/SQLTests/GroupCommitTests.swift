@@ -7,34 +7,6 @@ import Testing
 @Suite struct `Group commit` {
     private struct Refusal: Error, Equatable {}
 
-    /// Makes `closures` wait behind one that holds the writing thread, so that they share one commit, in order.
-    private func together(
-        _ database: Database, _ closures: [@Sendable (Connection) throws -> Void]
-    ) async throws -> [Result<Void, any Error>] {
-        let gate = Gate()
-        return try await withThrowingTaskGroup(of: (Int, Result<Void, any Error>).self) { group in
-            group.addTask {
-                try await database.write { _ in gate.pass() }
-                return (-1, .success(()))
-            }
-            try await eventually { gate.waiting == 1 }
-            for (index, closure) in closures.enumerated() {
-                group.addTask {
-                    do {
-                        return (index, .success(try await database.write(closure)))
-                    } catch {
-                        return (index, .failure(error))
-                    }
-                }
-                try await eventually { database.waitingWrites == index + 1 }
-            }
-            gate.open()
-            var results: [Int: Result<Void, any Error>] = [:]
-            for try await (index, result) in group { results[index] = result }
-            return closures.indices.compactMap { results[$0] }
-        }
-    }
-
     private static func add(_ name: String) -> @Sendable (Connection) throws -> Void {
         { db in try db.execute("INSERT INTO thing (name) VALUES (?)", name) }
     }
@@ -42,8 +14,7 @@ import Testing
     @Test func `A closure that throws is undone alone and gets its own error`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
-        let results = try await together(
-            database,
+        let results = try await database.together(
             [
                 Self.add("a"),
                 { db in
@@ -76,14 +47,14 @@ import Testing
     @Test func `Closures run in the order they came`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
-        _ = try await together(database, (0..<100).map { Self.add("\($0)") })
+        _ = try await database.together((0..<100).map { Self.add("\($0)") })
         #expect(try await database.names() == (0..<100).map { "\($0)" })
     }
 
     @Test func `More closures than one commit takes are all done`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
-        let results = try await together(database, (0..<600).map { Self.add("\($0)") })
+        let results = try await database.together((0..<600).map { Self.add("\($0)") })
         #expect(results.count == 600)
         #expect(try await database.names().count == 600)
     }
@@ -92,8 +63,7 @@ import Testing
         let folder = TemporaryFolder()
         let database = try folder.open()
         let seen = Locked(0)
-        _ = try await together(
-            database,
+        _ = try await database.together(
             [
                 Self.add("a"),
                 { db in
@@ -135,7 +105,7 @@ import Testing
         }
         let swallowed: @Sendable (Connection) throws -> Void = { db in try? large(db) }
         for closure in [large, swallowed] {
-            let results = try await together(database, [Self.add("a"), closure, Self.add("b")])
+            let results = try await database.together([Self.add("a"), closure, Self.add("b")])
             for result in results {
                 let error = #expect(throws: SQLError.self) { try result.get() }
                 #expect(error?.isFull == true)

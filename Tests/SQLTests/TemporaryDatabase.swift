@@ -32,7 +32,7 @@ extension Database {
     }
 
     func add(_ name: String) async throws {
-        try await write { try $0.execute("INSERT INTO thing (name) VALUES (?)", name) }
+        try await write { try $0.execute("INSERT INTO thing (name) VALUES (?1)", name) }
     }
 }
 

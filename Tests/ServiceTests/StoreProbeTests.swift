@@ -10,7 +10,9 @@ import Testing
         let probe = StoreProbe()
         let asked = Locked(0)
         @Sendable func reason(at now: Int64) async -> String? {
-            await probe.reason(at: now) { "\(asked.withLock { $0 += 1; return $0 })" }
+            await probe.reason(at: now) {
+                Unreadiness(error: .storeUnavailable, detail: "\(asked.withLock { $0 += 1; return $0 })")
+            }?.detail
         }
         for now in [0, 1, 999] as [Int64] { #expect(await reason(at: now) == "1") }
         for now in [1000, 1999] as [Int64] { #expect(await reason(at: now) == "2") }
@@ -25,8 +27,8 @@ import Testing
                     await probe.reason(at: 0) {
                         asked.withLock { $0 += 1 }
                         await gate.wait(until: nil)
-                        return "full"
-                    }
+                        return Unreadiness(error: .insufficientStorage, detail: "full")
+                    }?.detail
                 }
             }
             group.addTask {

@@ -11,6 +11,8 @@ final class PostgreSQLConnection: Connection {
     private enum Sent {
         case preparation(Prepared)
         case statement(Prepared, isWanted: Bool)
+        /// The transaction up to here is undone: what was wrong in it concerns nobody any more.
+        case undone
         case sync
     }
 
@@ -56,9 +58,13 @@ final class PostgreSQLConnection: Connection {
 
     var isConnected: Bool { handle != nil }
 
-    /// Connects, where that is not done yet.
+    /// Connects, where that is not done yet, or the server has hung up: nobody would know what became of a commit that is
+    /// sent there.
     func connect() throws(SQLError) {
-        guard handle == nil else { return }
+        if let handle {
+            guard pq.PQconsumeInput(handle) == 0 else { return }
+            disconnect()
+        }
         let handle = try connected()
         guard pq.PQsetnonblocking(handle, 1) == 0, pq.PQenterPipelineMode(handle) == 1 else {
             defer { pq.PQfinish(handle) }
@@ -92,6 +98,8 @@ final class PostgreSQLConnection: Connection {
             withCStrings(parameters.map(\.1)) { pq.PQconnectdbParams(names, $0, 1) }
         }
         guard let handle else { throw SQLError(.unreachable, "no memory for a connection") }
+        // By itself, libpq would print what the server remarks.
+        _ = pq.PQsetNoticeProcessor(handle, { _, _ in }, nil)
         guard pq.PQstatus(handle) == CONNECTION_OK else {
             defer { pq.PQfinish(handle) }
             throw lost(handle)
@@ -115,7 +123,7 @@ final class PostgreSQLConnection: Connection {
 
     private func lost(_ handle: OpaquePointer) -> SQLError {
         let message = pq.PQerrorMessage(handle).map { String(cString: $0) } ?? ""
-        return SQLError(.unreachable, message.split(whereSeparator: \.isNewline).joined(separator: "; "))
+        return SQLError(.unreachable, message.split(whereSeparator: \.isWhitespace).joined(separator: " "))
     }
 
     /// The connection is of no use any more.
@@ -151,6 +159,11 @@ final class PostgreSQLConnection: Connection {
         guard isInTransaction else { return }
         isInTransaction = false
         do throws(SQLError) {
+            // Where something fails, the server skips all up to the next mark: ROLLBACK is behind it.
+            if !sent.isEmpty {
+                try sync()
+                sent.append(.undone)
+            }
             try send("ROLLBACK", [])
             try sync()
         } catch {
@@ -175,6 +188,8 @@ final class PostgreSQLConnection: Connection {
         try begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         let result = try body(self)
         if let failure { throw failure }
+        // To be told that it may not.
+        if writes > 0 { try wait() }
         return result
     }
 
@@ -356,6 +371,9 @@ final class PostgreSQLConnection: Connection {
             for item in sent.takeAll() {
                 switch item {
                 case .sync: pq.PQclear(try next())
+                case .undone:
+                    failure = nil
+                    for result in wanted.takeAll() { pq.PQclear(result) }
                 case .preparation(let statement):
                     let (result, error) = try result()
                     pq.PQclear(result)
@@ -367,7 +385,8 @@ final class PostgreSQLConnection: Connection {
                     if isWanted, let result { wanted.append(result) } else { pq.PQclear(result) }
                 }
             }
-            if let failure { throw failure }
+            // A server that is going away, or takes no writes any more, is looked for anew.
+            if let failure { throw failure.code == .unreachable ? breakOff(failure) : failure }
             return wanted
         } catch {
             for result in wanted { pq.PQclear(result) }
@@ -377,12 +396,16 @@ final class PostgreSQLConnection: Connection {
 
     /// The result of one statement, up to the mark that nothing follows.
     private func result() throws(SQLError) -> (OpaquePointer?, error: SQLError?) {
-        let first = try next()
-        while let more = try next() { pq.PQclear(more) }
-        guard let first else { throw breakOff(SQLError(.unreachable, "an answer is missing")) }
-        guard let error = error(in: first) else { return (first, nil) }
-        pq.PQclear(first)
-        return (nil, error)
+        guard let first = try next() else { throw breakOff(SQLError(.unreachable, "an answer is missing")) }
+        do throws(SQLError) {
+            while let more = try next() { pq.PQclear(more) }
+            guard let error = error(in: first) else { return (first, nil) }
+            throw error
+        } catch {
+            pq.PQclear(first)
+            guard handle != nil else { throw error }
+            return (nil, error)
+        }
     }
 
     private func next() throws(SQLError) -> OpaquePointer? {
@@ -410,13 +433,26 @@ final class PostgreSQLConnection: Connection {
     /// For how long an answer is waited for where nothing else is said, in milliseconds.
     private static let patience: Int32 = 30_000
 
-    /// Tells the server that nobody waits any more.
+    /// Tells the server that nobody waits any more, on a thread of its own: that takes a connection, and where the network
+    /// stands still nobody should wait for that either.
     private func cancel(_ handle: OpaquePointer) {
         guard let request = pq.PQgetCancel(handle) else { return }
-        var reason = [CChar](repeating: 0, count: 256)
-        // What comes of it is not needed: the connection is closed in any case.
-        _ = pq.PQcancel(request, &reason, Int32(reason.count))
-        pq.PQfreeCancel(request)
+        let cancellation = Cancellation(request: request)
+        do throws(SystemError) {
+            try SystemThread.start("store-cancel") { [pq] in
+                var reason = [CChar](repeating: 0, count: 256)
+                // What comes of it is not needed: the connection is closed in any case.
+                _ = pq.PQcancel(cancellation.request, &reason, Int32(reason.count))
+                pq.PQfreeCancel(cancellation.request)
+            }
+        } catch {
+            pq.PQfreeCancel(request)
+        }
+    }
+
+    /// Unchecked: the thread that cancels is the only one that has it.
+    private struct Cancellation: @unchecked Sendable {
+        let request: OpaquePointer
     }
 
     private func forget(_ statement: Prepared) {

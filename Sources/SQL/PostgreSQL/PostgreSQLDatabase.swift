@@ -18,6 +18,16 @@ extension Database {
         migrations: [Migration], log: Log, onCommit: @escaping @Sendable (Commit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (SQLError) -> Never
     ) throws(SQLError) -> Database {
+        try open(
+            server, node: id, limits: PostgreSQLWriter.Limits(), readers: readers, longestRead: longestRead,
+            migrations: migrations, log: log, onCommit: onCommit, onFatalError: onFatalError)
+    }
+
+    static func open(
+        _ server: PostgreSQLServer, node id: String, limits: PostgreSQLWriter.Limits, readers: Int,
+        longestRead: Duration, migrations: [Migration], log: Log, onCommit: @escaping @Sendable (Commit) -> Void,
+        onFatalError: @escaping @Sendable (SQLError) -> Never
+    ) throws(SQLError) -> Database {
         let connection = try PostgreSQLConnection(server)
         try connection.migrate(migrations)
         var node = PostgreSQLNode(id: id)
@@ -26,7 +36,7 @@ extension Database {
         let writes = Mailbox<Job>()
         let state = WriterState()
         let writer = PostgreSQLWriter(
-            connection, node, state: state, log: log, onCommit: onCommit, onFatalError: onFatalError)
+            connection, node, limits: limits, state: state, log: log, onCommit: onCommit, onFatalError: onFatalError)
         func makeReaders(_ name: String) throws(SQLError) -> Readers {
             try Readers(name, count: readers, longestRead: longestRead) { () throws(SQLError) in
                 try PostgreSQLConnection(server)

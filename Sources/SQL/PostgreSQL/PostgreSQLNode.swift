@@ -22,7 +22,7 @@ struct PostgreSQLNode: Sendable {
     ///
     /// - Throws: ``SQLError/Code/superseded`` where another node holds the store.
     mutating func enter(_ db: PostgreSQLConnection) throws(SQLError) {
-        try db.begin("BEGIN")
+        try db.begin("BEGIN ISOLATION LEVEL READ COMMITTED")
         defer { db.rollBack() }
         // One after the other, or two could enter at once.
         try db.execute("LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE")
@@ -52,7 +52,7 @@ struct PostgreSQLNode: Sendable {
     /// - Parameter next: The epoch that holds from here on. The same one when it is asked again.
     /// - Throws: ``SQLError/Code/superseded`` where somebody else took the node's place.
     mutating func settle(_ next: Int64, _ db: PostgreSQLConnection) throws(SQLError) {
-        try db.begin("BEGIN")
+        try db.begin("BEGIN ISOLATION LEVEL READ COMMITTED")
         defer { db.rollBack() }
         var found: Int64?
         try db.forEach(
@@ -83,7 +83,7 @@ struct PostgreSQLNode: Sendable {
 
     /// Leaves the place to whoever wants it.
     func leave(_ db: PostgreSQLConnection) throws(SQLError) {
-        try db.begin("BEGIN")
+        try db.begin("BEGIN ISOLATION LEVEL READ COMMITTED")
         defer { db.rollBack() }
         try db.execute("UPDATE node SET lease_until = now() WHERE id = ?1 AND epoch = ?2", id, epoch)
         try db.commit()

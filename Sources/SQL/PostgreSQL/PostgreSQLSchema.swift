@@ -18,7 +18,8 @@ extension PostgreSQLConnection {
     /// Brings the schema to the last version, in one transaction.
     func migrate(_ migrations: [Migration]) throws(SQLError) {
         try withScripts { run throws(SQLError) in
-            _ = try run("BEGIN")
+            // Whatever the server's default: what is read after the lock is what its last holder left.
+            _ = try run("BEGIN ISOLATION LEVEL READ COMMITTED")
             _ = try run("SELECT pg_advisory_xact_lock(\(Self.lock))")
             let exists = try run("SELECT to_regclass('schema_version') IS NOT NULL") == ["t"]
             if !exists { _ = try run(Self.ownTables) }

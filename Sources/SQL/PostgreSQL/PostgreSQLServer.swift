@@ -11,18 +11,21 @@ package struct PostgreSQLServer: Sendable {
         self.keepsStatements = keepsStatements
     }
 
-    /// What is wrong with the connection string; nil for one that can be used.
+    /// What is wrong with the connection string, without its password; nil for one that can be used.
     ///
     /// - Throws: ``SQLError/Code/unreachable`` where libpq is not installed.
-    package var fault: String? { get throws(SQLError) { try LibPQ.fault(in: connection) } }
+    package var fault: String? {
+        get throws(SQLError) { try LibPQ.fault(in: connection)?.replacing(connection, with: publicText) }
+    }
 
     /// The connection string without its password and options.
     package var publicText: String {
-        let address = connection.prefix { $0 != "?" }
-        guard let at = address.lastIndex(of: "@"), let scheme = address.firstRange(of: "://"), scheme.upperBound < at
-        else { return String(address) }
-        let user = address[scheme.upperBound..<at].prefix { $0 != ":" }
-        return String(address[..<scheme.upperBound] + user + address[at...])
+        let start = connection.firstRange(of: "://")?.upperBound ?? connection.startIndex
+        // A password may have a question mark.
+        let authority = connection[start...].prefix { $0 != "/" }
+        let at = authority.lastIndex(of: "@") ?? start
+        let user = connection[start..<at].prefix { $0 != ":" && $0 != "?" }
+        return String(connection[..<start] + user + connection[at...].prefix { $0 != "?" })
     }
 
     /// What holds where the connection string says nothing else: no connection is waited for longer than a failover takes,

@@ -17,21 +17,34 @@ final class PostgreSQLWriter: Writer {
     private let onCommit: @Sendable (Commit) -> Void
     private let onFatalError: @Sendable (SQLError) -> Never
 
-    /// Without work for so long, it says that the node lives.
-    private static let heartbeat = Duration.seconds(PostgreSQLNode.lease / 3)
-    /// For how long a server is waited for before closures are answered that it is away, in milliseconds.
-    private static let patience: Int64 = 10_000
-    /// For how long the outcome of a commit may stay unknown, in milliseconds. The next start finds out.
-    private static let longestDoubt: Int64 = 120_000
+    private let limits: Limits
+    /// Whether the server is out of reach, which is told once.
+    private var isLost = false
+    /// Whether it was waited for in vain. It is not waited for again until it was seen.
+    private var isAway = false
+    /// When the node said last that it lives, by the monotonic clock in milliseconds.
+    private var lastSign = Clock.system.monotonic()
+
+    /// How long something takes at most, in milliseconds.
+    struct Limits: Sendable {
+        /// From one sign of life of the node to the next.
+        var heartbeat = Int64(PostgreSQLNode.lease) * 1000 / 3
+        /// For how long a server is waited for before closures are answered that it is away.
+        var patience: Int64 = 10_000
+        /// For how long the outcome of a commit may stay unknown. The next start finds out.
+        var doubt: Int64 = 120_000
+    }
+
     /// Times that a closure is tried that others were in the way of.
     private static let tries = 8
 
     init(
-        _ connection: PostgreSQLConnection, _ node: PostgreSQLNode, state: WriterState, log: Log,
+        _ connection: PostgreSQLConnection, _ node: PostgreSQLNode, limits: Limits, state: WriterState, log: Log,
         onCommit: @escaping @Sendable (Commit) -> Void, onFatalError: @escaping @Sendable (SQLError) -> Never
     ) {
         self.connection = connection
         self.node = node
+        self.limits = limits
         self.state = state
         self.log = log
         self.onCommit = onCommit
@@ -55,7 +68,7 @@ final class PostgreSQLWriter: Writer {
         for turn in 1... {
             switch run(jobs) {
             case .done(let outcomes, let hasWritten):
-                state.setBlocked(false)
+                if hasWritten { state.setBlocked(false) }
                 for outcome in outcomes { outcome.answer() }
                 if hasWritten {
                     onCommit(Commit(writes: jobs.count, duration: ContinuousClock.now - start, logBytes: 0))
@@ -80,13 +93,18 @@ final class PostgreSQLWriter: Writer {
 
     /// Runs the closures in one transaction; again where the connection was lost.
     private func run(_ jobs: [Job]) -> Ending {
-        let deadline = Clock.system.monotonic() + Self.patience
+        let deadline = Clock.system.monotonic() + (isAway ? 0 : limits.patience)
         while true {
             let ending = attempt(jobs)
-            guard case .failed(let error) = ending, error.code == .unreachable,
-                Clock.system.monotonic() < deadline
-            else { return ending }
-            log.warning("the database is out of reach", ("error", error.message))
+            guard case .failed(let error) = ending, error.code == .unreachable else {
+                if isLost { log.info("the database is back") }
+                (isLost, isAway) = (false, false)
+                return ending
+            }
+            if !isLost { log.warning("the database is out of reach", ("error", error.message)) }
+            isLost = true
+            isAway = Clock.system.monotonic() >= deadline
+            if isAway { return ending }
             pause(milliseconds: 100)
         }
     }
@@ -94,7 +112,7 @@ final class PostgreSQLWriter: Writer {
     /// Runs the closures in one transaction. No closures are a sign of life.
     private func attempt(_ jobs: [Job]) -> Ending {
         do throws(SQLError) {
-            try connection.begin("BEGIN")
+            try connection.begin("BEGIN ISOLATION LEVEL READ COMMITTED")
             var outcomes: [Job.Outcome] = []
             outcomes.reserveCapacity(jobs.count)
             for job in jobs {
@@ -106,11 +124,13 @@ final class PostgreSQLWriter: Writer {
                 connection.rollBack()
                 return jobs.count == 1 ? .done(outcomes, hasWritten: false) : .mixed
             }
-            guard connection.writes > 0 || jobs.isEmpty else {
+            let hasWritten = connection.writes > 0
+            let isSilent = Clock.system.monotonic() - lastSign >= limits.heartbeat
+            guard hasWritten || jobs.isEmpty || isSilent else {
                 connection.rollBack()
                 return .done(outcomes, hasWritten: false)
             }
-            return try commit() ? .done(outcomes, hasWritten: true) : .failed(Self.lost)
+            return try commit() ? .done(outcomes, hasWritten: hasWritten) : .failed(Self.lost)
         } catch {
             connection.rollBack()
             return .failed(error)
@@ -130,6 +150,7 @@ final class PostgreSQLWriter: Writer {
             try node.sign(number, connection)
             try connection.commit()
             node.committed = number
+            lastSign = Clock.system.monotonic()
             return true
         } catch {
             if error.code == .postgresql("22012") { onFatalError(PostgreSQLNode.superseded) }
@@ -143,7 +164,7 @@ final class PostgreSQLWriter: Writer {
     /// Asks the node's row how far it came, for as long as that takes: nobody can be answered before.
     private func findOut() {
         let next = PostgreSQLNode.nextEpoch()
-        let deadline = Clock.system.monotonic() + Self.longestDoubt
+        let deadline = Clock.system.monotonic() + limits.doubt
         while true {
             do throws(SQLError) {
                 return try node.settle(next, connection)
@@ -159,7 +180,7 @@ final class PostgreSQLWriter: Writer {
 
     // MARK: Without work
 
-    var patience: Duration? { Self.heartbeat }
+    var patience: Duration? { .milliseconds(limits.heartbeat) }
 
     func rest() {
         if case .failed(let error) = attempt([]) {
@@ -168,6 +189,8 @@ final class PostgreSQLWriter: Writer {
     }
 
     func end() {
+        // The lease ends by itself.
+        guard !isAway else { return }
         do throws(SQLError) {
             try node.leave(connection)
         } catch {

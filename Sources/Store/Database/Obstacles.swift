@@ -6,10 +6,10 @@ extension Store {
         (error as? SQLError)?.isFull ?? false
     }
 
-    /// Whether a verb failed because the database's server was away, or too busy: nothing of it was done, and it can be
+    /// Whether a verb failed because the database's server was away or too busy, or it took too long: nothing of it was done, and it can be
     /// tried again.
     package static func isUnavailable(_ error: any Error) -> Bool {
         guard let error = error as? SQLError else { return false }
-        return error.isPassing && !error.isFull
+        return (error.isPassing || error.isInterrupted) && !error.isFull
     }
 }

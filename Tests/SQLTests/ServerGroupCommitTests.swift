@@ -1,0 +1,138 @@
+import Base
+import TestSupport
+import Testing
+
+@testable import SQL
+
+@Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
+struct `Group commit on a server` {
+    private struct Refusal: Error, Equatable {}
+
+    private static func add(_ name: String) -> @Sendable (Connection) throws -> Void {
+        { db in try db.execute("INSERT INTO thing (name) VALUES (?1)", name) }
+    }
+
+    @Test(arguments: [true, false])
+    func `Many writers share commits and lose nothing`(_ keepsStatements: Bool) async throws {
+        let commits = Locked<[Int]>([])
+        let database = try await SharedPostgreSQL.database().open(
+            keepsStatements: keepsStatements, onCommit: { commit in commits.withLock { $0.append(commit.writes) } })
+        try await database.add("counter")
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<32 {
+                group.addTask {
+                    for _ in 0..<10 {
+                        try await database.write { db in
+                            let size = try db.first("SELECT size FROM thing") { $0.int(0) } ?? 0
+                            try db.execute("UPDATE thing SET size = ?1", size + 1)
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await database.read { try $0.first("SELECT size FROM thing") { $0.int(0) } } == 320)
+        try await eventually { commits.withLock { $0.reduce(0, +) } == 321 }
+        #expect(commits.withLock { $0.count } < 200)
+    }
+
+    @Test func `A closure that throws before it writes touches nobody`() async throws {
+        let commits = Locked<[Int]>([])
+        let database = try await SharedPostgreSQL.database().open(
+            onCommit: { commit in commits.withLock { $0.append(commit.writes) } })
+        let results = try await database.together([Self.add("a"), { _ in throw Refusal() }, Self.add("b")])
+        #expect(throws: Refusal()) { try results[1].get() }
+        for index in [0, 2] { #expect(throws: Never.self) { try results[index].get() } }
+        #expect(try await database.names() == ["a", "b"])
+        try await eventually { commits.withLock { $0 } == [3] }
+    }
+
+    @Test func `A closure that throws after it wrote is undone alone`() async throws {
+        let database = try await SharedPostgreSQL.database().open()
+        let results = try await database.together([
+            Self.add("a"),
+            { db in
+                try Self.add("b")(db)
+                throw Refusal()
+            },
+            Self.add("c"),
+        ])
+        #expect(throws: Refusal()) { try results[1].get() }
+        for index in [0, 2] { #expect(throws: Never.self) { try results[index].get() } }
+        #expect(try await database.names() == ["a", "c"])
+    }
+
+    @Test func `What breaks a rule fails alone, whether it is told at once or at the end`() async throws {
+        let database = try await SharedPostgreSQL.database().open()
+        let results = try await database.together([
+            Self.add("a"),
+            Self.add("a"),
+            Self.add("b"),
+            { db in _ = try db.change("UPDATE thing SET name = NULL") },
+            { db in _ = try db.insert("INSERT INTO thing (name) VALUES ('b')") },
+            Self.add("c"),
+        ])
+        for index in [1, 3, 4] {
+            let error = #expect(throws: SQLError.self) { try results[index].get() }
+            #expect(error?.isConstraint == true, "\(index)")
+        }
+        for index in [0, 2, 5] { #expect(throws: Never.self) { try results[index].get() } }
+        #expect(try await database.names() == ["a", "b", "c"])
+    }
+
+    @Test func `An error that a closure swallows fails it, since its transaction is lost`() async throws {
+        let database = try await SharedPostgreSQL.database().open()
+        let swallowing: @Sendable (Connection) throws -> Void = { db in
+            try db.execute("INSERT INTO thing (name) VALUES ('b')")
+            _ = try? db.change("UPDATE thing SET name = NULL")
+            _ = try? db.exists("SELECT 1")
+        }
+        let error = await #expect(throws: SQLError.self) { try await database.write(swallowing) }
+        #expect(error?.isConstraint == true)
+        let results = try await database.together([Self.add("a"), swallowing, Self.add("c")])
+        let another = #expect(throws: SQLError.self) { try results[1].get() }
+        #expect(another?.isConstraint == true)
+        #expect(try await database.names() == ["a", "c"])
+    }
+
+    @Test func `An error that nobody waited for is not the next one's`() async throws {
+        let database = try await SharedPostgreSQL.database().open()
+        try await database.add("a")
+        for number in 0..<3 {
+            await #expect(throws: Refusal()) {
+                try await database.write { db in
+                    try Self.add("a")(db)
+                    throw Refusal()
+                }
+            }
+            try await database.add("\(number)")
+        }
+        #expect(try await database.names() == ["a", "0", "1", "2"])
+    }
+
+    @Test func `Closures that only write wait for the server once, all together`() async throws {
+        let database = try await SharedPostgreSQL.database().open()
+        let roundTrips: @Sendable (Connection) -> Int = { ($0 as? PostgreSQLConnection)?.roundTrips ?? 0 }
+        try await database.add("first")
+        let before = try await database.write { roundTrips($0) }
+        _ = try await database.together(inOrder: false, (0..<100).map { Self.add("\($0)") })
+        #expect(try await database.write { roundTrips($0) } == before + 1)
+        #expect(try await database.names().count == 101)
+    }
+
+    @Test func `Neither side blocks the other when both have much to say`() async throws {
+        let database = try await SharedPostgreSQL.database().open()
+        let body = [UInt8](repeating: 7, count: 20 << 10)
+        let results = try await database.together(
+            inOrder: false,
+            (0..<500).map { number in
+                { db in
+                    try db.execute(
+                        "INSERT INTO thing (name, body) VALUES (?1, ?2) RETURNING body, body AS other", "\(number)",
+                        body)
+                }
+            })
+        for result in results { #expect(throws: Never.self) { try result.get() } }
+        #expect(try await database.names().count == 500)
+    }
+}

@@ -1,0 +1,104 @@
+import Base
+import Glibc
+import TestSupport
+import Testing
+
+@testable import SQL
+
+@Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
+struct `Nodes of a server` {
+    private let home: PostgreSQLDatabase
+
+    init() async throws { home = try await SharedPostgreSQL.database() }
+
+    /// A node that another takes the place of, and how it ends.
+    private func openDoomed() throws -> (database: Database, fatal: Locked<SQLError?>) {
+        let fatal = Locked<SQLError?>(nil)
+        let database = try home.open(
+            onFatalError: { error in
+                fatal.withLock { $0 = error }
+                pthread_exit(nil)
+            })
+        return (database, fatal)
+    }
+
+    private func expectEnd(of database: Database, _ fatal: Locked<SQLError?>) async throws {
+        let answered = Locked(false)
+        Task {
+            _ = try? await database.add("lost")
+            answered.withLock { $0 = true }
+        }
+        try await eventually("it ends") { fatal.withLock { $0 } != nil }
+        #expect(fatal.withLock { $0 }?.code == .superseded)
+        #expect(!answered.withLock { $0 })
+        database.close()
+    }
+
+    @Test func `Whoever loses its place to a process of its name stores nothing more and ends`() async throws {
+        let (first, fatal) = try openDoomed()
+        try await first.add("a")
+        let second = try home.open()
+        try await second.add("b")
+        try await expectEnd(of: first, fatal)
+        try await second.add("c")
+        #expect(try await second.names() == ["a", "b", "c"])
+    }
+
+    @Test func `Whoever lost its place ends without being asked to write`() async throws {
+        let fatal = Locked<SQLError?>(nil)
+        let first = try home.open(
+            limits: .init(heartbeat: 50),
+            onFatalError: { error in
+                fatal.withLock { $0 = error }
+                pthread_exit(nil)
+            })
+        let second = try home.open()
+        try await eventually("it ends") { fatal.withLock { $0 }?.code == .superseded }
+        first.close()
+        try await second.add("a")
+    }
+
+    @Test func `Another node is refused while one lives, and let in when it has left`() async throws {
+        let first = try home.open(node: "one")
+        try await first.add("a")
+        let error = #expect(throws: SQLError.self) { try home.open(node: "two") }
+        #expect(error?.code == .superseded)
+        #expect(error?.message.contains("the node one holds this store") == true)
+        try await first.add("b")
+        first.close()
+        let second = try home.open(node: "two")
+        try await second.add("c")
+        #expect(try await second.names() == ["a", "b", "c"])
+        #expect(throws: SQLError.self) { try home.open(node: "one") }
+    }
+
+    @Test func `Another node is let in when nothing was heard of the first for long`() async throws {
+        let (first, fatal) = try openDoomed()
+        try await first.add("a")
+        try await home.query("UPDATE node SET lease_until = now() - interval '1 second'")
+        let second = try home.open(node: "two")
+        try await second.add("b")
+        try await expectEnd(of: first, fatal)
+        #expect(try await second.names() == ["a", "b"])
+    }
+
+    @Test(arguments: [true, false])
+    func `A node says that it lives, whether it has nothing to do or nothing to write`(_ isIdle: Bool) async throws {
+        let database = try home.open(limits: .init(heartbeat: 300))
+        try await home.query("UPDATE node SET lease_until = '2000-01-01'")
+        let isOver = Locked(false)
+        async let writes: Void = {
+            // More often than it would rest.
+            while !isIdle, !isOver.withLock({ $0 }) {
+                try await database.write { _ in }
+                try await Task.sleep(for: .milliseconds(10))
+            }
+        }()
+        defer { isOver.withLock { $0 = true } }
+        try await eventually("it says so") {
+            try await home.query("SELECT 1 FROM node WHERE lease_until > now()").count == 1
+        }
+        isOver.withLock { $0 = true }
+        try await writes
+    }
+}
