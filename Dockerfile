@@ -3,6 +3,8 @@
 #
 # Every flag of `urlsessiond serve` is an environment variable too: --max-transfers is URLSESSIOND_MAX_TRANSFERS.
 # URLSESSIOND_PUBLIC_URL has no default: it is where receivers of webhooks reach the service, which only you know.
+#
+# For --store, the state on a PostgreSQL server: docker build --build-arg PACKAGES=libpq5 -t urlsessiond .
 
 FROM swift:6.3-bookworm AS build
 RUN apt-get update \
@@ -14,8 +16,10 @@ RUN swift build -c release --static-swift-stdlib --disable-local-rpath --product
     && install -D .build/release/urlsessiond /out/urlsessiond
 
 FROM debian:bookworm-slim
+# More of Debian's packages.
+ARG PACKAGES=
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libcurl4 libmicrohttpd12 libsqlite3-0 libgnutls30 libnettle8 zlib1g ca-certificates \
+    && apt-get install -y --no-install-recommends libcurl4 libmicrohttpd12 libsqlite3-0 libgnutls30 libnettle8 zlib1g ca-certificates $PACKAGES \
     && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --home-dir /var/lib/urlsessiond --shell /usr/sbin/nologin urlsessiond \
     && install -d -o urlsessiond -g urlsessiond -m 0700 /var/lib/urlsessiond

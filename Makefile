@@ -39,7 +39,7 @@ demo: build ## 1,020 transfers, one launch, every byte compared (KILLS=5 kills t
 	@scripts/install-packages demo
 	@exec examples/demo/demo
 
-bench: build ## All figures of Benchmarks/README.md, measured here (ONLY="a c" chooses)
+bench: build ## All figures of Benchmarks/README.md, measured here (ONLY="a c" chooses; large, segments, crowds, cleaning, buckets and stores by name alone)
 	@scripts/install-packages bench
 	@exec python3 Benchmarks/bench $(ONLY)
 
