@@ -86,7 +86,8 @@ extension Service {
             }
             return cleaning
         } catch {
-            log.warning("housekeeping failed", ("error", "\(error)"))
+            // That the database is away was said already, once for all chores.
+            if !Store.isUnavailable(error) { log.warning("housekeeping failed", ("error", "\(error)")) }
             return nil
         }
     }
