@@ -82,4 +82,19 @@ struct `Locks of others on a server` {
         #expect(runs.withLock { $0 } == 2)
         #expect(try await home.query("SELECT size FROM thing") == [["5"], ["5"]])
     }
+
+    @Test func `A transaction of a node that has vanished lets go of its rows`() async throws {
+        let limit = try await database.write { db in
+            try db.first("SELECT current_setting('idle_in_transaction_session_timeout')") { $0.text(0) }
+        }
+        #expect(limit == "30s")
+    }
+
+    @Test func `A division by zero is the closure's own, and not taken for a place that was lost`() async throws {
+        await #expect(throws: SQLError(.postgresql("22012"), "division by zero")) {
+            try await database.write { db in try db.execute("UPDATE thing SET size = size / 0 WHERE name = 'a'") }
+        }
+        try await database.add("c")
+        #expect(try await database.names() == ["a", "b", "c"])
+    }
 }

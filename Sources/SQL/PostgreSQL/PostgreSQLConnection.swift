@@ -137,13 +137,16 @@ final class PostgreSQLConnection: Connection {
 
     /// Begins a transaction; nothing is waited for.
     ///
-    /// - Parameter sql: `BEGIN` with what is to hold for it.
-    func begin(_ sql: StaticString) throws(SQLError) {
+    /// - Parameters:
+    ///   - sql: `BEGIN` with what is to hold for it.
+    ///   - setting: A `SET LOCAL`.
+    func begin(_ sql: StaticString, _ setting: StaticString? = nil) throws(SQLError) {
         failure = nil
         writes = 0
         try connect()
         isInTransaction = true
         try send(sql, [])
+        if let setting { try send(setting, []) }
     }
 
     /// Ends the transaction and waits until that is done.

@@ -112,7 +112,9 @@ final class PostgreSQLWriter: Writer {
     /// Runs the closures in one transaction. No closures are a sign of life.
     private func attempt(_ jobs: [Job]) -> Ending {
         do throws(SQLError) {
-            try connection.begin("BEGIN ISOLATION LEVEL READ COMMITTED")
+            // Where the network is gone, the server lets go of the rows before its own keepalive finds that out.
+            try connection.begin(
+                "BEGIN ISOLATION LEVEL READ COMMITTED", "SET LOCAL idle_in_transaction_session_timeout = 30000")
             var outcomes: [Job.Outcome] = []
             outcomes.reserveCapacity(jobs.count)
             for job in jobs {
@@ -153,7 +155,11 @@ final class PostgreSQLWriter: Writer {
             lastSign = Clock.system.monotonic()
             return true
         } catch {
-            if error.code == .postgresql("22012") { onFatalError(PostgreSQLNode.superseded) }
+            if error.code == .postgresql("22012") {
+                // Somebody has the node's place, or a closure has divided by zero.
+                connection.rollBack()
+                findOut()
+            }
             guard error.code == .unreachable else { throw error }
             log.warning("the answer to a commit was lost", ("error", error.message))
             findOut()
