@@ -30,6 +30,7 @@ import Testing
             "SELECT public_id FROM question WHERE releasing = 1 ORDER BY id LIMIT 20",
             "twenty of an index of those alone"
         ),
+        ("WITH RECURSIVE queued (app)", "the rows that it finds itself, one look into the index for each"),
         ("SELECT 1 FROM lane WHERE queued > 0 LIMIT 1", "the first of an index of those alone"),
         (
             "SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready FROM live",

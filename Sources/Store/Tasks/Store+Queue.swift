@@ -105,10 +105,13 @@ extension Store {
         queue.suspect = try suspect(through: sieve, db)
         let apps = try queuedApps(after: cursor.lastApp, db)
         let share = max(1, Self.laneWindow / max(1, apps.count))
-        for app in apps {
-            let place = try readLanes(
-                of: app, from: cursor.places[app] ?? QueueCursor.Place(), atMost: share, through: sieve, db,
-                into: &queue.lanes)
+        let windows = apps.map { app in
+            LaneWindow(
+                app: app, place: cursor.places[app] ?? QueueCursor.Place(), limit: min(share, Self.lanesAtFirst))
+        }
+        for (window, rows) in zip(windows, try lanes(in: windows, db)) {
+            let app = window.app
+            let place = try sift(rows, of: window, atMost: share, through: sieve, db, into: &queue.lanes)
             cursor.places[app] = place
             if place == nil { cursor.seen.insert(app) }
             if !cursor.seen.contains(app) { cursor.isPartial = true }
@@ -122,58 +125,78 @@ extension Store {
 
     /// Apps with something queued, each found by one look into the index.
     private func queuedApps(after last: Int64, _ db: Connection) throws -> [Int64] {
-        var apps: [Int64] = []
-        while apps.count < Self.appWindow,
-            let app = try db.first(
-                "SELECT app FROM lane WHERE queued > 0 AND app > ?1 ORDER BY app LIMIT 1", apps.last ?? last,
-                read: { $0.integer(0) })
-        {
-            apps.append(app)
-        }
-        return apps
+        try db.all(
+            """
+            WITH RECURSIVE queued (app) AS (SELECT (SELECT min(app) FROM lane WHERE queued > 0 AND app > ?1) UNION ALL \
+            SELECT (SELECT min(app) FROM lane WHERE queued > 0 AND app > queued.app) FROM queued \
+            WHERE queued.app IS NOT NULL) SELECT app FROM queued WHERE app IS NOT NULL LIMIT ?2
+            """, last, Self.appWindow
+        ) { $0.integer(0) }
     }
 
-    /// Reads an app's lanes that may start, looking at no more than `count`, and passes over origins that take nothing.
+    /// Lanes that are read of an app before it is known whether their origin takes any; four times as many then.
+    private static let lanesAtFirst = 8
+
+    /// An app's next lanes, from a place on.
+    private struct LaneWindow {
+        var app: Int64
+        var place: QueueCursor.Place
+        var limit: Int
+    }
+
+    private func lanes(in windows: [LaneWindow], _ db: Connection) throws -> [[(lane: QueuedLane, servedAt: Int64)]] {
+        try db.allOfEach(
+            """
+            SELECT l.id, l.app, l.session, l.origin, l.queued, l.limit_per_host, l.background, l.conditions, \
+            (SELECT priority FROM live WHERE lane = l.id AND stage = 'queued' \
+            ORDER BY priority DESC, number LIMIT 1) AS priority, \
+            CASE WHEN l.conditions & ?6 <> 0 THEN (SELECT resource_deadline FROM live WHERE lane = l.id AND stage = 'queued' \
+            ORDER BY priority DESC, number LIMIT 1) END AS resource_deadline, \
+            CASE WHEN l.conditions & ?6 <> 0 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
+            END AS resource_timeout, l.served_at FROM lane l WHERE l.queued > 0 AND l.app = ?1 \
+            AND (l.origin, l.served_at, l.id) > (?2, ?3, ?4) ORDER BY l.origin, l.served_at, l.id LIMIT ?5
+            """,
+            windows.map { window in
+                [
+                    window.app, window.place.origin, window.place.servedAt, window.place.lane, window.limit,
+                    LaneConditions.discretionary.rawValue,
+                ]
+            }
+        ) { (Self.queuedLane($0), $0.integer("served_at")) }
+    }
+
+    /// Takes the lanes that may start, and passes over origins that take nothing, for which it reads on.
     ///
     /// - Returns: Where to go on, nil behind the last one.
-    private func readLanes(
-        of app: Int64, from start: QueueCursor.Place, atMost count: Int, through sieve: QueueSieve, _ db: Connection,
+    private func sift(
+        _ rows: [(lane: QueuedLane, servedAt: Int64)], of window: LaneWindow, atMost count: Int,
+        through sieve: QueueSieve,
+        _ db: Connection,
         into lanes: inout [QueuedLane]
     ) throws -> QueueCursor.Place? {
-        var (place, left) = (start, count)
+        var (rows, window, left) = (rows, window, count)
         var (origin, room) = (String?.none, 0)
-        while left > 0 {
-            let before = left
-            let window = left
-            try db.forEach(
-                """
-                SELECT l.id, l.app, l.session, l.origin, l.queued, l.limit_per_host, l.background, l.conditions, \
-                (SELECT priority FROM live WHERE lane = l.id AND stage = 'queued' \
-                ORDER BY priority DESC, number LIMIT 1) AS priority, \
-                CASE WHEN l.conditions & ?6 <> 0 THEN (SELECT resource_deadline FROM live WHERE lane = l.id AND stage = 'queued' \
-                ORDER BY priority DESC, number LIMIT 1) END AS resource_deadline, \
-                CASE WHEN l.conditions & ?6 <> 0 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
-                END AS resource_timeout, l.served_at FROM lane l WHERE l.queued > 0 AND l.app = ?1 \
-                AND (l.origin, l.served_at, l.id) > (?2, ?3, ?4) ORDER BY l.origin, l.served_at, l.id LIMIT ?5
-                """, app, place.origin, place.servedAt, place.lane, window, LaneConditions.discretionary.rawValue
-            ) { row in
+        while true {
+            var isClosed = false
+            for (lane, servedAt) in rows {
                 left -= 1
-                let lane = Self.queuedLane(row)
                 if lane.origin != origin { (origin, room) = (lane.origin, sieve.room(lane.origin, lane.app)) }
-                guard room > 0 else {
-                    place = .behind(lane.origin)
-                    return false
+                isClosed = room <= 0
+                if isClosed {
+                    window.place = .behind(lane.origin)
+                    break
                 }
-                place = QueueCursor.Place(origin: lane.origin, servedAt: row.integer("served_at"), lane: lane.id)
+                window.place = QueueCursor.Place(origin: lane.origin, servedAt: servedAt, lane: lane.id)
                 if sieve.mayStart(lane) {
                     lanes.append(lane)
                     room -= 1
                 }
-                return true
             }
-            if left == before { return nil }
+            if !isClosed, rows.count < window.limit { return nil }
+            guard left > 0 else { return window.place }
+            window.limit = min(left, isClosed ? Self.lanesAtFirst : window.limit * 4)
+            rows = try self.lanes(in: [window], db)[0]
         }
-        return place
     }
 
     private func suspect(through sieve: QueueSieve, _ db: Connection) throws -> (task: TaskID, lane: QueuedLane)? {
