@@ -14,7 +14,7 @@ COUNT = 10_000
 
 
 def play(here, origin, sessions, store):
-    """Seconds, processor seconds of the service, commits."""
+    """Seconds, processor seconds of the service, seconds until all were created, commits, round trips of each."""
     limits = ("--max-transfers-per-host", str(PARALLEL), "--max-transfers", "256")
     with Service(here / "service", *limits, *store) as running:
         api = running.api()
@@ -23,7 +23,8 @@ def play(here, origin, sessions, store):
             api("PUT", f"/v1/sessions/{name}", {"configuration": {
                 "httpMaximumConnectionsPerHost": PARALLEL, "sessionSendsLaunchEvents": False}})
         share = COUNT // sessions
-        before, commits = cpu_seconds(running.pid), running.metric("urlsessiond_commit_duration_seconds_count")
+        counters = ("urlsessiond_commit_duration_seconds_count", "urlsessiond_commit_round_trips_total")
+        before, counted = cpu_seconds(running.pid), [running.metric(name) for name in counters]
         began = time.monotonic()
         for number, name in enumerate(names):
             api("POST", f"/v1/sessions/{name}/tasks/batch?return=minimal", {"tasks": [
@@ -34,12 +35,12 @@ def play(here, origin, sessions, store):
             api("GET", f"/v1/sessions/{name}")["taskCounts"]["completed"] >= share for name in names)
         took = wait_until(completed, 600, "the downloads") - began
         used = cpu_seconds(running.pid) - before
-        commits = running.metric("urlsessiond_commit_duration_seconds_count") - commits
+        commits, trips = (running.metric(name) - earlier for name, earlier in zip(counters, counted))
         for name in names:
             counts = api("GET", f"/v1/sessions/{name}")["taskCounts"]
             if counts["succeeded"] != share:
                 raise RuntimeError(f"not all succeeded: {counts}")
-        return took, used, created, commits
+        return took, used, created, commits, trips / commits
 
 
 def run(scratch, rounds=5):
@@ -57,10 +58,10 @@ def run(scratch, rounds=5):
                     figures.setdefault((engine, sessions), []).append(play(here, origin, sessions, store))
                     subprocess.run(["rm", "-rf", str(here)])
     for (engine, sessions), rows in figures.items():
-        took, used, created, commits = sorted(rows)[len(rows) // 2]
+        took, used, created, commits, trips = sorted(rows)[len(rows) // 2]
         yield (f"(stores) {COUNT:,} × 10 KiB, {engine}, {sessions} session{'s' if sessions > 1 else ''}",
                f"{took:.2f} s ({COUNT / took:,.0f}/s)",
-               f"{used / COUNT * 1e6:.0f} µs CPU a task; {commits:.0f} commits; created in {created:.2f} s; rounds "
+               f"{used / COUNT * 1e6:.0f} µs CPU a task; {commits:.0f} commits of {trips:.1f} round trips; created in {created:.2f} s; rounds "
                + ", ".join(f"{row[0]:.2f}" for row in rows))
     for sessions in (1, 8):
         shares = sorted(p[1] / s[1] for p, s in zip(figures["PostgreSQL", sessions], figures["SQLite", sessions]))

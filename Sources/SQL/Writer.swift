@@ -42,7 +42,9 @@ package struct Commit: Sendable {
     /// From the first closure until all were answered.
     package let duration: Duration
     /// Length of the write-ahead log of a file after it.
-    package let logBytes: Int
+    package var logBytes = 0
+    /// Times that a server was waited for.
+    package var roundTrips = 0
 }
 
 /// What everybody may ask about the writer.

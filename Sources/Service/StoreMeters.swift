@@ -6,6 +6,7 @@ import Store
 struct StoreMeters: Sendable {
     private let commits: Metrics.Histogram
     private let writes: Metrics.Counter
+    private let roundTrips: Metrics.Counter
     private let log: Metrics.Gauge
     private let tasks: Metrics.Gauge
     private let oldest: Metrics.Gauge
@@ -19,6 +20,8 @@ struct StoreMeters: Sendable {
             "urlsessiond_commit_duration_seconds", "How long commits to the database took.",
             buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5])
         writes = metrics.counter("urlsessiond_commit_writes_total", "Changes that the commits made durable.")
+        roundTrips = metrics.counter(
+            "urlsessiond_commit_round_trips_total", "Times that commits waited for a server.")
         log = metrics.gauge("urlsessiond_wal_bytes", "Length of the database's write-ahead log.")
         tasks = metrics.gauge(
             "urlsessiond_tasks", "Tasks that are not completed, by what they wait for.",
@@ -34,6 +37,7 @@ struct StoreMeters: Sendable {
     func count(_ commit: StoreCommit) {
         commits.observe(commit.duration.seconds)
         writes.add(Int64(commit.writes))
+        roundTrips.add(Int64(commit.roundTrips))
         log.set(Double(commit.logBytes))
     }
 

@@ -49,7 +49,10 @@ package final class Store: Sendable {
     ) throws {
         let readers = max(2, min(8, SystemLoad.cores))
         let tell = { @Sendable (commit: Commit) in
-            onCommit(StoreCommit(writes: commit.writes, duration: commit.duration, logBytes: commit.logBytes))
+            onCommit(
+                StoreCommit(
+                    writes: commit.writes, duration: commit.duration, logBytes: commit.logBytes,
+                    roundTrips: commit.roundTrips))
         }
         switch place {
         case .file(let path):
@@ -97,8 +100,10 @@ package struct StoreCommit: Sendable {
     /// Changes that it made durable.
     package let writes: Int
     package let duration: Duration
-    /// Length of the write-ahead log after it.
+    /// Length of the write-ahead log after it; 0 where a server has the store.
     package let logBytes: Int
+    /// Times that a server was waited for; 0 with a file.
+    package let roundTrips: Int
 }
 
 extension Optional {

@@ -64,14 +64,17 @@ final class PostgreSQLWriter: Writer {
     }
 
     func perform(_ jobs: [Job]) {
-        let start = ContinuousClock.now
+        let (start, tripsBefore) = (ContinuousClock.now, connection.roundTrips)
         for turn in 1... {
             switch run(jobs) {
             case .done(let outcomes, let hasWritten):
                 if hasWritten { state.setBlocked(false) }
                 for outcome in outcomes { outcome.answer() }
                 if hasWritten {
-                    onCommit(Commit(writes: jobs.count, duration: ContinuousClock.now - start, logBytes: 0))
+                    onCommit(
+                        Commit(
+                            writes: jobs.count, duration: ContinuousClock.now - start,
+                            roundTrips: connection.roundTrips - tripsBefore))
                 }
                 return
             case .failed(let error) where error.code == .unreachable: return fail(jobs, error)
