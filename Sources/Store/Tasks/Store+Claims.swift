@@ -115,34 +115,41 @@ extension Store {
         switch claim {
         case .alone(let task, let lane): return try self.claim(alone: task, of: lane, transaction)
         case .tasks(let grants):
-            try transaction.readSessions(queue.lanes.map(\.session))
             let lanes = Dictionary(queue.lanes.map { ($0.id, $0) }) { first, _ in first }
-            return try grants.flatMap { lane, count in
-                try lanes[lane].map { try self.claim(count, of: $0, transaction) } ?? []
-            }
+            return try self.claim(grants.compactMap { id, count in lanes[id].map { ($0, count) } }, transaction)
         }
     }
 
-    private func claim(_ count: Int, of lane: QueuedLane, _ transaction: Transaction) throws -> [TakenTask] {
-        guard count > 0 else { return [] }
+    private func claim(_ grants: [(lane: QueuedLane, count: Int)], _ transaction: Transaction) throws -> [TakenTask] {
         let db = transaction.db
-        if try transaction.session(lane.session).isForgotten {
-            // The janitor has not come to it yet. Whoever waits behind it gets the turn.
-            _ = try emptyLanes(of: lane.session, Self.laneWindow, db)
-            transaction.aftermath.hasQueuedTasks = true
-            return []
+        try transaction.readSessions(grants.map(\.lane.session))
+        var open: [Int64: (lane: QueuedLane, count: Int)] = [:]
+        for (lane, count) in grants where count > 0 {
+            if try transaction.session(lane.session).isForgotten {
+                // The janitor has not come to it yet. Whoever waits behind it gets the turn.
+                _ = try emptyLanes(of: lane.session, Self.laneWindow, db)
+                transaction.aftermath.hasQueuedTasks = true
+            } else {
+                open[lane.id] = (lane, count)
+            }
         }
-        let taken = try db.all(
+        let phase = try Self.phase(ofClaimed: .queued, transaction.now)
+        let taken = try db.allOfEach(
             """
             UPDATE live SET stage = ?3 WHERE task IN (SELECT task FROM live WHERE lane = ?1 AND stage = 'queued' \
             ORDER BY priority DESC, number LIMIT ?2) \
-            RETURNING task, number, body, progress_document, resource_deadline, \
+            RETURNING task, lane, number, body, progress_document, resource_deadline, \
             (SELECT specification_document FROM task WHERE id = live.task) AS specification_document
-            """, lane.id, count, try Self.phase(ofClaimed: .queued, transaction.now)
-        ) { TakenTask($0, of: lane) }
-        transaction.addQueued(-Int64(taken.count), lane: lane.id)
-        try db.execute("UPDATE lane SET served_at = ?2 WHERE id = ?1", lane.id, transaction.now.milliseconds)
-        return try withBodies(taken, db)
+            """, grants.compactMap { open[$0.lane.id] }.map { [$0.lane.id, $0.count, phase] }
+        ) { row in open[row.integer("lane")].map { TakenTask(row, of: $0.lane) } }
+        for tasks in taken {
+            guard let lane = tasks.first??.lane.id else { continue }
+            transaction.addQueued(-Int64(tasks.count), lane: lane)
+        }
+        for lane in open.keys {
+            try db.execute("UPDATE lane SET served_at = ?2 WHERE id = ?1", lane, transaction.now.milliseconds)
+        }
+        return try taken.flatMap { try withBodies($0.compactMap(\.self), db) }
     }
 
     private func claim(
