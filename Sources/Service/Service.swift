@@ -30,6 +30,17 @@ package enum ServiceError: Error, Hashable, Sendable {
     case uploadOffsetMismatch(offset: Int64)
 }
 
+/// Why the service is not ready.
+package struct Unreadiness: Sendable {
+    package let cause: ServiceError
+    package let reason: String
+
+    init(_ cause: ServiceError, _ reason: String) {
+        self.cause = cause
+        self.reason = reason
+    }
+}
+
 /// Where an order names a bucket.
 package enum BucketPlace: Hashable, Sendable { case request, body, destination }
 
@@ -49,7 +60,7 @@ package final class Service: Sendable {
     package let clock: Clock
     package let outlet: Outlet
     package let conditions: CurrentConditions
-    private let probe = StoreProbe()
+    private let probe = StoreProbe<Unreadiness>()
     private let storeMeters: StoreMeters
     let draining = Locked(false)
     /// Drafts of bodies that are being appended to.
@@ -187,18 +198,22 @@ package final class Service: Sendable {
     // MARK: Health
 
     /// Why the service is not ready, or nil: the store must take writes, the disk have room, nothing be draining.
-    package func unreadiness() async -> String? {
-        if isDraining { return "The service is shutting down." }
-        if !room.isAboveFloor { return "There are fewer free bytes than the floor." }
+    package func unreadiness() async -> Unreadiness? {
+        if isDraining { return Unreadiness(.shuttingDown, "The service is shutting down.") }
+        if !room.isAboveFloor {
+            return Unreadiness(.insufficientStorage, "There are fewer free bytes than the floor.")
+        }
         let (store, now) = (store, clock.now)
         return await probe.reason(at: clock.monotonic()) {
             do {
                 try await store.probe(at: now)
                 return nil
             } catch {
-                if Store.isOutOfSpace(error) { return "The database does not take writes: the disk is full." }
-                return Store.isUnavailable(error)
-                    ? "The database's server is out of reach." : "The database does not take writes."
+                if Store.isUnavailable(error) {
+                    return Unreadiness(.storeUnavailable, "The database's server is out of reach.")
+                }
+                let detail = Store.isOutOfSpace(error) ? ": the disk is full." : "."
+                return Unreadiness(.insufficientStorage, "The database does not take writes\(detail)")
             }
         }
     }

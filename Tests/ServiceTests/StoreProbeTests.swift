@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct StoreProbeTests {
     @Test func `All who ask within a second share one answer`() async {
-        let probe = StoreProbe()
+        let probe = StoreProbe<String>()
         let asked = Locked(0)
         @Sendable func reason(at now: Int64) async -> String? {
             await probe.reason(at: now) { "\(asked.withLock { $0 += 1; return $0 })" }
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func `Who comes while the store is asked waits for the same answer`() async throws {
-        let probe = StoreProbe()
+        let probe = StoreProbe<String>()
         let (gate, asked) = (Doorbell(), Locked(0))
         let answers = await withTaskGroup(of: String?.self) { group in
             for _ in 0..<20 {

@@ -10,8 +10,14 @@ extension APIServer {
         [
             route("GET", "/healthz", .open) { _ in .json(Health(status: "ok")) },
             route("GET", "/readyz", .open) {
-                guard let reason = await $0.service.unreadiness() else { return .json(Health(status: "ready")) }
-                throw Problem($0.service.isDraining ? .shuttingDown : .insufficientStorage, reason, status: 503)
+                guard let unreadiness = await $0.service.unreadiness() else { return .json(Health(status: "ready")) }
+                let code: ProblemCode =
+                    switch unreadiness.cause {
+                    case .shuttingDown: .shuttingDown
+                    case .storeUnavailable: .storeUnavailable
+                    default: .insufficientStorage
+                    }
+                throw Problem(code, unreadiness.reason, status: 503)
             },
             route("GET", "/metrics", .operator, produces: [Self.metricsText]) { await $0.server.renderMetrics() },
             route("GET", "/openapi.yaml", .open, produces: ["application/yaml"]) {
