@@ -5,6 +5,7 @@ import Files
 import Glibc
 import HTTPServer
 import Launches
+import SQL
 import Service
 import Store
 
@@ -112,12 +113,16 @@ struct Serve {
         settings.contentRetention = configuration.contentRetention
         settings.unacknowledgedRetention = configuration.unacknowledgedRetention
         settings.freeDiskFloor = configuration.freeDiskFloor
-        return try Service(
-            settings: settings, store: try place(), sealer: sealer,
-            transferThreads: configuration.transferThreads, clock: clock, log: log, metrics: metrics
-        ) { error in
-            log.error("the database cannot go on; start-up will decide what was stored", ("error", "\(error)"))
-            exitAtOnce()
+        do {
+            return try Service(
+                settings: settings, store: try place(), sealer: sealer,
+                transferThreads: configuration.transferThreads, clock: clock, log: log, metrics: metrics
+            ) { error in
+                log.error("the database cannot go on; start-up will decide what was stored", ("error", "\(error)"))
+                exitAtOnce()
+            }
+        } catch let error as SQLError where error.code == .superseded {
+            throw Failure(text: error.message, status: Command.Exit.inUse)
         }
     }
 
