@@ -112,9 +112,21 @@ final class PostgreSQLConnection: Connection {
         writes = 0
     }
 
+    /// Whether the server has ended the connection since it was asked the last time. What would be sent now is lost, but
+    /// when that is a COMMIT nobody could tell afterwards.
+    private var hasEnded: Bool {
+        guard let handle else { return false }
+        var descriptor = pollfd(fd: pq.PQsocket(handle), events: Int16(POLLIN), revents: 0)
+        // Last words may come before the end.
+        while poll(&descriptor, 1, 0) > 0 {
+            if pq.PQconsumeInput(handle) != 1 { return true }
+        }
+        return false
+    }
+
     private func lost(_ handle: OpaquePointer) -> SQLError {
         let message = pq.PQerrorMessage(handle).map { String(cString: $0) } ?? ""
-        return SQLError(.unreachable, message.split(whereSeparator: \.isNewline).joined(separator: "; "))
+        return SQLError(.unreachable, message.split { $0.isNewline || $0 == "\t" }.joined(separator: "; "))
     }
 
     /// The connection is of no use any more.
@@ -132,6 +144,7 @@ final class PostgreSQLConnection: Connection {
     func begin(_ sql: StaticString) throws(SQLError) {
         failure = nil
         writes = 0
+        if hasEnded { disconnect() }
         try connect()
         isInTransaction = true
         try send(sql, [])

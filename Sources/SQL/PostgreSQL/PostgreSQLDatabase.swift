@@ -26,7 +26,7 @@ extension Database {
         let writes = Mailbox<Job>()
         let state = WriterState()
         let writer = PostgreSQLWriter(
-            connection, node, state: state, log: log, onCommit: onCommit, onFatalError: onFatalError)
+            connection, node, waiting: writes, state: state, log: log, onCommit: onCommit, onFatalError: onFatalError)
         func makeReaders(_ name: String) throws(SQLError) -> Readers {
             try Readers(name, count: readers, longestRead: longestRead) { () throws(SQLError) in
                 try PostgreSQLConnection(server)

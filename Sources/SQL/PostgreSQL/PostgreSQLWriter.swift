@@ -8,11 +8,16 @@ import Glibc
 /// one fails, the group is undone and its closures run again, one by one.
 ///
 /// A connection that is lost is made anew. Each group carries a number; when the answer to its COMMIT is lost, the node's
-/// row says whether it was committed.
+/// row says whether it was committed. A server that is away is waited for by those who come first; who comes later is told
+/// at once.
 final class PostgreSQLWriter: Writer {
     let state: WriterState
     private let connection: PostgreSQLConnection
     private var node: PostgreSQLNode
+    /// Closures that wait for their turn.
+    private let waiting: Mailbox<Job>
+    /// Since when the server is away, by the monotonic clock; nil while it is there.
+    private var awaySince: Int64?
     private let log: Log
     private let onCommit: @Sendable (Commit) -> Void
     private let onFatalError: @Sendable (SQLError) -> Never
@@ -27,11 +32,12 @@ final class PostgreSQLWriter: Writer {
     private static let tries = 8
 
     init(
-        _ connection: PostgreSQLConnection, _ node: PostgreSQLNode, state: WriterState, log: Log,
+        _ connection: PostgreSQLConnection, _ node: PostgreSQLNode, waiting: Mailbox<Job>, state: WriterState, log: Log,
         onCommit: @escaping @Sendable (Commit) -> Void, onFatalError: @escaping @Sendable (SQLError) -> Never
     ) {
         self.connection = connection
         self.node = node
+        self.waiting = waiting
         self.state = state
         self.log = log
         self.onCommit = onCommit
@@ -80,15 +86,28 @@ final class PostgreSQLWriter: Writer {
 
     /// Runs the closures in one transaction; again where the connection was lost.
     private func run(_ jobs: [Job]) -> Ending {
-        let deadline = Clock.system.monotonic() + Self.patience
+        let deadline = Clock.system.monotonic() + (state.isBlocked ? 0 : Self.patience)
         while true {
             let ending = attempt(jobs)
-            guard case .failed(let error) = ending, error.code == .unreachable,
-                Clock.system.monotonic() < deadline
-            else { return ending }
-            log.warning("the database is out of reach", ("error", error.message))
+            guard case .failed(let error) = ending, error.code == .unreachable else { return ending }
+            // What was lost was found out from a server that is there.
+            if error == Self.lost { continue }
+            noteAway(error)
+            guard Clock.system.monotonic() < deadline else { return ending }
             pause(milliseconds: 100)
         }
+    }
+
+    private func noteAway(_ error: SQLError) {
+        guard awaySince == nil else { return }
+        awaySince = Clock.system.monotonic()
+        log.warning("the database is out of reach", ("error", error.message))
+    }
+
+    private func noteBack() {
+        guard let since = awaySince else { return }
+        awaySince = nil
+        log.info("the database is in reach again", ("milliseconds", Clock.system.monotonic() - since))
     }
 
     /// Runs the closures in one transaction. No closures are a sign of life.
@@ -130,29 +149,40 @@ final class PostgreSQLWriter: Writer {
             try node.sign(number, connection)
             try connection.commit()
             node.committed = number
+            noteBack()
             return true
         } catch {
             if error.code == .postgresql("22012") { onFatalError(PostgreSQLNode.superseded) }
             guard error.code == .unreachable else { throw error }
             log.warning("the answer to a commit was lost", ("error", error.message))
             findOut()
+            noteBack()
             return node.committed == number
         }
     }
 
-    /// Asks the node's row how far it came, for as long as that takes: nobody can be answered before.
+    /// Asks the node's row how far it came, for as long as that takes: none of the group can be answered before. Others
+    /// are waited with no longer than usual.
     private func findOut() {
         let next = PostgreSQLNode.nextEpoch()
-        let deadline = Clock.system.monotonic() + Self.longestDoubt
+        let start = Clock.system.monotonic()
+        let (patience, deadline) = (start + (state.isBlocked ? 0 : Self.patience), start + Self.longestDoubt)
         while true {
             do throws(SQLError) {
                 return try node.settle(next, connection)
             } catch {
                 let isFinal = error.code == .superseded || Clock.system.monotonic() > deadline
                 if isFinal { onFatalError(error) }
+                noteAway(error)
+                if Clock.system.monotonic() > patience { refuseWaiting(error) }
                 pause(milliseconds: 200)
             }
         }
+    }
+
+    private func refuseWaiting(_ error: SQLError) {
+        guard case .items(let jobs) = waiting.take(atMost: .max, patience: .zero) else { return }
+        fail(jobs, error)
     }
 
     private func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
@@ -162,9 +192,9 @@ final class PostgreSQLWriter: Writer {
     var patience: Duration? { Self.heartbeat }
 
     func rest() {
-        if case .failed(let error) = attempt([]) {
-            log.warning("the database could not be told that this node lives", ("error", error.message))
-        }
+        guard case .failed(let error) = attempt([]) else { return }
+        if error.code == .unreachable { return noteAway(error) }
+        log.warning("the database could not be told that this node lives", ("error", error.message))
     }
 
     func end() {
