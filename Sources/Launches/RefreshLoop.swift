@@ -22,7 +22,9 @@ struct RefreshLoop: Sendable {
             do {
                 pause = try await turn()
             } catch {
-                log.error("background refresh could not be read or stored", ("error", "\(error)"))
+                if !Store.isAway(error) {
+                    log.error("background refresh could not be read or stored", ("error", "\(error)"))
+                }
                 pause = 1000
             }
             await bell.wait(until: clock.monotonic() + pause)

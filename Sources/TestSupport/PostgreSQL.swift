@@ -5,7 +5,7 @@ import Glibc
 /// removed when the last reference goes.
 package final class PostgreSQL: Sendable {
     /// Debian has a folder for each version, of which the newest is taken; `POSTGRESQL_BIN` names another folder.
-    private static let binaries: String = {
+    static let binaries: String = {
         if let named = getenv("POSTGRESQL_BIN") { return String(cString: named) }
         let place = "/usr/lib/postgresql"
         let versions = entries(of: place).compactMap { Int($0.name) }.sorted()
@@ -16,7 +16,7 @@ package final class PostgreSQL: Sendable {
     package static let isAvailable =
         ["initdb", "postgres", "psql"].allSatisfy { access("\(binaries)/\($0)", X_OK) == 0 }
 
-    private static let user = ProgramUser("postgres", "nobody")
+    static let user = ProgramUser("postgres", "nobody")
 
     /// Where files are in memory, if there is room for many databases: one is three hundred files, which takes a disk
     /// that is busy a third of a second.
@@ -35,15 +35,21 @@ package final class PostgreSQL: Sendable {
     /// Starts one without databases, which takes about a second.
     ///
     /// - Parameter settings: More of them, as `name=value`; they win over its own.
-    package init(_ settings: [String] = []) async throws {
+    package convenience init(_ settings: [String] = []) async throws {
+        try await self.init(settings) { data in
+            [
+                "\(Self.binaries)/initdb", "--no-sync", "--no-instructions", "--auth=trust", "--encoding=UTF8",
+                "--locale=C", "--username=test", "-D", data,
+            ]
+        }
+    }
+
+    /// Starts one whose data the command makes in a folder that is not there yet.
+    init(_ settings: [String] = [], making: (_ data: String) -> [String]) async throws {
         folder = try Self.user.makeFolder(in: Self.memory)
         self.settings = settings
         sweeper = try await Sweeper(Self.sweeping, folder.path)
-        try await ChildProcess.run(
-            Self.user.prefix + [
-                "\(Self.binaries)/initdb", "--no-sync", "--no-instructions", "--auth=trust", "--encoding=UTF8",
-                "--locale=C", "--username=test", "-D", folder.file("data"),
-            ])
+        try await ChildProcess.run(Self.user.prefix + making(folder.file("data")))
         for _ in 0..<5 {
             let port = try Socket.listen(port: 0).port
             let process = try await Self.start(port, folder, settings)
@@ -119,7 +125,7 @@ package final class PostgreSQL: Sendable {
     private static func answers(_ pid: pid_t, _ folder: TemporaryFolder) -> Bool {
         let lines = String(decoding: readFile(folder.file("data/postmaster.pid")) ?? [], as: UTF8.self)
             .split(separator: "\n", omittingEmptySubsequences: false)
-        return lines.count > 7 && lines[0] == "\(pid)" && lines[7].hasPrefix("ready")
+        return lines.count > 7 && lines[0] == "\(pid)" && ["ready", "standby"].contains { lines[7].hasPrefix($0) }
     }
 
     private static func take(_ process: Locked<ChildProcess?>) -> ChildProcess? {

@@ -19,6 +19,11 @@ package final class PostgreSQLDatabase: Sendable {
     /// How libpq and `psql` get there.
     package var connection: String { server.connection(name) }
 
+    /// How they get there by other ports of 127.0.0.1, of which the first that takes writes is the one.
+    package func connection(_ ports: UInt16...) -> String {
+        "postgresql://test@\(ports.map { "127.0.0.1:\($0)" }.joined(separator: ","))/\(name)"
+    }
+
     /// As it is at one moment, whoever uses it.
     package func copy() async throws -> PostgreSQLDatabase { try await server.copy(of: name) }
 

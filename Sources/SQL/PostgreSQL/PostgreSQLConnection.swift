@@ -61,10 +61,8 @@ final class PostgreSQLConnection: Connection {
     /// Connects, where that is not done yet, or the server has hung up: nobody would know what became of a commit that is
     /// sent there.
     func connect() throws(SQLError) {
-        if let handle {
-            guard pq.PQconsumeInput(handle) == 0 else { return }
-            disconnect()
-        }
+        if hasEnded { disconnect() }
+        guard handle == nil else { return }
         let handle = try connected()
         guard pq.PQsetnonblocking(handle, 1) == 0, pq.PQenterPipelineMode(handle) == 1 else {
             defer { pq.PQfinish(handle) }
@@ -119,6 +117,17 @@ final class PostgreSQLConnection: Connection {
         sent = []
         isInTransaction = false
         writes = 0
+    }
+
+    /// Whether the server has ended the connection since it was asked the last time.
+    private var hasEnded: Bool {
+        guard let handle else { return false }
+        var descriptor = pollfd(fd: pq.PQsocket(handle), events: Int16(POLLIN), revents: 0)
+        // Last words may come before the end.
+        while poll(&descriptor, 1, 0) > 0 {
+            if pq.PQconsumeInput(handle) != 1 { return true }
+        }
+        return false
     }
 
     private func lost(_ handle: OpaquePointer) -> SQLError {

@@ -36,7 +36,8 @@ extension Database {
         let writes = Mailbox<Job>()
         let state = WriterState()
         let writer = PostgreSQLWriter(
-            connection, node, limits: limits, state: state, log: log, onCommit: onCommit, onFatalError: onFatalError)
+            connection, node, waiting: writes, limits: limits, state: state, log: log, onCommit: onCommit,
+            onFatalError: onFatalError)
         func makeReaders(_ name: String) throws(SQLError) -> Readers {
             try Readers(name, count: readers, longestRead: longestRead) { () throws(SQLError) in
                 try PostgreSQLConnection(server)

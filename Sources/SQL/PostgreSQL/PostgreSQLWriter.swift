@@ -18,8 +18,10 @@ final class PostgreSQLWriter: Writer {
     private let onFatalError: @Sendable (SQLError) -> Never
 
     private let limits: Limits
-    /// Whether the server is out of reach, which is told once.
-    private var isLost = false
+    /// Closures that wait for their turn.
+    private let waiting: Mailbox<Job>
+    /// Since when the server is out of reach, by the monotonic clock in milliseconds; nil while it is not.
+    private var awaySince: Int64?
     /// Whether it was waited for in vain. It is not waited for again until it was seen.
     private var isAway = false
     /// When the node said last that it lives, by the monotonic clock in milliseconds.
@@ -39,11 +41,13 @@ final class PostgreSQLWriter: Writer {
     private static let tries = 8
 
     init(
-        _ connection: PostgreSQLConnection, _ node: PostgreSQLNode, limits: Limits, state: WriterState, log: Log,
+        _ connection: PostgreSQLConnection, _ node: PostgreSQLNode, waiting: Mailbox<Job>, limits: Limits,
+        state: WriterState, log: Log,
         onCommit: @escaping @Sendable (Commit) -> Void, onFatalError: @escaping @Sendable (SQLError) -> Never
     ) {
         self.connection = connection
         self.node = node
+        self.waiting = waiting
         self.limits = limits
         self.state = state
         self.log = log
@@ -100,16 +104,29 @@ final class PostgreSQLWriter: Writer {
         while true {
             let ending = attempt(jobs)
             guard case .failed(let error) = ending, error.code == .unreachable else {
-                if isLost { log.info("the database is back") }
-                (isLost, isAway) = (false, false)
+                noteBack()
                 return ending
             }
-            if !isLost { log.warning("the database is out of reach", ("error", error.message)) }
-            isLost = true
+            // What was lost was found out from a server that is there.
+            if error == Self.lost { continue }
+            noteAway(error)
             isAway = Clock.system.monotonic() >= deadline
             if isAway { return ending }
             pause(milliseconds: 100)
         }
+    }
+
+    private func noteAway(_ error: SQLError) {
+        guard awaySince == nil else { return }
+        awaySince = Clock.system.monotonic()
+        log.warning("the database is out of reach", ("error", error.message))
+    }
+
+    private func noteBack() {
+        isAway = false
+        guard let since = awaySince else { return }
+        awaySince = nil
+        log.info("the database is back", ("milliseconds", Clock.system.monotonic() - since))
     }
 
     /// Runs the closures in one transaction. No closures are a sign of life.
@@ -166,23 +183,34 @@ final class PostgreSQLWriter: Writer {
             guard error.code == .unreachable else { throw error }
             log.warning("the answer to a commit was lost", ("error", error.message))
             findOut()
+            noteBack()
             return node.committed == number
         }
     }
 
-    /// Asks the node's row how far it came, for as long as that takes: nobody can be answered before.
+    /// Asks the node's row how far it came, for as long as that takes: none of the group can be answered before. Others
+    /// wait no longer than usual.
     private func findOut() {
         let next = PostgreSQLNode.nextEpoch()
-        let deadline = Clock.system.monotonic() + limits.doubt
+        let start = Clock.system.monotonic()
+        let (patience, deadline) = (start + (isAway ? 0 : limits.patience), start + limits.doubt)
         while true {
             do throws(SQLError) {
                 return try node.settle(next, connection)
             } catch {
                 let isFinal = error.code == .superseded || Clock.system.monotonic() > deadline
                 if isFinal { onFatalError(error) }
+                noteAway(error)
+                isAway = Clock.system.monotonic() > patience
+                if isAway { refuseWaiting(error) }
                 pause(milliseconds: 200)
             }
         }
+    }
+
+    private func refuseWaiting(_ error: SQLError) {
+        guard case .items(let jobs) = waiting.take(atMost: .max, patience: .zero) else { return }
+        fail(jobs, error)
     }
 
     private func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
@@ -192,8 +220,11 @@ final class PostgreSQLWriter: Writer {
     var patience: Duration? { .milliseconds(limits.heartbeat) }
 
     func rest() {
-        if case .failed(let error) = attempt([]) {
+        switch attempt([]) {
+        case .failed(let error) where error.code == .unreachable: noteAway(error)
+        case .failed(let error):
             log.warning("the database could not be told that this node lives", ("error", error.message))
+        case .done, .mixed: noteBack()
         }
     }
 

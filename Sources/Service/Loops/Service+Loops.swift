@@ -17,7 +17,7 @@ extension Service {
                 do {
                     outlet.handle(try await store.askLaunchRules(of: due, at: clock.now))
                 } catch {
-                    log.error("launches could not be stored", ("error", "\(error)"))
+                    if !Store.isAway(error) { log.error("launches could not be stored", ("error", "\(error)")) }
                     for session in due { relauncher.check(session, at: clock.now) }
                     try? await Task.sleep(for: .seconds(1))
                 }
@@ -86,8 +86,7 @@ extension Service {
             }
             return cleaning
         } catch {
-            // That the database is away was said already, once for all chores.
-            if !Store.isUnavailable(error) { log.warning("housekeeping failed", ("error", "\(error)")) }
+            if !Store.isAway(error) { log.warning("housekeeping failed", ("error", "\(error)")) }
             return nil
         }
     }
@@ -113,7 +112,7 @@ extension Service {
             }
             return try await store.forgetDiscardedFiles(removed)
         } catch {
-            log.warning("files could not be removed", ("error", "\(error)"))
+            if !Store.isAway(error) { log.warning("files could not be removed", ("error", "\(error)")) }
             return 0
         }
     }

@@ -1,0 +1,26 @@
+extension PostgreSQL {
+    /// A copy on a port of its own that follows this one. From here on nobody is told of a commit that the copy does not
+    /// have.
+    package func standby() async throws -> PostgreSQL {
+        let connection = connection("postgres")
+        let standby = try await PostgreSQL { data in
+            [
+                "\(Self.binaries)/pg_basebackup", "-R", "-X", "stream", "-c", "fast", "--no-sync", "-d", connection,
+                "-D", data,
+            ]
+        }
+        // Not before the copy was made, which is to wait for nobody once it is promoted.
+        _ = try await query("ALTER SYSTEM SET synchronous_standby_names = '*'", in: "postgres")
+        _ = try await query("SELECT pg_reload_conf()", in: "postgres")
+        try await eventually("the standby is waited for") {
+            try await query("SELECT sync_state FROM pg_stat_replication", in: "postgres") == [["sync"]]
+        }
+        return standby
+    }
+
+    /// Has a standby follow nobody any more, and take writes.
+    package func promote() async throws {
+        let isPromoted = try await query("SELECT pg_promote()", in: "postgres")
+        guard isPromoted == [["t"]] else { throw Failed(log: log) }
+    }
+}
