@@ -231,11 +231,12 @@ struct StoreOutageTests {
         var random = SeededRandom(seed: 6)
         async let ordered: Void = Self.order(300, scene)
         var cuts = 0
-        repeat {
+        try await eventually("all have begun", within: .seconds(120)) {
             try await Task.sleep(for: .milliseconds(Int.random(in: 10...250, using: &random)))
             proxy.cut()
             cuts += 1
-        } while Self.requests(scene) < 300
+            return Self.requests(scene) >= 300
+        }
         try await ordered
         try await Self.expectEachOnce(300, scene)
         #expect(Self.requests(scene) == 300, "fetched again")
