@@ -17,8 +17,8 @@ extension Database {
                 "\(path) has schema version \(version), this program needs \(migrations.last?.version ?? 0):"
                     + " export it with this program")
         }
-        try PostgreSQLConnection(server).migrate(migrations)
-        let copy = try PostgreSQLCopy(server)
+        let copy = try PostgreSQLScript(server)
+        try copy.migrate(migrations)
         try copy.run("BEGIN")
         try copy.run("LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE")
         if let node = try copy.run("SELECT id FROM node WHERE lease_until > now()") {
@@ -53,7 +53,7 @@ extension Database {
         try write(path) { partial throws(SQLError) in
             let file = try SQLiteConnection(path: partial, role: .writer)
             try file.migrate(migrations)
-            let copy = try PostgreSQLCopy(server)
+            let copy = try PostgreSQLScript(server)
             try copy.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             let version = try copy.run("SELECT version FROM schema_version")
             guard version.flatMap({ Int($0) }) == migrations.last?.version else {

@@ -32,7 +32,7 @@ struct `Migrations on a server` {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<6 {
                 group.addTask { [home] in
-                    try await onThread { try PostgreSQLConnection(home.place()).migrate([first, last]) }
+                    try await onThread { try PostgreSQLScript(home.place()).migrate([first, last]) }
                 }
             }
             try await group.waitForAll()

@@ -33,6 +33,9 @@ final class PostgreSQLAnswer: Answer {
 
     var count: Int32 { pq.PQntuples(result) }
 
+    /// Rows that the statement inserted, changed or deleted.
+    var changes: Int { pq.PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0 }
+
     override func isNull(_ index: Int32) -> Bool { pq.PQgetisnull(result, row, index) != 0 }
 
     override func integer(_ index: Int32) -> Int64 {

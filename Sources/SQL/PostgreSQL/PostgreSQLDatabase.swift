@@ -28,8 +28,8 @@ extension Database {
         longestRead: Duration, migrations: [Migration], log: Log, onCommit: @escaping @Sendable (Commit) -> Void,
         onFatalError: @escaping @Sendable (SQLError) -> Never
     ) throws(SQLError) -> Database {
+        try PostgreSQLScript(server).migrate(migrations)
         let connection = try PostgreSQLConnection(server)
-        try connection.migrate(migrations)
         var node = PostgreSQLNode(id: id)
         try node.enter(connection)
 

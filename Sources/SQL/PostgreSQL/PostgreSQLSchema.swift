@@ -11,30 +11,27 @@ extension Migration {
     }
 }
 
-extension PostgreSQLConnection {
+extension PostgreSQLScript {
     /// The number of the lock that migrations of this program take, so that they come one after the other.
     private static let lock = "8390890187453"
 
     /// Brings the schema to the last version, in one transaction.
     func migrate(_ migrations: [Migration]) throws(SQLError) {
-        try withScripts { run throws(SQLError) in
-            // Whatever the server's default: what is read after the lock is what its last holder left.
-            _ = try run("BEGIN ISOLATION LEVEL READ COMMITTED")
-            _ = try run("SELECT pg_advisory_xact_lock(\(Self.lock))")
-            let exists = try run("SELECT to_regclass('schema_version') IS NOT NULL") == ["t"]
-            if !exists { _ = try run(Self.ownTables) }
-            let found = try run("SELECT version FROM schema_version").first.flatMap { $0.flatMap { Int($0) } } ?? 0
-            try migrations.check(found)
-            for migration in migrations where migration.version > found {
-                do throws(SQLError) {
-                    _ = try run(migration.postgreSQL)
-                } catch {
-                    throw SQLError(error.code, "migration to version \(migration.version): \(error.message)")
-                }
+        // Whatever the server's default: what is read after the lock is what its last holder left.
+        try run("BEGIN ISOLATION LEVEL READ COMMITTED")
+        try run("SELECT pg_advisory_xact_lock(\(Self.lock))")
+        if try run("SELECT to_regclass('schema_version')") == nil { try run(Self.ownTables) }
+        let found = try run("SELECT version FROM schema_version").flatMap { Int($0) } ?? 0
+        try migrations.check(found)
+        for migration in migrations where migration.version > found {
+            do throws(SQLError) {
+                try run(migration.postgreSQL)
+            } catch {
+                throw SQLError(error.code, "migration to version \(migration.version): \(error.message)")
             }
-            _ = try run("UPDATE schema_version SET version = \(migrations.last?.version ?? found)")
-            _ = try run("COMMIT")
         }
+        try run("UPDATE schema_version SET version = \(migrations.last?.version ?? found)")
+        try run("COMMIT")
     }
 
     /// What a store on a server has besides: its version, and who writes.

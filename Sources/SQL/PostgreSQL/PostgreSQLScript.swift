@@ -1,22 +1,22 @@
 import Base
 import CPostgreSQL
 
-/// A connection for whole tables, in the text format of COPY.
+/// A connection for scripts, and for whole tables in the text format of COPY.
 ///
 /// Source: https://www.postgresql.org/docs/15/sql-copy.html. The corresponding C functions are `PQputCopyData` and
 /// `PQgetCopyData`.
-final class PostgreSQLCopy {
+final class PostgreSQLScript {
     private let pq: libpq
     private let handle: OpaquePointer
 
     init(_ server: PostgreSQLServer) throws(SQLError) {
         pq = try LibPQ.functions()
-        handle = try PostgreSQLConnection(server).connected()
+        handle = try server.connect()
     }
 
     deinit { pq.PQfinish(handle) }
 
-    /// Runs a statement without parameters, and answers the first value of the first row.
+    /// Runs statements without parameters, and answers the first value of the first row of the last.
     @discardableResult
     func run(_ sql: String) throws(SQLError) -> String? {
         let result = try result(of: sql, PGRES_TUPLES_OK)
@@ -66,7 +66,7 @@ final class PostgreSQLCopy {
     private func finish() throws(SQLError) {
         var error: SQLError?
         while let result = pq.PQgetResult(handle) {
-            if pq.PQresultStatus(result) != PGRES_COMMAND_OK { error = error ?? failure() }
+            if pq.PQresultStatus(result) != PGRES_COMMAND_OK { error = error ?? failure(result) }
             pq.PQclear(result)
         }
         if let error { throw error }
@@ -83,10 +83,7 @@ final class PostgreSQLCopy {
     }
 
     private func failure(_ result: OpaquePointer? = nil) -> SQLError {
-        let message = pq.PQerrorMessage(handle).map { String(cString: $0) } ?? ""
-        let text = message.split(whereSeparator: \.isNewline).joined(separator: "; ")
-        let state = pq.PQresultErrorField(result, libpq_sqlstate).map { String(cString: $0) }
-        return SQLError(state.map { .postgresql($0) } ?? .unreachable, text)
+        result.flatMap { PostgreSQLServer.error(in: $0, pq) } ?? PostgreSQLServer.lost(handle, pq)
     }
 
     // MARK: The format

@@ -1,0 +1,299 @@
+import Base
+import CPostgreSQL
+import Glibc
+
+/// A connection in pipeline mode: what was sent and what is answered, for one thread.
+///
+/// Nothing is waited for until ``wait()``. After an error all that is sent fails with the same one, until it is taken back
+/// with ``forgive()``. The corresponding C functions are `PQsendQueryPrepared`, `PQpipelineSync` and `PQgetResult`.
+final class PostgreSQLPipeline {
+    /// What was sent and is not answered yet, in order.
+    private enum Sent {
+        case preparation(Prepared)
+        case statement(Prepared, isWanted: Bool)
+        /// The transaction up to here is undone: what was wrong in it concerns nobody any more.
+        case undone
+        case sync
+    }
+
+    /// A statement that the server knows by a name, or that is sent anew each time.
+    private final class Prepared {
+        let name: String
+        let types: [UInt32]
+        let form: [UInt32]
+        var shape: PostgreSQLAnswer.Shape?
+
+        init(name: String, types: [UInt32], form: [UInt32]) {
+            self.name = name
+            self.types = types
+            self.form = form
+        }
+    }
+
+    let pq: libpq
+    private let server: PostgreSQLServer
+    private var handle: OpaquePointer?
+    private var statements: [UnsafePointer<UInt8>: [Prepared]] = [:]
+    private var lastName = 0
+    private var sent: [Sent] = []
+    private var values = PostgreSQLValues()
+    /// Why nothing more is sent.
+    private(set) var failure: SQLError?
+    /// Times that an answer was waited for.
+    private(set) var roundTrips = 0
+    /// When what is waited for is given up, by the monotonic clock in milliseconds.
+    var deadline = Int64.max
+
+    init(_ server: PostgreSQLServer) throws(SQLError) {
+        pq = try LibPQ.functions()
+        self.server = server
+    }
+
+    deinit { pq.PQfinish(handle) }
+
+    // MARK: The connection
+
+    /// Connects, where that is not done yet, or the server has hung up: nobody would know what became of a commit that is
+    /// sent there.
+    func connect() throws(SQLError) {
+        if hasEnded { disconnect() }
+        guard handle == nil else { return }
+        let handle = try server.connect()
+        guard pq.PQsetnonblocking(handle, 1) == 0, pq.PQenterPipelineMode(handle) == 1 else {
+            defer { pq.PQfinish(handle) }
+            throw PostgreSQLServer.lost(handle, pq)
+        }
+        self.handle = handle
+    }
+
+    var isConnected: Bool { handle != nil }
+
+    /// Lets go of the connection. The server undoes what was not committed.
+    func disconnect() {
+        pq.PQfinish(handle)
+        handle = nil
+        statements = [:]
+        sent = []
+    }
+
+    /// Whether the server has ended the connection since it was asked the last time.
+    private var hasEnded: Bool {
+        guard let handle else { return false }
+        var descriptor = pollfd(fd: pq.PQsocket(handle), events: Int16(POLLIN), revents: 0)
+        // Last words may come before the end.
+        while poll(&descriptor, 1, 0) > 0 {
+            if pq.PQconsumeInput(handle) != 1 { return true }
+        }
+        return false
+    }
+
+    /// The connection is of no use any more.
+    private func breakOff(_ error: SQLError) -> SQLError {
+        disconnect()
+        failure = error
+        return error
+    }
+
+    /// Lets statements be sent again after an error.
+    func forgive() { failure = nil }
+
+    // MARK: Sending
+
+    /// Sends a statement with values.
+    ///
+    /// - Parameter isWanted: Whether ``wait()`` is to give its answer.
+    func send(
+        _ sql: StaticString, _ parameters: [(any SQLBindable)?], ending: StaticString = "", isWanted: Bool = false
+    ) throws(SQLError) {
+        values.set(parameters)
+        try sendValues(sql, isWanted: isWanted) { Self.translated(sql) + ending.description }
+    }
+
+    /// Sends an INSERT with rows, whose columns go as arrays.
+    func send(_ sql: StaticString, rows: ArraySlice<[(any SQLBindable)?]>) throws(SQLError) {
+        values.set(columnsOf: rows)
+        try sendValues(sql, isWanted: false) { Self.insertion(sql, values.form) }
+    }
+
+    /// Marks that all before is undone by what is sent next, whatever becomes of it.
+    func markUndone() throws(SQLError) {
+        guard !sent.isEmpty else { return }
+        // Where something fails, the server skips all up to the next mark: what undoes it is behind it.
+        try sync()
+        sent.append(.undone)
+    }
+
+    /// An INSERT of rows that come as an array for each column.
+    private static func insertion(_ sql: StaticString, _ form: [UInt32]) -> String {
+        let text = sql.description
+        guard let values = text.firstRange(of: "VALUES (") else { preconditionFailure("no VALUES: \(text)") }
+        let names = form.indices.map { form[$0] == 0 ? "NULL" : "c\($0)" }
+        let present = names.filter { $0 != "NULL" }
+        let parameters = present.indices.map { "$\($0 + 1)" }
+        return text[..<values.lowerBound] + "SELECT " + names.joined(separator: ", ") + " FROM unnest("
+            + parameters.joined(separator: ", ") + ") AS rows (" + present.joined(separator: ", ") + ")"
+    }
+
+    /// Sends a statement with the values that are set.
+    ///
+    /// - Parameter text: In the server's words.
+    private func sendValues(_ sql: StaticString, isWanted: Bool, text: () -> String) throws(SQLError) {
+        if let failure { throw failure }
+        guard let handle else { throw breakOff(SQLError(.unreachable, "there is no connection")) }
+        let statement = try prepared(sql, handle, text)
+        let isSent = values.withPointers { pointers, lengths, formats in
+            server.keepsStatements
+                ? pq.PQsendQueryPrepared(
+                    handle, statement.name, Int32(values.count), pointers, lengths, formats, 1)
+                : statement.types.withUnsafeBufferPointer { types in
+                    pq.PQsendQueryParams(
+                        handle, statement.name, Int32(values.count), types.baseAddress, pointers, lengths, formats, 1)
+                }
+        }
+        guard isSent == 1 else { throw breakOff(PostgreSQLServer.lost(handle, pq)) }
+        sent.append(.statement(statement, isWanted: isWanted))
+    }
+
+    /// The statement with parameters of these types; sent ahead where the server does not know it.
+    private func prepared(
+        _ sql: StaticString, _ handle: OpaquePointer, _ text: () -> String
+    ) throws(SQLError) -> Prepared {
+        if let known = statements[sql.utf8Start]?.first(where: { $0.form == values.form }) { return known }
+        let text = text()
+        guard server.keepsStatements else {
+            let statement = Prepared(name: text, types: values.types, form: values.form)
+            statements[sql.utf8Start, default: []].append(statement)
+            return statement
+        }
+        lastName += 1
+        let statement = Prepared(name: "s\(lastName)", types: values.types, form: values.form)
+        let isSent = values.types.withUnsafeBufferPointer {
+            pq.PQsendPrepare(handle, statement.name, text, Int32($0.count), $0.baseAddress)
+        }
+        guard isSent == 1 else { throw breakOff(PostgreSQLServer.lost(handle, pq)) }
+        statements[sql.utf8Start, default: []].append(statement)
+        sent.append(.preparation(statement))
+        return statement
+    }
+
+    /// The literal with `$1` for `?1`. No literal has a question mark elsewhere.
+    private static func translated(_ sql: StaticString) -> String {
+        sql.withUTF8Buffer { bytes in
+            String(decoding: bytes.map { $0 == UInt8(ascii: "?") ? UInt8(ascii: "$") : $0 }, as: UTF8.self)
+        }
+    }
+
+    // MARK: Waiting
+
+    /// Has the server answer all that was sent.
+    func sync() throws(SQLError) {
+        guard let handle else { return }
+        guard pq.PQpipelineSync(handle) == 1, pq.PQflush(handle) >= 0 else {
+            throw breakOff(PostgreSQLServer.lost(handle, pq))
+        }
+        sent.append(.sync)
+    }
+
+    /// Waits for the answers to all that was sent, and gives those that somebody wants, in order.
+    ///
+    /// - Throws: The first error among all of them.
+    @discardableResult
+    func wait() throws(SQLError) -> [PostgreSQLAnswer] {
+        try sync()
+        roundTrips += 1
+        var wanted: [PostgreSQLAnswer] = []
+        for item in sent.takeAll() {
+            switch item {
+            case .sync: pq.PQclear(try next())
+            case .undone:
+                failure = nil
+                wanted = []
+            case .preparation(let statement):
+                let (result, error) = try result()
+                pq.PQclear(result)
+                if error != nil { forget(statement) }
+                failure = failure ?? error
+            case .statement(let statement, let isWanted):
+                let (result, error) = try result()
+                failure = failure ?? error
+                if isWanted, let result { wanted.append(answer(statement, result)) } else { pq.PQclear(result) }
+            }
+        }
+        // A server that is going away, or takes no writes any more, is looked for anew.
+        if let failure { throw failure.code == .unreachable ? breakOff(failure) : failure }
+        return wanted
+    }
+
+    private func answer(_ statement: Prepared, _ result: OpaquePointer) -> PostgreSQLAnswer {
+        let shape = statement.shape ?? PostgreSQLAnswer.Shape(result, pq)
+        statement.shape = shape
+        return PostgreSQLAnswer(result, shape, pq)
+    }
+
+    /// The result of one statement, up to the mark that nothing follows.
+    private func result() throws(SQLError) -> (OpaquePointer?, error: SQLError?) {
+        guard let first = try next() else { throw breakOff(SQLError(.unreachable, "an answer is missing")) }
+        do throws(SQLError) {
+            while let more = try next() { pq.PQclear(more) }
+            guard let error = PostgreSQLServer.error(in: first, pq) else { return (first, nil) }
+            throw error
+        } catch {
+            pq.PQclear(first)
+            guard handle != nil else { throw error }
+            return (nil, error)
+        }
+    }
+
+    private func next() throws(SQLError) -> OpaquePointer? {
+        guard let handle else { throw breakOff(SQLError(.unreachable, "there is no connection")) }
+        while pq.PQisBusy(handle) != 0 { try waitForServer(handle) }
+        return pq.PQgetResult(handle)
+    }
+
+    private func waitForServer(_ handle: OpaquePointer) throws(SQLError) {
+        let unsent = pq.PQflush(handle)
+        guard unsent >= 0 else { throw breakOff(PostgreSQLServer.lost(handle, pq)) }
+        var descriptor = pollfd(
+            fd: pq.PQsocket(handle), events: Int16(POLLIN | (unsent > 0 ? POLLOUT : 0)), revents: 0)
+        let left = deadline == .max ? Int64(Self.patience) : deadline - Clock.system.monotonic()
+        let count = left > 0 ? poll(&descriptor, 1, Int32(clamping: left)) : 0
+        if count < 0, errno == EINTR { return }
+        guard count > 0 else {
+            cancel(handle)
+            let isRead = deadline != .max
+            throw breakOff(isRead ? .interrupted : SQLError(.unreachable, "the server does not answer"))
+        }
+        guard pq.PQconsumeInput(handle) == 1 else { throw breakOff(PostgreSQLServer.lost(handle, pq)) }
+    }
+
+    /// For how long an answer is waited for where nothing else is said, in milliseconds.
+    private static let patience: Int32 = 30_000
+
+    /// Tells the server that nobody waits any more, on a thread of its own: that takes a connection, and where the network
+    /// stands still nobody should wait for that either.
+    private func cancel(_ handle: OpaquePointer) {
+        guard let request = pq.PQgetCancel(handle) else { return }
+        let cancellation = Cancellation(request: request)
+        do throws(SystemError) {
+            try SystemThread.start("store-cancel") { [pq] in
+                var reason = [CChar](repeating: 0, count: 256)
+                // What comes of it is not needed: the connection is closed in any case.
+                _ = pq.PQcancel(cancellation.request, &reason, Int32(reason.count))
+                pq.PQfreeCancel(cancellation.request)
+            }
+        } catch {
+            pq.PQfreeCancel(request)
+        }
+    }
+
+    /// Unchecked: the thread that cancels is the only one that has it.
+    private struct Cancellation: @unchecked Sendable {
+        let request: OpaquePointer
+    }
+
+    private func forget(_ statement: Prepared) {
+        for (key, variants) in statements where variants.contains(where: { $0 === statement }) {
+            statements[key] = variants.filter { $0 !== statement }
+        }
+    }
+}
