@@ -39,15 +39,24 @@ package final class APIServer: Sendable {
     package var routes: [Route] {
         [
             appRoutes, ownAppRoutes, sessionRoutes, taskRoutes, batchRoutes, eventRoutes, attachmentRoutes,
-            systemRoutes, pageRoutes,
+            systemRoutes, nodeRoutes, pageRoutes,
             bodyRoutes, contentRoutes, launchRoutes, questionRoutes, credentialRoutes, refreshRoutes, conditionsRoutes,
         ].flatMap { $0 }
     }
 
     package var router: Router { Router(routes, options: options) }
 
+    /// What a node answers that leaves requests to others.
+    package var ownRouter: Router { Router(systemRoutes + nodeRoutes, options: options) }
+
     /// Takes another operator's key, by its SHA-256, and no longer the one before.
     package func adminKeyChanged(hash: [UInt8]) { authenticator.adminKeyChanged(hash: hash) }
+
+    /// Forgets what other nodes may have changed.
+    package func othersCommitted() {
+        authenticator.allKeysChanged()
+        launches.refreshChanged()
+    }
 
     /// Counts and logs a request that was answered.
     package func observe(_ observation: Observation) {

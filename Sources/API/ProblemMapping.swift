@@ -106,6 +106,8 @@ extension Problem {
                     .insufficientStorage,
                     "The app's limit of stored bytes is reached: delete bodies, or claim or acknowledge contents.")
             case .contentExpired: Problem(.contentExpired, "The content is not kept any more.")
+            case .answeredMeanwhile:
+                Problem(.idempotencyInProgress, "Another request with this Idempotency-Key was faster. Send it again.")
             }
     }
 

@@ -36,6 +36,9 @@ package final class Broadcast<Key: Hashable & Sendable>: Sendable {
         return Watch(broadcast: self, key: key, number: number, bell: bell)
     }
 
+    /// What anybody watches.
+    package var keys: [Key] { state.withLock { Array($0.bells.keys) } }
+
     package func countOfWatches(of key: Key) -> Int { state.withLock { $0.bells[key]?.count ?? 0 } }
 
     private func end(_ number: UInt64, of key: Key) {

@@ -59,6 +59,19 @@ static const int clinux_O_DIRECT = 040000;
 // Bytes that wait in a socket to be read.
 static inline int clinux_unread_bytes(int socket, int *count) { return ioctl(socket, FIONREAD, count); }
 
+// Runs the program anew in place of this one: with no descriptor but the standard ones, and with signals as at a start.
+// Returns -1 with errno where it cannot.
+static inline int clinux_restart(char *const *arguments) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    pthread_sigmask(SIG_SETMASK, &signals, 0);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    // The program's own descriptors close by themselves; this is for those of libraries, where the kernel (5.11) can.
+    (void)syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
+    return execv("/proc/self/exe", arguments);
+}
+
 // The signals of a fault in the program itself. Never blocked: a fault whose signal is blocked kills without a handler.
 enum { clinux_fault_count = 6 };
 static const int clinux_faults[clinux_fault_count] = {SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE};

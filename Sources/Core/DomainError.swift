@@ -25,4 +25,6 @@ package enum DomainError: Error, Hashable, Sendable {
     /// `index`: which of several orders, where there are such.
     case storedBytesExceeded(index: Int?)
     case contentExpired
+    /// The same request was answered by another node since it was asked for.
+    case answeredMeanwhile
 }

@@ -40,6 +40,7 @@ struct LaunchSender {
     ///
     /// - Returns: When there is something to do next.
     private func turn(_ group: inout DiscardingTaskGroup) async throws -> Timestamp? {
+        guard settings.maySend() else { return nil }
         let now = clock.time
         var agenda = try await store.launchAgenda(at: now)
         if agenda.hasExpired {

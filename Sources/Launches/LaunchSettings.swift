@@ -12,6 +12,8 @@ package struct LaunchSettings: Sendable {
     /// For an attempt as a whole, its answer included (`--webhook-timeout`).
     package var timeout: Duration
     package var fetchTimeout = Duration.seconds(30)
+    /// Whether this node sends launches at all, and was not asked to take nothing more.
+    package var maySend: @Sendable () -> Bool = { true }
     /// How busy the machine is, where that is known.
     package var load: @Sendable () -> Double? = { SystemLoad().current() }
 

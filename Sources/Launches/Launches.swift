@@ -56,14 +56,18 @@ package final class Launches: Sendable {
             store: store, settings: settings, client: client, payload: payload, meters: meters, bell: bell,
             clock: clock, log: log, carryOut: carryOutAndRing)
         refresh = RefreshLoop(
-            store: store, bell: refreshBell, clock: clock, log: log, load: settings.load, carryOut: carryOutAndRing)
+            store: store, bell: refreshBell, clock: clock, log: log, load: settings.load, maySend: settings.maySend,
+            carryOut: carryOutAndRing)
     }
 
     /// Runs until it is cancelled: repairs what the last run left, then sends and fetches.
     package func run() async throws {
         try await Store.loop {
             carryOut(try await store.recoverLaunches(at: clock.time))
-            carryOut(try await store.recoverRefresh(startedAt: startedAt, at: clock.time))
+            // Where others live nothing was missed.
+            if try await !store.hasLivingOthers() {
+                carryOut(try await store.recoverRefresh(startedAt: startedAt, at: clock.time))
+            }
             try await withThrowingDiscardingTaskGroup { group in
                 group.addTask { try await self.sender.run() }
                 group.addTask { try await self.refresh.run() }

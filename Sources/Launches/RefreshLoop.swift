@@ -10,6 +10,8 @@ struct RefreshLoop: Sendable {
     let log: Log
     /// How busy the machine is, where that is known.
     let load: @Sendable () -> Double?
+    /// Whether this node begins fetches.
+    let maySend: @Sendable () -> Bool
     let carryOut: @Sendable (Aftermath) -> Void
 
     /// The longest wait: conditions may change without anybody ringing.
@@ -33,6 +35,7 @@ struct RefreshLoop: Sendable {
 
     /// - Returns: How long to wait, in milliseconds.
     private func turn() async throws -> Int64 {
+        guard maySend() else { return Self.longestWait }
         let now = clock.time
         guard let next = try await store.nextFetchTime() else { return Self.longestWait }
         guard next <= now else { return min((next - now).milliseconds, Self.longestWait) }

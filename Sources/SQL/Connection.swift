@@ -151,6 +151,25 @@ package class Connection {
     /// - Returns: Whether there may be more. A server sees to that by itself.
     package func returnFreePages() throws(SQLError) -> Bool { false }
 
+    // MARK: Nodes
+
+    /// The processes that share the database, by their names. A file has none.
+    package func nodes() throws(SQLError) -> [Node] { [] }
+
+    /// Takes the places of nodes that have been silent for too long: what they have begun they cannot commit any more.
+    ///
+    /// - Parameter node: Who asks, and lives.
+    /// - Returns: Their names.
+    package func buryNodes(but node: String) throws(SQLError) -> [String] { [] }
+
+    /// Says of a node what others may know.
+    package func describe(node: String, as document: [UInt8]) throws(SQLError) {}
+
+    /// Asks a node to take nothing more.
+    ///
+    /// - Returns: Whether there is one of that name.
+    package func drain(node: String) throws(SQLError) -> Bool { false }
+
     /// Runs `body` in a read transaction: all that it reads is of one moment.
     ///
     /// - Parameter deadline: When it is interrupted, by the monotonic clock in milliseconds.

@@ -51,7 +51,9 @@ package final class Service: Sendable {
     package let conditions: CurrentConditions
     private let probe = StoreProbe()
     private let storeMeters: StoreMeters
+    let startedAt: Timestamp
     let draining = Locked(false)
+    package let nodes: Nodes
     /// Drafts of bodies that are being appended to.
     let appending = Locked<Set<String>>([])
     /// Bytes of files that wait in memory for the commits of their tasks.
@@ -72,8 +74,9 @@ package final class Service: Sendable {
         self.settings = settings
         self.sealer = sealer
         self.clock = clock
+        startedAt = clock.now
         self.log = log
-        let attendance = Attendance(clock: clock)
+        let attendance = Attendance(clock: clock, isShared: place.isShared)
         let storeMeters = StoreMeters(metrics)
         self.storeMeters = storeMeters
         store = try Store(
@@ -92,6 +95,7 @@ package final class Service: Sendable {
         folder = DataFolder(path: settings.dataFolder, disk: engine.disk)
         conditions = CurrentConditions(clock: clock)
         let live = LiveTransfers(engine: engine, clock: clock)
+        nodes = Nodes(isShared: store.node != nil, metrics)
         outlet = Outlet(
             inbox: inbox, attendance: attendance, transfers: live, meters: TransferMeters(metrics), clock: clock,
             log: log)
@@ -161,6 +165,7 @@ package final class Service: Sendable {
                 group.addTask { try await self.keepHouse() }
                 group.addTask { await self.watchDisk() }
                 group.addTask { await self.abortUploads() }
+                if self.store.node != nil { group.addTask { await self.watchNodes() } }
                 try await group.waitForAll()
             }
         }
@@ -189,6 +194,7 @@ package final class Service: Sendable {
     /// Why the service is not ready, or nil: the store must take writes, the disk have room, nothing be draining.
     package func unreadiness() async -> Unreadiness? {
         if isDraining { return Unreadiness(error: .shuttingDown, detail: "The service is shutting down.") }
+        if nodes.isDraining { return Unreadiness(error: .shuttingDown, detail: "This node was drained.") }
         if !room.isAboveFloor {
             return Unreadiness(error: .insufficientStorage, detail: "There are fewer free bytes than the floor.")
         }

@@ -7,6 +7,10 @@ package struct ServiceSettings: Sendable {
     /// The data folder, absolute.
     package var dataFolder: String
     package var version: String
+    /// What this node does, where many share the store.
+    package var roles = Set(NodeRole.allCases)
+    /// Where clients reach it.
+    package var url = ""
     package var maximumTransfers = 256
     package var maximumTransfersPerHost = 32
     package var egress: EgressPolicy

@@ -9,6 +9,8 @@ package final class Store: Sendable {
     let database: Database
     let documents: Documents
     let policies: Policies
+    /// What this process is called among those that share the store; nil with a file, which has one.
+    package let node: String?
     /// The last lane that was looked at for being idle.
     let idleLaneCursor = Locked<Int64>(0)
 
@@ -35,8 +37,11 @@ package final class Store: Sendable {
     package enum Place: Sendable {
         /// A file of SQLite.
         case file(String)
-        /// A PostgreSQL server, in which this process has a name.
-        case server(PostgreSQLServer, node: String)
+        /// A PostgreSQL server, in which this process has a name. Nodes share it that keep contents in one place.
+        case server(PostgreSQLServer, node: String, contents: String? = nil)
+
+        /// Whether other nodes may have it as well.
+        package var isShared: Bool { if case .server = self { true } else { false } }
     }
 
     /// Opens the database, bringing an older schema forward.
@@ -56,13 +61,15 @@ package final class Store: Sendable {
         }
         switch place {
         case .file(let path):
+            node = nil
             database = try Database.open(
                 path: path, readers: readers, migrations: Schema.migrations, log: log, onCommit: tell,
                 onFatalError: { onFatalError($0) })
-        case .server(let server, let node):
+        case .server(let server, let node, let contents):
+            self.node = node
             database = try Database.open(
-                server, node: node, readers: readers, migrations: Schema.migrations, log: log, onCommit: tell,
-                onFatalError: { onFatalError($0) })
+                server, node: node, contents: contents, readers: readers, migrations: Schema.migrations, log: log,
+                onCommit: tell, onFatalError: { onFatalError($0) })
         }
         documents = Documents(sealer: sealer)
         self.policies = policies

@@ -17,6 +17,8 @@ struct Configuration {
     var dataFolder: String
     /// Who has the database; nil for a file in the data folder.
     var server: PostgreSQLServer?
+    /// What this node does, where many share the store.
+    var roles: Set<NodeRole>
     var adminKeyFile: String
     var masterKeyFile: String
     var acceptsNewMasterKey: Bool
@@ -64,6 +66,7 @@ struct Configuration {
         let folder = LocalFile.absolute(values.text("data-dir") ?? "urlsessiond-data")
         dataFolder = folder
         server = Self.server(&values)
+        roles = Self.roles(&values)
         adminKeyFile = values.text("admin-key-file") ?? "\(folder)/admin.key"
         masterKeyFile = values.text("master-key-file") ?? "\(folder)/master.key"
         acceptsNewMasterKey = values.flag("new-master-key")
@@ -112,6 +115,17 @@ struct Configuration {
             values.fault("store", error.message)
         }
         return server
+    }
+
+    private static func roles(_ values: inout SettingValues) -> Set<NodeRole> {
+        let names = values.list("roles")
+        let roles = Set(names.compactMap(NodeRole.init))
+        if roles.count < Set(names).count { values.fault("roles", "is some of api, transfer and launch") }
+        let isAlone = values.text("store") == nil
+        if !names.isEmpty, roles.count < NodeRole.allCases.count, isAlone {
+            values.fault("roles", "are shared among nodes, which need --store: without it there is one node")
+        }
+        return names.isEmpty ? Set(NodeRole.allCases) : roles
     }
 
     static func address(_ name: String, _ values: inout SettingValues) -> Address? {
@@ -208,7 +222,9 @@ struct Configuration {
         return [
             ("listen", listen.text), ("data-dir", dataFolder),
             ("store", server.map(\.publicText) ?? "\(dataFolder)/urlsessiond.db"),
-            ("store-pooled", String(server.map { !$0.keepsStatements } ?? false)), ("admin-key-file", adminKeyFile),
+            ("store-pooled", String(server.map { !$0.keepsStatements } ?? false)),
+            ("roles", NodeRole.allCases.filter(roles.contains).map(\.rawValue).joined(separator: ",")),
+            ("admin-key-file", adminKeyFile),
             ("master-key-file", masterKeyFile), ("new-master-key", String(acceptsNewMasterKey)),
             ("dev", String(isDevelopment)),
             ("public-url", publicURL ?? url(port: listen.port)),

@@ -62,7 +62,8 @@ struct Serve {
         let metrics = Metrics()
         let buckets = try ConfiguredBuckets(configuration, listeners: egress.ownListeners, clock: clock, log: log)
         let service = try openStore(keys) {
-            try makeService(Sealer(masterKey: keys.masterKey), egress, buckets, metrics)
+            try makeService(
+                Sealer(masterKey: keys.masterKey), egress, buckets, metrics, publicURL: publicURL(port: listener.port))
         }
         do {
             try await service.prepare(acceptsNewMasterKey: configuration.acceptsNewMasterKey)
@@ -76,7 +77,9 @@ struct Serve {
         let api = APIServer(
             settings: apiSettings(keys, development), service: service, launches: launches,
             metrics: metrics, log: log)
-        let server = try start(api, on: listener, api.router, Self.certificate(configuration))
+        let router = configuration.roles.contains(.api) ? api.router : api.ownRouter
+        let server = try start(api, on: listener, router, Self.certificate(configuration))
+        service.nodes.onNews { api.othersCommitted() }
         let metricsServer = try metricsListener.map { try start(api, on: $0, api.metricsRouter, nil) }
         announce(server)
         let renewal = Renewal(reread: reread, api: api, server: server, buckets: buckets, log: log)
@@ -118,10 +121,12 @@ struct Serve {
     }
 
     private func makeService(
-        _ sealer: Sealer, _ egress: EgressPolicy, _ buckets: ConfiguredBuckets, _ metrics: Metrics
+        _ sealer: Sealer, _ egress: EgressPolicy, _ buckets: ConfiguredBuckets, _ metrics: Metrics, publicURL: String
     ) throws -> Service {
         var settings = ServiceSettings(
             dataFolder: configuration.dataFolder, version: Command.version, egress: egress)
+        settings.roles = configuration.roles
+        settings.url = publicURL
         settings.maximumTransfers = configuration.maximumTransfers
         settings.maximumTransfersPerHost = configuration.maximumTransfersPerHost
         settings.filesRoots = configuration.filesRoots
@@ -133,6 +138,7 @@ struct Serve {
             settings: settings, store: try place(), sealer: sealer,
             transferThreads: configuration.transferThreads, clock: clock, log: log, metrics: metrics
         ) { error in
+            if (error as? SQLError)?.code == .superseded { Restart.perform(log, logWriter) }
             log.error("the database cannot go on; start-up will decide what was stored", ("error", "\(error)"))
             exitAtOnce()
         }
@@ -152,11 +158,13 @@ struct Serve {
     private func makeLaunches(
         _ service: Service, _ egress: EgressPolicy, _ metrics: Metrics, publicURL: String
     ) throws -> Launches {
-        try Launches(
-            store: service.store,
-            settings: LaunchSettings(
-                publicURL: publicURL, version: Command.version, egress: egress,
-                allowsHTTP: configuration.allowsHTTPWebhooks, timeout: configuration.webhookTimeout),
+        var settings = LaunchSettings(
+            publicURL: publicURL, version: Command.version, egress: egress,
+            allowsHTTP: configuration.allowsHTTPWebhooks, timeout: configuration.webhookTimeout)
+        let sends = configuration.roles.contains(.launch)
+        settings.maySend = { sends && !service.nodes.isDraining }
+        return try Launches(
+            store: service.store, settings: settings,
             bell: service.outlet.launches, clock: clock, log: log, metrics: metrics,
             carryOut: { service.outlet.handle($0) })
     }

@@ -36,6 +36,9 @@ struct Setting: Sendable {
         Setting(
             name: "store-pooled", kind: .flag, argument: "",
             help: "a pooler in transaction mode is before --store: prepare no statements"),
+        Setting(
+            name: "roles", kind: .text, isRepeatable: true, argument: "ROLE[,...]",
+            help: "what this node does with --store: api, transfer, launch (all)"),
         Setting(name: "admin-key-file", kind: .text, argument: "FILE", help: "the operator's key (DATA_DIR/admin.key)"),
         Setting(name: "master-key-file", kind: .text, argument: "FILE", help: "seals secrets (DATA_DIR/master.key)"),
         Setting(

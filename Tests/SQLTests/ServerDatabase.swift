@@ -10,14 +10,15 @@ extension PostgreSQLDatabase {
     ///   - proxy: The network that leads to the server; nil for one that never fails.
     ///   - limits: By default, the node never speaks unasked, and no server is away for too long.
     func open(
-        node: String = "test", through proxy: CuttingProxy? = nil, keepsStatements: Bool = true,
+        node: String = "test", contents: String? = nil, through proxy: CuttingProxy? = nil, keepsStatements: Bool = true,
         limits: PostgreSQLWriter.Limits = .init(heartbeat: 3_600_000, patience: 60_000), readers: Int = 2,
         longestRead: Duration = .seconds(60), migrations: [Migration] = Migration.things,
         onCommit: @escaping @Sendable (Commit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (SQLError) -> Never = { preconditionFailure("\($0)") }
     ) throws -> Database {
         try Database.open(
-            place(through: proxy, keepsStatements: keepsStatements), node: node, limits: limits, readers: readers,
+            place(through: proxy, keepsStatements: keepsStatements),
+            node: PostgreSQLNode(id: node, contents: contents), limits: limits, readers: readers,
             longestRead: longestRead, migrations: migrations, log: .none,
             // It is there for as long as somebody has it open, and so is the network.
             onCommit: { commit in withExtendedLifetime((self, proxy)) { onCommit(commit) } },

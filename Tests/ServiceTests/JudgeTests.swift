@@ -36,7 +36,7 @@ struct JudgeTests {
             progress: progress, body: nil, resourceDeadline: now + .seconds(1000))
         return try Transfer(
             task, in: Scheduler.KnownSession(configuration: configuration, app: "app", identifier: "session"),
-            version: "1", at: now)
+            version: "1", node: nil, at: now)
     }
 
     private func result(

@@ -156,7 +156,7 @@ private struct ModelWalk {
         case .open(_, let s):
             guard !model.clients.contains(.stream(s)) else { return }
             fixture.setAttached(true, sessions[s].id)
-            note(try await fixture.store.clientAttached(to: sessions[s].id, at: fixture.now))
+            note(try await fixture.store.clientAttached(to: sessions[s].id, .wait, at: fixture.now))
         case .close(let client):
             guard case .stream(let s) = model.clients[client] else { return }
             guard model.clients.filter({ $0 == .stream(s) }).count == 1 else { return }

@@ -110,7 +110,7 @@ struct LaunchRuleTests {
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
         fixture.setAttached(true, session.id)
-        _ = try await fixture.store.clientAttached(to: session.id, at: fixture.now)
+        _ = try await fixture.store.clientAttached(to: session.id, .wait, at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
         // Late, completing it still acknowledges.
         _ = try await fixture.store.answer(

@@ -114,7 +114,7 @@ import Testing
         // It attaches every half hour for half a day: not one fetch.
         for _ in 0..<24 {
             stage.advance(by: .seconds(1800))
-            _ = try await stage.store.clientAttached(to: session, at: stage.now)
+            _ = try await stage.store.clientAttached(to: session, .wait, at: stage.now)
             #expect(try #require(try await stage.store.nextFetchTime()) > stage.now + .seconds(3599))
         }
         // Down for a week: one fetch follows, in its turn.

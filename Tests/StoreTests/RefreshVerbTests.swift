@@ -18,7 +18,7 @@ import Testing
         #expect(try await stage.store.nextFetchTime() == first)
         stage.advance(by: .seconds(500))
         let session = try await stage.startTask(in: "a").0
-        _ = try await stage.store.clientAttached(to: session, at: stage.now)
+        _ = try await stage.store.clientAttached(to: session, .wait, at: stage.now)
         let second = try #require(try await stage.store.nextFetchTime())
         #expect(second >= stage.now + .seconds(1000))
         stage.advance(by: .seconds(500))

@@ -13,13 +13,22 @@ final class StoreFixture: Sendable {
     private let presences = Locked<[SessionID: Presence]>([:])
     private let lastName = Locked(0)
 
-    init(
+    convenience init(
         contentRetention: Duration = .seconds(24 * 3600), folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7
     ) async throws {
+        try self.init(
+            at: try await TestStore.place(in: folder), contentRetention: contentRetention, folder: folder, key: key)
+    }
+
+    init(
+        at place: Store.Place, contentRetention: Duration = .seconds(24 * 3600),
+        folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7,
+        onFatalError: @escaping @Sendable (any Error) -> Never = { preconditionFailure("\($0)") }
+    ) throws {
         self.folder = folder
         let presences = presences
         store = try Store(
-            try await TestStore.place(in: folder), sealer: Sealer(masterKey: [UInt8](repeating: key, count: 32)),
+            place, sealer: Sealer(masterKey: [UInt8](repeating: key, count: 32)),
             policies: Store.Policies(
                 contentRetention: contentRetention, unacknowledgedRetention: .seconds(30 * 24 * 3600),
                 presence: { session in
@@ -27,7 +36,7 @@ final class StoreFixture: Sendable {
                         $0[session] ?? Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0))
                     }
                 }),
-            log: .none, onFatalError: { preconditionFailure("\($0)") })
+            log: .none, onFatalError: onFatalError)
     }
 
     deinit { store.close() }

@@ -103,8 +103,8 @@ extension Call {
     /// A session as it is shown, with its open launch and who is attached.
     private func wireSession(_ session: SessionRecord) async throws -> Wire.Session {
         Wire.Session(
-            session, attendance: service.attendance.kind(of: session.id), launch: try await openLaunch(of: session),
-            at: service.clock.now)
+            session, attendance: try await service.attachmentKind(of: session.id),
+            launch: try await openLaunch(of: session), at: service.clock.now)
     }
 
     private func openLaunch(of session: SessionRecord) async throws -> LaunchRecord? {

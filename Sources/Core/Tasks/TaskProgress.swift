@@ -7,6 +7,8 @@ package struct TaskProgress: Shape {
     package var resume: ResumePoint?
     /// Bytes of the partial file known to be on disk.
     package var durableOffset: Int64 = 0
+    /// The node whose disk has the partial file, where there are many: it is of no use to others.
+    package var node: String?
     /// What of it is on disk where the content comes in segments; ``resume`` has its validators then, and the bytes up to
     /// the first gap.
     package var segments: SegmentRecord?
@@ -52,6 +54,7 @@ package struct TaskProgress: Shape {
         members.optional("lastAttempt", &lastAttempt)
         members.optional("resume", &resume)
         members.member("durableOffset", &durableOffset)
+        members.optional("node", &node)
         members.optional("segments", &segments)
         members.optional("multipart", &multipart)
         members.sparse("source", &source, unless: 0)

@@ -56,10 +56,14 @@ package struct FairShare: Sendable {
     ///   - lanes: Every lane with something ready or running.
     ///   - freeSlots: Transfers that may start in the whole service.
     ///   - hostLimit: Transfers to one host in the whole service, those running included.
+    ///   - elsewhere: Transfers to hosts that count besides.
     ///   - greed: See ``mayTake(_:free:greed:)``.
     /// - Returns: Grants in the order of their first start.
-    package mutating func pick(_ lanes: [Lane], freeSlots: Int, hostLimit: Int, greed: Int = .max) -> [Grant] {
-        var table = Table(lanes, hostLimit: hostLimit, servedApps: servedApps, servedSessions: servedSessions)
+    package mutating func pick(
+        _ lanes: [Lane], freeSlots: Int, hostLimit: Int, elsewhere: [String: Int] = [:], greed: Int = .max
+    ) -> [Grant] {
+        var table = Table(
+            lanes, hostLimit: hostLimit, elsewhere: elsewhere, servedApps: servedApps, servedSessions: servedSessions)
         var counts: [Int: Int] = [:]
         var order: [Int] = []
         for taken in 0..<max(0, freeSlots) {
@@ -140,8 +144,12 @@ extension FairShare {
         private var apps: [Int64: AppTurn] = [:]
         private var queue = Heap<Place>()
 
-        init(_ lanes: [Lane], hostLimit: Int, servedApps: [Int64: UInt64], servedSessions: [Int64: UInt64]) {
+        init(
+            _ lanes: [Lane], hostLimit: Int, elsewhere: [String: Int], servedApps: [Int64: UInt64],
+            servedSessions: [Int64: UInt64]
+        ) {
             self.lanes = lanes
+            hostRoom = elsewhere.mapValues { hostLimit - $0 }
             ready = lanes.map(\.ready)
             running = lanes.map(\.running)
             var appOf: [Int64: Int64] = [:]

@@ -5,6 +5,7 @@ extension Database {
     ///
     /// - Parameters:
     ///   - node: What this process is called in it. A process of the same name loses its place.
+    ///   - contents: Where the files are that rows tell of, where other nodes have them as well.
     ///   - readers: Connections that read, for each party.
     ///   - migrations: By ascending version.
     ///   - longestRead: How long a closure that reads may run.
@@ -14,23 +15,24 @@ extension Database {
     /// - Throws: ``SQLError/Code/unreachable``, ``SQLError/Code/unknownSchema`` for a database of a newer program or of one
     ///   too old, ``SQLError/Code/superseded`` where another node has the store.
     package static func open(
-        _ server: PostgreSQLServer, node id: String, readers: Int = 2, longestRead: Duration = .seconds(5),
-        migrations: [Migration], log: Log, onCommit: @escaping @Sendable (Commit) -> Void = { _ in },
+        _ server: PostgreSQLServer, node id: String, contents: String? = nil, readers: Int = 2,
+        longestRead: Duration = .seconds(5), migrations: [Migration], log: Log, onCommit: @escaping @Sendable (Commit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (SQLError) -> Never
     ) throws(SQLError) -> Database {
         try open(
-            server, node: id, limits: PostgreSQLWriter.Limits(), readers: readers, longestRead: longestRead,
-            migrations: migrations, log: log, onCommit: onCommit, onFatalError: onFatalError)
+            server, node: PostgreSQLNode(id: id, contents: contents), limits: PostgreSQLWriter.Limits(),
+            readers: readers, longestRead: longestRead, migrations: migrations, log: log, onCommit: onCommit,
+            onFatalError: onFatalError)
     }
 
     static func open(
-        _ server: PostgreSQLServer, node id: String, limits: PostgreSQLWriter.Limits, readers: Int,
+        _ server: PostgreSQLServer, node: PostgreSQLNode, limits: PostgreSQLWriter.Limits, readers: Int,
         longestRead: Duration, migrations: [Migration], log: Log, onCommit: @escaping @Sendable (Commit) -> Void,
         onFatalError: @escaping @Sendable (SQLError) -> Never
     ) throws(SQLError) -> Database {
         try PostgreSQLScript(server).migrate(migrations)
         let connection = try PostgreSQLConnection(server)
-        var node = PostgreSQLNode(id: id)
+        var node = node
         try node.enter(connection)
 
         let writes = Mailbox<Job>()

@@ -3,6 +3,8 @@
 /// The node's clock is never asked: leases are judged by the server's.
 struct PostgreSQLNode: Sendable {
     let id: String
+    /// Where the files are that rows tell of. Nodes that keep them elsewhere cannot share the store; nil where nobody can.
+    let contents: String?
     /// Drawn at the start, and again after a COMMIT whose answer was lost.
     private(set) var epoch: Int64
     /// The number of the last group that is known to be committed.
@@ -11,8 +13,9 @@ struct PostgreSQLNode: Sendable {
     /// For how long a node is waited for that says nothing, in seconds.
     static let lease = 15
 
-    init(id: String) {
+    init(id: String, contents: String? = nil) {
         self.id = id
+        self.contents = contents
         epoch = Self.draw()
     }
 
@@ -20,28 +23,35 @@ struct PostgreSQLNode: Sendable {
 
     /// Takes the node's place from whoever had it before under the same name.
     ///
-    /// - Throws: ``SQLError/Code/superseded`` where another node holds the store.
+    /// - Throws: ``SQLError/Code/superseded`` where another node holds the store, and keeps contents elsewhere.
     mutating func enter(_ db: PostgreSQLConnection) throws(SQLError) {
         try db.begin("BEGIN ISOLATION LEVEL READ COMMITTED")
         defer { db.rollBack() }
         // One after the other, or two could enter at once.
         try db.execute("LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE")
-        var others: [String] = []
-        try db.forEach("SELECT id FROM node WHERE id <> ?1 AND lease_until > now()", id) { row throws(SQLError) in
-            others.append(row.text("id"))
-            return true
+        var stranger: String?
+        try db.forEach(
+            """
+            SELECT id FROM node WHERE id <> ?1 AND lease_until > now() \
+            AND (contents = ?2 AND contents IS NOT NULL) IS NOT TRUE
+            """, id, contents
+        ) { row throws(SQLError) in
+            stranger = row.text("id")
+            return false
         }
-        guard others.isEmpty else {
+        if let stranger {
             throw SQLError(
                 .superseded,
-                "the node \(others[0]) holds this store: stop it first, or wait \(Self.lease) seconds if it has died")
+                "the node \(stranger) holds this store: stop it first, or wait \(Self.lease) seconds if it has died;"
+                    + " nodes share a store only with the same --contents in a bucket")
         }
-        try db.execute("DELETE FROM node WHERE id <> ?1", id)
+        try db.execute("DELETE FROM node WHERE id <> ?1 AND lease_until <= now()", id)
         try db.execute(
             """
-            INSERT INTO node (id, epoch, lease_until) VALUES (?1, ?2, now() + make_interval(secs => ?3)) \
-            ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, committed = 0, lease_until = excluded.lease_until
-            """, id, epoch, Double(Self.lease))
+            INSERT INTO node (id, epoch, lease_until, contents) VALUES (?1, ?2, now() + make_interval(secs => ?3), ?4) \
+            ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, committed = 0, lease_until = excluded.lease_until, \
+            contents = excluded.contents, draining = FALSE, document = NULL
+            """, id, epoch, Double(Self.lease), contents)
         try db.commit()
         committed = 0
     }
@@ -85,7 +95,7 @@ struct PostgreSQLNode: Sendable {
     func leave(_ db: PostgreSQLConnection) throws(SQLError) {
         try db.begin("BEGIN ISOLATION LEVEL READ COMMITTED")
         defer { db.rollBack() }
-        try db.execute("UPDATE node SET lease_until = now() WHERE id = ?1 AND epoch = ?2", id, epoch)
+        try db.execute("DELETE FROM node WHERE id = ?1 AND epoch = ?2", id, epoch)
         try db.commit()
     }
 

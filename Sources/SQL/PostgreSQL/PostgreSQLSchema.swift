@@ -21,6 +21,7 @@ extension PostgreSQLScript {
         try run("BEGIN ISOLATION LEVEL READ COMMITTED")
         try run("SELECT pg_advisory_xact_lock(\(Self.lock))")
         if try run("SELECT to_regclass('schema_version')") == nil { try run(Self.ownTables) }
+        if try run(Self.sharedColumns) == nil { try run(Self.sharing) }
         let found = try run("SELECT version FROM schema_version").flatMap { Int($0) } ?? 0
         try migrations.check(found)
         for migration in migrations where migration.version > found {
@@ -44,7 +45,16 @@ extension PostgreSQLScript {
             epoch BIGINT NOT NULL,
             -- The number of the last group of writes that was committed.
             committed BIGINT NOT NULL DEFAULT 0,
+            -- Renewed by each group, and when there is none.
             lease_until TIMESTAMPTZ NOT NULL
         ) WITH (fillfactor = 50);
         """
+
+    /// What nodes that share a store tell each other. Before, there was one.
+    private static let sharing = """
+        ALTER TABLE node ADD COLUMN contents TEXT COLLATE "C", ADD COLUMN document BYTEA,
+            ADD COLUMN draining BOOLEAN NOT NULL DEFAULT FALSE
+        """
+    private static let sharedColumns =
+        "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('node') AND attname = 'draining'"
 }

@@ -132,9 +132,10 @@ final class PostgreSQLWriter: Writer {
     /// Runs the closures in one transaction. No closures are a sign of life.
     private func attempt(_ jobs: [Job]) -> Ending {
         do throws(SQLError) {
-            // Where the network is gone, the server lets go of the rows before its own keepalive finds that out.
+            // A node that stands still, or that the network has lost, keeps the others waiting for no longer than this.
             try connection.begin(
-                "BEGIN ISOLATION LEVEL READ COMMITTED", "SET LOCAL idle_in_transaction_session_timeout = 30000")
+                "BEGIN ISOLATION LEVEL READ COMMITTED", "SET LOCAL idle_in_transaction_session_timeout = 5000")
+            if !jobs.isEmpty { try connection.takeTurn() }
             var outcomes: [Job.Outcome] = []
             outcomes.reserveCapacity(jobs.count)
             for job in jobs {

@@ -10,7 +10,8 @@ extension Service {
 
     /// Asks the launch rule again when the grace of a client that left is over.
     func watchLaunchTimes() async throws {
-        try await checkAllSessionsAfterStart()
+        // After a start nobody is attached and every grace begins anew.
+        try await checkAllSessions(at: clock.now + settings.detachGrace)
         while !Task.isCancelled {
             let (due, next) = relauncher.takeDue(at: clock.now, limit: 64)
             if !due.isEmpty {
@@ -28,9 +29,8 @@ extension Service {
         }
     }
 
-    /// After a start nobody is attached and every grace begins anew.
-    private func checkAllSessionsAfterStart() async throws {
-        let time = clock.now + settings.detachGrace
+    /// Has the launch rule asked again of all sessions with something to tell.
+    func checkAllSessions(at time: Timestamp) async throws {
         var cursor = SessionID(0)
         while true {
             let sessions = try await store.unacknowledgedSessions(after: cursor, limit: 1000)
@@ -60,7 +60,7 @@ extension Service {
             share.leaveOut(await removeFiles())
             if clock.monotonic() >= nextRound {
                 lookAround()
-                due = Chore.allCases
+                due = nodes.isKeeper ? Chore.allCases : []
                 nextRound = clock.monotonic() + Self.roundInterval
             }
             guard !due.isEmpty else {

@@ -7,6 +7,8 @@ extension Agenda {
         let conditions: CurrentConditions.Snapshot
         let freeSlots: Int
         fileprivate let running: [String: Int]
+        /// Who was served before it.
+        fileprivate let fairness: FairShare
         /// What it chooses from.
         fileprivate(set) var lanes: [Int64: QueuedLane] = [:]
         /// A task has to run alone, and others are under way.
@@ -38,7 +40,7 @@ extension Agenda {
         let lanes = Array(lanes.values) + deletions.values + connections.values
         round = Round(
             conditions: conditions, freeSlots: freeSlots(room),
-            running: Dictionary(lanes.map { ($0.host, $0.running) }, uniquingKeysWith: +))
+            running: Dictionary(lanes.map { ($0.host, $0.running) }, uniquingKeysWith: +), fairness: fairness)
         return cursor
     }
 
@@ -60,29 +62,33 @@ extension Agenda {
         (lanes[lane.id]?.running ?? 0) + connectionCount(at: lane.origin, of: lane.session.rawValue)
     }
 
+    /// Chooses what starts. It chooses anew where it is asked again in a round, since what it chose before was undone.
     mutating func pick(_ queue: Queue) -> Claim {
-        guard let round else { return .tasks([]) }
+        guard var round else { return .tasks([]) }
+        defer { self.round = round }
+        fairness = round.fairness
+        (round.lanes, round.needsSolitude, round.isAlone) = ([:], false, false)
         if let (task, lane) = queue.suspect {
             if !solo.mayBegin(at: round.now) {
                 if let next = solo.next { hold(until: next) }
             } else if lanes.isEmpty, deletions.isEmpty {
-                self.round?.lanes = [lane.id: lane]
-                self.round?.isAlone = true
+                (round.lanes, round.isAlone) = ([lane.id: lane], true)
                 return .alone(task, lane)
             } else {
-                self.round?.needsSolitude = true
+                round.needsSolitude = true
                 return .tasks([])
             }
         }
         let chosen = Dictionary(queue.lanes.map { ($0.id, $0) }) { first, _ in first }
-        self.round?.lanes = chosen
+        round.lanes = chosen
         let table = queue.lanes.map { FairShare.Lane($0, running: running(in: $0)) }
         let chosenPlaces = Set(table.map { LanePlace($0) })
         let others =
             lanes.filter { chosen[$0.key] == nil }.map(\.value) + deletions.values
             + connections.values.filter { !chosenPlaces.contains(LanePlace($0)) }
         let grants = fairness.pick(
-            table + others, freeSlots: round.freeSlots, hostLimit: maximumTransfersPerHost, greed: Self.greed)
+            table + others, freeSlots: round.freeSlots, hostLimit: maximumTransfersPerHost,
+            elsewhere: queue.elsewhere, greed: Self.greed)
         return .tasks(grants.filter { $0.lane < table.count }.map { (queue.lanes[$0.lane].id, $0.count) })
     }
 

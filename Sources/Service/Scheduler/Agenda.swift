@@ -50,6 +50,8 @@ struct Agenda: Sendable {
     /// Who runs alone, and when somebody may.
     var solo = SoloTurns()
     private(set) var isDraining = false
+    /// Whether tasks are taken here at all, or by other nodes alone.
+    private let takesTasks: Bool
 
     private var dueAt: Timestamp?
     /// A commit came since ``dueAt`` was read.
@@ -59,7 +61,8 @@ struct Agenda: Sendable {
     /// Something became due, which the next commit moves into the queue.
     private var hasDue = false
 
-    init(maximumTransfers: Int, maximumTransfersPerHost: Int) {
+    init(maximumTransfers: Int, maximumTransfersPerHost: Int, takesTasks: Bool = true) {
+        self.takesTasks = takesTasks
         self.maximumTransfers = maximumTransfers
         self.maximumTransfersPerHost = maximumTransfersPerHost
     }
@@ -191,7 +194,7 @@ struct Agenda: Sendable {
 
     /// Whether something may be taken from the queue.
     func wantsTasks(_ room: Room) -> Bool {
-        look != .nothing && !isDraining && !solo.isTaken && freeSlots(room) > 0
+        takesTasks && look != .nothing && !isDraining && !solo.isTaken && freeSlots(room) > 0
     }
 
     /// Whether a commit is due: something to take, or a moment that has come.
@@ -220,6 +223,9 @@ struct Agenda: Sendable {
         (dueTimeIsStale, dueTimeAskedAt) = (false, now)
         return true
     }
+
+    /// Something may have become due at another moment than was read.
+    mutating func dueTimeMayHaveChanged() { dueTimeIsStale = true }
 
     /// Takes what the store answered.
     mutating func note(due time: Timestamp?) { dueAt = time }

@@ -18,15 +18,16 @@ extension Scheduler {
         for exchange in transfer.exchanges { engine.setBandwidthLimit(exchange, share) }
     }
 
-    /// The share of its session's bandwidth, and of the open windows', that each connection of a transfer gets.
+    /// The share of its session's bandwidth, and of the open windows', that each connection of a transfer gets. Nodes that
+    /// transfer get equal shares of both.
     func bandwidthShare(of transfer: Transfer) -> Int64? {
         let session = transfer.task.session
         let count = Int64(
             max(1, transfers.values.reduce(0) { $1.task.session == session ? $0 + $1.exchanges.count : $0 }))
         let all = Int64(max(1, transfers.values.reduce(0) { $0 + $1.exchanges.count }))
         let limit = (sessions[session]?.configuration ?? transfer.configuration).bandwidthLimit
-        return [limit.map { max(1, $0 / count) }, conditions.snapshot.bandwidthLimit.map { max(1, $0 / all) }]
-            .compactMap { $0 }.min()
+        let shares = [limit.map { $0 / count }, conditions.snapshot.bandwidthLimit.map { $0 / all }]
+        return shares.compactMap { $0.map { max(1, $0 / Int64(sharers)) } }.min()
     }
 
     /// Shares a session's bandwidth anew when one of its transfers begins or ends.

@@ -96,6 +96,7 @@ extension Scheduler {
         guard result.mayAsk, transfer.configuration.authenticationChallenges == .ask else { return false }
         if outlet.attendance.presence(of: transfer.task.session).isAttached { return true }
         if await hasWebhook(transfer.task.app) { return true }
+        if (try? await store.attachmentElsewhere(to: transfer.task.session)) ?? nil != nil { return true }
         let session = try? await store.session(transfer.task.session)
         return session?.attachment?.isHeld(at: clock.now) ?? false
     }

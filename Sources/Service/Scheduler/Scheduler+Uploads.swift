@@ -77,7 +77,7 @@ extension Scheduler {
         let claimed = ClaimedTask(
             id: id, session: task.session, app: task.app, number: task.number, lane: 0,
             specification: task.specification, progress: progress, body: body, resourceDeadline: nil)
-        let transfer = try? Transfer(claimed, in: session, version: settings.version, at: clock.now)
+        let transfer = try? Transfer(claimed, in: session, version: settings.version, node: store.node, at: clock.now)
         guard var transfer else { return }
         transfer.exchange = nextExchangeID()
         transfer.prepareUpload(.eight)

@@ -47,6 +47,8 @@ package actor Scheduler {
     var widening: Set<TaskID> = []
     /// Downloads in segments of which more is on disk than was stored.
     var advancing: Set<TaskID> = []
+    /// Nodes that share a session's bandwidth.
+    var sharers = 1
     /// Tasks may wait for room on the disk.
     var mayWaitForDisk = true
     /// Rung after each turn of the loop, for those who wait for what it does.
@@ -85,6 +87,10 @@ package actor Scheduler {
         case wake(Timestamp)
         case sessionChanged(SessionID)
         case appChanged(AppID)
+        /// Other nodes changed what is remembered here.
+        case othersCommitted
+        /// So many nodes transfer.
+        case sharers(Int)
         case drain
     }
 
@@ -107,7 +113,8 @@ package actor Scheduler {
         agenda = Locked(
             Agenda(
                 maximumTransfers: settings.maximumTransfers,
-                maximumTransfersPerHost: settings.maximumTransfersPerHost))
+                maximumTransfersPerHost: settings.maximumTransfersPerHost,
+                takesTasks: settings.roles.contains(.transfer)))
     }
 
     /// Runs until it is cancelled.
@@ -178,11 +185,21 @@ package actor Scheduler {
         case .appChanged(let app):
             webhooks[app] = nil
             appsWithCredentials[app] = nil
+        case .othersCommitted:
+            webhooks = [:]
+            appsWithCredentials = [:]
+            agenda.withLock { $0.dueTimeMayHaveChanged() }
+        case .sharers(let count):
+            sharers = count
+            for session in Set(transfers.values.map(\.task.session)) { shareBandwidth(of: session) }
         case .drain:
             agenda.withLock { $0.drain() }
             for task in transfers.keys { stop(task, reason: .interrupted) }
         }
     }
+
+    /// The transfers under way, with their sessions.
+    var underWay: [TaskID: SessionID] { transfers.mapValues(\.task.session) }
 
     /// Whether a task's transfer, or what it left to store, is still under way, or may have begun with a commit.
     func isTransferring(_ task: TaskID, since commit: Int = 0) -> Bool {

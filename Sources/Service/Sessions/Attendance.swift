@@ -3,7 +3,8 @@ package import Core
 
 /// Who follows which session right now. Kept in memory: after a start nobody is attached.
 ///
-/// An open stream and a read that waits attach as long as they last; leases are in the store.
+/// An open stream and a read that waits attach as long as they last; leases are in the store. What other nodes know of it
+/// is in the store too.
 package final class Attendance: Sendable {
     private struct Entry {
         var streams = 0
@@ -14,11 +15,15 @@ package final class Attendance: Sendable {
     }
 
     private let entries = Locked<[SessionID: Entry]>([:])
+    /// Sessions whose last client left, of which other nodes were not told yet; nil where there are none.
+    private let departures: Locked<Set<SessionID>>?
     private let startedAt: Timestamp
     private let clock: Clock
 
-    init(clock: Clock) {
+    /// - Parameter isShared: Whether other nodes may want to know.
+    init(clock: Clock, isShared: Bool = false) {
         self.clock = clock
+        departures = isShared ? Locked([]) : nil
         startedAt = clock.now
     }
 
@@ -57,6 +62,7 @@ package final class Attendance: Sendable {
     /// - Returns: Whether it was the last.
     func detach(_ session: SessionID, _ kind: Presence.Kind) -> Bool {
         let now = clock.now
+        departures?.withLock { _ = $0.insert(session) }
         return entries.withLock { entries in
             guard var entry = entries[session] else { return false }
             if kind == .stream { entry.streams -= 1 } else { entry.waits -= 1 }
@@ -65,6 +71,18 @@ package final class Attendance: Sendable {
             return !entry.isAttached
         }
     }
+
+    /// Sessions that clients left; other nodes are told of those that nobody follows.
+    func takeDepartures() -> [SessionID] {
+        let all = departures?.withLock { departures in
+            defer { departures = [] }
+            return departures
+        }
+        return (all ?? []).filter { kind(of: $0) == nil }
+    }
+
+    /// They could not be told.
+    func putBack(departures sessions: [SessionID]) { departures?.withLock { $0.formUnion(sessions) } }
 
     /// Forgets sessions whose last client left long ago, since the start stands in for them.
     func prune(olderThan age: Duration) {

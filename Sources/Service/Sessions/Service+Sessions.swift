@@ -74,6 +74,12 @@ extension Service {
         return session
     }
 
+    /// How a client follows a session, here or at another node.
+    package func attachmentKind(of id: SessionID) async throws -> Presence.Kind? {
+        if let kind = attendance.kind(of: id) { return kind }
+        return try await store.attachmentElsewhere(to: id)
+    }
+
     /// Attaches a stream or a waiting read for as long as `body` runs.
     package func attached<Result>(
         to id: SessionID, _ kind: Presence.Kind, _ body: () async throws -> Result
@@ -82,7 +88,7 @@ extension Service {
         defer {
             if attendance.detach(id, kind) { relauncher.check(id, at: clock.now + settings.detachGrace) }
         }
-        if isFirst { outlet.handle(try await store.clientAttached(to: id, at: clock.now)) }
+        if isFirst { outlet.handle(try await store.clientAttached(to: id, kind, at: clock.now)) }
         return try await body()
     }
 }

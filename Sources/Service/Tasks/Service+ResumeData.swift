@@ -48,7 +48,7 @@ extension Service {
             return .notResumable(reason: "What is in a bucket cannot be handed to another task.")
         }
         if task.state == .running { _ = try await command(.suspend, task: task.id) }
-        await scheduler.waitUntilStopped(task.id)
+        await waitUntilStopped(task.id)
         let stopped = try await store.task(task.id)
         // The file stays where it is: a kill before the commit leaves the task with its bytes.
         guard let progress = stopped.progress, let point = progress.resume, progress.keptOffset > 0,
@@ -70,6 +70,15 @@ extension Service {
             $0.source = progress.source
         }
         return .data(sealer.seal(token.bytesAtRest, boundTo: Self.tokenContext + "/\(task.app.rawValue)").base64URL)
+    }
+
+    /// Waits until a suspended task's transfer is over and stored, here or at another node, for ten seconds at most.
+    private func waitUntilStopped(_ task: TaskID) async {
+        await scheduler.waitUntilStopped(task)
+        let deadline = clock.monotonic() + 10_000
+        while clock.monotonic() < deadline, (try? await store.isTaken(task)) == true {
+            try? await Task.sleep(for: .milliseconds(100))
+        }
     }
 
     /// Where the bytes of a task are: in the file that it was made to go on with and has not taken over, or in its own.

@@ -150,11 +150,13 @@ extension Settlement {
 extension Transfer {
     /// Prepares the first request of a claimed task.
     ///
-    /// - Parameter url: Of the object that it asks for.
+    /// - Parameters:
+    ///   - url: Of the object that it asks for.
+    ///   - node: The name of this node, where there are many.
     /// - Throws: `BadURL`.
     init(
         _ task: ClaimedTask, to url: ParsedURL? = nil, in session: Scheduler.KnownSession, version: String,
-        at now: Timestamp
+        node: String?, at now: Timestamp
     ) throws(BadURL) {
         let specification = task.specification
         self.task = task
@@ -174,6 +176,11 @@ extension Transfer {
         // What was written elsewhere before is of no use.
         if writesObject, !(progress.multipart?.canBeGoneOnWith(specification, progress.resume) ?? false) {
             progress.forgetBytes()
+        }
+        if !writesObject, progress.node != node {
+            if progress.resume != nil { progress.restartCause = "partialFileMissing" }
+            progress.forgetBytes()
+            progress.node = node
         }
         hasPartialFile = !writesObject && progress.resume != nil
         resuming = specification.kind == .download ? progress.resume.flatMap { $0.offset > 0 ? $0 : nil } : nil

@@ -12,7 +12,7 @@ import SQL
 enum Schema {
     static let migrations = [
         Migration(version: 10, sql: version10, onServer: storage), Migration(version: 11, sql: version11),
-        Migration(version: 12, sql: version12),
+        Migration(version: 12, sql: version12), Migration(version: 13, sql: version13),
     ]
 
     private static let version10: StaticString = """
@@ -434,5 +434,25 @@ enum Schema {
         CREATE INDEX bucket_upload_task ON bucket_upload (task);
         CREATE INDEX bucket_upload_due ON bucket_upload (bucket, due_at);
         CREATE INDEX bucket_upload_object ON bucket_upload (bucket, object_key);
+        """
+
+    /// Who works on what, where many nodes have the store: `node` is the one that took a task and has not let go of it yet,
+    /// or that delivers a launch. A file has one node, which has no name.
+    private static let version13: StaticString = """
+        ALTER TABLE live ADD COLUMN node TEXT;
+        CREATE INDEX live_node ON live (node) WHERE node IS NOT NULL;
+        ALTER TABLE launch ADD COLUMN node TEXT;
+        CREATE INDEX launch_node ON launch (node) WHERE state = 'delivering';
+
+        -- Clients with a stream or a wait at one of many nodes, and when the last of a node's left.
+        CREATE TABLE presence (
+            session INTEGER NOT NULL,
+            node TEXT NOT NULL,
+            kind TEXT CHECK (kind = 'stream' OR kind = 'wait'),
+            detached_at INTEGER,
+            PRIMARY KEY (session, node)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX presence_node ON presence (node);
+        CREATE INDEX presence_detached ON presence (detached_at) WHERE detached_at IS NOT NULL;
         """
 }

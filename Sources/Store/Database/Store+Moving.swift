@@ -5,7 +5,7 @@ extension Store {
     package static func export(_ place: Place, to path: String) throws {
         switch place {
         case .file(let file): try Database.copy(of: file, to: path)
-        case .server(let server, _): try Database.export(server, to: path, migrations: Schema.migrations)
+        case .server(let server, _, _): try Database.export(server, to: path, migrations: Schema.migrations)
         }
     }
 
@@ -13,7 +13,7 @@ extension Store {
     package static func load(_ path: String, into place: Place) throws {
         switch place {
         case .file(let file): try Database.copy(of: path, to: file)
-        case .server(let server, _): try Database.load(path, into: server, migrations: Schema.migrations)
+        case .server(let server, _, _): try Database.load(path, into: server, migrations: Schema.migrations)
         }
     }
 }

@@ -53,6 +53,8 @@ final class Transaction {
     let db: Connection
     let documents: Documents
     let policies: Store.Policies
+    /// Whose transaction it is, where many nodes share the store.
+    let node: String?
     let now: Timestamp
     var aftermath = Aftermath()
     private var sessions: [SessionID: SessionEntry] = [:]
@@ -69,6 +71,7 @@ final class Transaction {
         self.db = db
         documents = store.documents
         policies = store.policies
+        node = store.node
         self.now = now
     }
 

@@ -12,10 +12,15 @@ extension Store {
         }
     }
 
-    /// Moves that were planned, and of which no commit tells how they went.
+    /// Moves that this node has planned, and of which no commit tells how they went.
     package func plannedMoves() async throws -> [(task: TaskID, move: PlannedMove)] {
-        try await database.read { [documents] db in
-            try db.all("SELECT task, move_document FROM live WHERE move_document IS NOT NULL ORDER BY task") { row in
+        try await database.read { [documents, node] db in
+            try db.all(
+                """
+                SELECT task, move_document FROM live WHERE move_document IS NOT NULL AND (node IS NULL OR node = ?1) \
+                ORDER BY task
+                """, node
+            ) { row in
                 (TaskID(row.integer("task")), try documents.decode(PlannedMove.self, row.blob("move_document")))
             }
         }

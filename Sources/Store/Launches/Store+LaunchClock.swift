@@ -51,15 +51,12 @@ extension Store {
     /// or released when the service ended is parked or released.
     package func recoverLaunches(at now: Timestamp) async throws -> Aftermath {
         var aftermath = try await transact(at: now) { transaction in
-            let interrupted = try transaction.db.all(
-                "SELECT id, kind, expires_at FROM launch WHERE state = 'delivering' AND due_at IS NOT NULL"
-            ) { ($0.integer("id"), try $0.value("kind") as LaunchKind, $0.time("expires_at")) }
-            for (id, kind, expiresAt) in interrupted {
-                if kind == .performFetch {
-                    try transaction.move(launch: id, .succeeded(deadline: expiresAt))
-                } else {
-                    try transaction.move(launch: id, .interrupted)
-                }
+            let others = try self.livingOthers(transaction.db)
+            let nodes = try transaction.db.all(
+                "SELECT DISTINCT node FROM launch WHERE state = 'delivering' AND due_at IS NOT NULL"
+            ) { $0.textOrNil(0) }
+            for node in nodes where node.map({ !others.contains($0) }) ?? true {
+                try self.takeBackLaunches(of: node, transaction)
             }
         }.1
         while try await noteLongStop(at: now) {}
@@ -70,6 +67,23 @@ extension Store {
             aftermath.merge(left)
         }
         return aftermath
+    }
+
+    /// Has the launches go out again that a node was delivering. A fetch that was sent runs into its deadline.
+    func takeBackLaunches(of node: String?, _ transaction: Transaction) throws {
+        let interrupted = try transaction.db.all(
+            """
+            SELECT id, kind, expires_at FROM launch WHERE state = 'delivering' AND due_at IS NOT NULL \
+            AND coalesce(node, '') = ?1
+            """, node ?? ""
+        ) { ($0.integer("id"), try $0.value("kind") as LaunchKind, $0.time("expires_at")) }
+        for (id, kind, expiresAt) in interrupted {
+            if kind == .performFetch {
+                try transaction.move(launch: id, .succeeded(deadline: expiresAt))
+            } else {
+                try transaction.move(launch: id, .interrupted)
+            }
+        }
     }
 
     /// A stop longer than this is felt by receivers: what fell due meanwhile comes gently.

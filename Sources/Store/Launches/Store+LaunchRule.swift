@@ -6,15 +6,27 @@ extension Transaction {
     /// Asks whether sessions have to launch their app, and writes the launches if so.
     func askLaunchRule(of sessions: [SessionEntry]) throws {
         let sessions = sessions.filter { !$0.isForgotten && $0.sendsLaunches }
-        for (session, questions) in zip(sessions, try openQuestions(of: sessions)) {
-            try askLaunchRule(session, questions)
+        for (session, circumstances) in zip(sessions, try circumstances(of: sessions)) {
+            try askLaunchRule(session, circumstances)
         }
     }
 
-    private func askLaunchRule(_ session: SessionEntry, _ questions: (Int64, Int64)) throws {
-        var rule = session.book.rule(presence: try presence(of: session), unfinishedTasks: session.counts.running)
+    /// What the rule asks for besides the session's own row.
+    private struct Circumstances {
+        /// The newest events of questions that nobody answered yet.
+        var challenge: Int64 = 0
+        var delayedRequest: Int64 = 0
+        /// Clients at other nodes.
+        var isAttachedElsewhere = false
+        var lastDetachedElsewhere: Timestamp?
+    }
+
+    private func askLaunchRule(_ session: SessionEntry, _ circumstances: Circumstances) throws {
+        var rule = session.book.rule(
+            presence: try presence(of: session, circumstances), unfinishedTasks: session.counts.running)
         rule.sendsLaunchEvents = session.sendsLaunches
-        (rule.unansweredChallengeSeq, rule.unansweredDelayedRequestSeq) = questions
+        rule.unansweredChallengeSeq = circumstances.challenge
+        rule.unansweredDelayedRequestSeq = circumstances.delayedRequest
         switch rule.evaluate(at: now) {
         case .launch(let reasons): try launch(session, reasons)
         case .join(let reasons):
@@ -26,21 +38,29 @@ extension Transaction {
         }
     }
 
-    /// The newest events of questions that nobody answered yet: of challenges, and of delayed requests.
-    private func openQuestions(of sessions: [SessionEntry]) throws -> [(Int64, Int64)] {
+    private func circumstances(of sessions: [SessionEntry]) throws -> [Circumstances] {
         try db.allOfEach(
             """
             SELECT coalesce(max(CASE WHEN e.kind = 'task.didReceiveChallenge' THEN q.seq END), 0) AS challenge, \
-            coalesce(max(CASE WHEN e.kind = 'task.willBeginDelayedRequest' THEN q.seq END), 0) AS delayed_request \
-            FROM question q JOIN event e ON e.session = q.session AND e.seq = q.seq \
+            coalesce(max(CASE WHEN e.kind = 'task.willBeginDelayedRequest' THEN q.seq END), 0) AS delayed_request, \
+            (SELECT count(kind) FROM presence WHERE session = ?1 AND node <> ?2) AS attached, \
+            (SELECT max(detached_at) FROM presence WHERE session = ?1 AND node <> ?2) AS detached_at FROM question q JOIN event e ON e.session = q.session AND e.seq = q.seq \
             WHERE q.session = ?1 AND q.state = 'open'
-            """, sessions.map { [$0.id.rawValue] }
-        ) { ($0.integer("challenge"), $0.integer("delayed_request")) }.map { $0.first ?? (0, 0) }
+            """, sessions.map { [$0.id.rawValue, node ?? ""] }
+        ) { row in
+            Circumstances(
+                challenge: row.integer("challenge"), delayedRequest: row.integer("delayed_request"),
+                isAttachedElsewhere: row.bool("attached"), lastDetachedElsewhere: row.timeOrNil("detached_at"))
+        }.map { $0.first ?? Circumstances() }
     }
 
-    /// Streams and waits from memory, leases from the row.
-    private func presence(of session: SessionEntry) throws -> Presence {
+    /// Streams and waits from memory and from other nodes' rows, leases from the session's.
+    private func presence(of session: SessionEntry, _ circumstances: Circumstances) throws -> Presence {
         var presence = policies.presence(session.id)
+        presence.isAttached = presence.isAttached || circumstances.isAttachedElsewhere
+        if let elsewhere = circumstances.lastDetachedElsewhere {
+            presence.lastDetachedAt = max(presence.lastDetachedAt, elsewhere)
+        }
         guard let document = session.attachment else { return presence }
         if let end = presence.join(try documents.decode(Attachment.self, document), at: now) {
             aftermath.launchChecks[session.id] = end
@@ -107,9 +127,12 @@ extension Store {
     }
 
     /// A client attached by itself.
-    package func clientAttached(to id: SessionID, at now: Timestamp) async throws -> Aftermath {
+    package func clientAttached(
+        to id: SessionID, _ kind: Presence.Kind, at now: Timestamp
+    ) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let session = try transaction.session(id)
+            try self.note(kind, of: session, transaction)
             try self.noteActivity(session.app, transaction)
             try self.welcomeClient(of: session, transaction)
         }.1

@@ -31,6 +31,7 @@ extension Store {
         _ transaction: Transaction
     ) throws -> ClaimedLaunch? {
         try transaction.move(launch: id, .claim(leaseUntil: leaseUntil))
+        if let node { try transaction.db.execute("UPDATE launch SET node = ?2 WHERE id = ?1", id, node) }
         // Until the body is written the launch tells of everything there is.
         try transaction.db.execute(
             """

@@ -31,24 +31,33 @@ package final class ClaimedTask: Sendable {
 }
 
 /// A task as its row says, its documents unread.
-private struct TakenTask: Sendable {
-    var id: TaskID
-    var number: Int64
-    var lane: QueuedLane
-    var specification: [UInt8]
-    var progress: [UInt8]?
-    var bodyID: Int64?
-    var body: BodyLocation?
-    var resourceDeadline: Timestamp?
+private struct TakenRow: Sendable {
+    let id: TaskID
+    let number: Int64
+    let specification: [UInt8]
+    let progress: [UInt8]?
+    let body: Int64?
+    let resourceDeadline: Timestamp?
 
-    init(_ row: Row, of lane: QueuedLane) {
-        self.lane = lane
+    init(_ row: Row) {
         id = TaskID(row.integer("task"))
         number = row.integer("number")
-        bodyID = row.integerOrNil("body")
+        body = row.integerOrNil("body")
         progress = row.blobOrNil("progress_document")
         resourceDeadline = row.timeOrNil("resource_deadline")
         specification = row.blob("specification_document")
+    }
+}
+
+/// A row with where it was taken from, and where the bytes of its body are.
+private struct TakenTask: Sendable {
+    let row: TakenRow
+    let lane: QueuedLane
+    var body: BodyLocation?
+
+    init(_ row: TakenRow, of lane: QueuedLane) {
+        self.row = row
+        self.lane = lane
     }
 }
 
@@ -85,7 +94,7 @@ extension Store {
             do {
                 tasks.append(try claimed(taken))
             } catch {
-                unreadable.append(taken.id)
+                unreadable.append(taken.row.id)
             }
         }
         return (tasks, unreadable, result.1, result.2, aftermath)
@@ -122,34 +131,31 @@ extension Store {
 
     private func claim(_ grants: [(lane: QueuedLane, count: Int)], _ transaction: Transaction) throws -> [TakenTask] {
         let db = transaction.db
+        let grants = grants.filter { $0.count > 0 }
         try transaction.readSessions(grants.map(\.lane.session))
-        var open: [Int64: (lane: QueuedLane, count: Int)] = [:]
-        for (lane, count) in grants where count > 0 {
-            if try transaction.session(lane.session).isForgotten {
-                // The janitor has not come to it yet. Whoever waits behind it gets the turn.
-                _ = try emptyLanes(of: lane.session, Self.laneWindow, db)
-                transaction.aftermath.hasQueuedTasks = true
-            } else {
-                open[lane.id] = (lane, count)
-            }
+        let open = try grants.filter { lane, _ in
+            guard try transaction.session(lane.session).isForgotten else { return true }
+            // The janitor has not come to it yet. Whoever waits behind it gets the turn.
+            _ = try emptyLanes(of: lane.session, Self.laneWindow, db)
+            transaction.aftermath.hasQueuedTasks = true
+            return false
         }
         let phase = try Self.phase(ofClaimed: .queued, transaction.now)
-        let taken = try db.allOfEach(
+        let rows = try db.allOfEach(
             """
-            UPDATE live SET stage = ?3 WHERE task IN (SELECT task FROM live WHERE lane = ?1 AND stage = 'queued' \
-            ORDER BY priority DESC, number LIMIT ?2) \
-            RETURNING task, lane, number, body, progress_document, resource_deadline, \
+            UPDATE live SET stage = ?3, node = ?4 WHERE task IN (SELECT task FROM live WHERE lane = ?1 \
+            AND stage = 'queued' AND (node IS NULL OR node = ?4) ORDER BY priority DESC, number LIMIT ?2) \
+            RETURNING task, number, body, progress_document, resource_deadline, \
             (SELECT specification_document FROM task WHERE id = live.task) AS specification_document
-            """, grants.compactMap { open[$0.lane.id] }.map { [$0.lane.id, $0.count, phase] }
-        ) { row in open[row.integer("lane")].map { TakenTask(row, of: $0.lane) } }
-        for tasks in taken {
-            guard let lane = tasks.first??.lane.id else { continue }
-            transaction.addQueued(-Int64(tasks.count), lane: lane)
+            """, open.map { [$0.lane.id, $0.count, phase, node] }
+        ) { TakenRow($0) }
+        var taken: [TakenTask] = []
+        for (rows, (lane, _)) in zip(rows, open) {
+            transaction.addQueued(-Int64(rows.count), lane: lane.id)
+            try db.execute("UPDATE lane SET served_at = ?2 WHERE id = ?1", lane.id, transaction.now.milliseconds)
+            taken += try withBodies(rows.map { TakenTask($0, of: lane) }, db)
         }
-        for lane in open.keys {
-            try db.execute("UPDATE lane SET served_at = ?2 WHERE id = ?1", lane, transaction.now.milliseconds)
-        }
-        return try taken.flatMap { try withBodies($0.compactMap(\.self), db) }
+        return taken
     }
 
     private func claim(
@@ -157,11 +163,11 @@ extension Store {
     ) throws -> [TakenTask] {
         let taken = try transaction.db.all(
             """
-            UPDATE live SET stage = ?2 WHERE task = ?1 AND stage = 'quarantined' \
-            RETURNING task, number, body, progress_document, resource_deadline, \
+            UPDATE live SET stage = ?2, node = ?3 WHERE task = ?1 AND stage = 'quarantined' \
+            AND (node IS NULL OR node = ?3) RETURNING task, number, body, progress_document, resource_deadline, \
             (SELECT specification_document FROM task WHERE id = live.task) AS specification_document
-            """, task.rawValue, try Self.phase(ofClaimed: .quarantined, transaction.now)
-        ) { TakenTask($0, of: lane) }
+            """, task.rawValue, try Self.phase(ofClaimed: .quarantined, transaction.now), node
+        ) { TakenTask(TakenRow($0), of: lane) }
         return try withBodies(taken, transaction.db)
     }
 
@@ -175,20 +181,20 @@ extension Store {
     private func withBodies(_ taken: [TakenTask], _ db: Connection) throws -> [TakenTask] {
         try taken.map { task in
             var task = task
-            task.body = try task.bodyID.flatMap { try bodyLocation($0, db) }
+            task.body = try task.row.body.flatMap { try bodyLocation($0, db) }
             return task
-        }.sorted { $0.number < $1.number }
+        }.sorted { $0.row.number < $1.row.number }
     }
 
     /// Reads the documents of tasks that were taken, off the writer's thread.
     private func claimed(_ taken: TakenTask) throws -> ClaimedTask {
-        ClaimedTask(
-            id: taken.id, session: taken.lane.session, app: taken.lane.app, number: taken.number, lane: taken.lane.id,
+        let (row, lane) = (taken.row, taken.lane)
+        return ClaimedTask(
+            id: row.id, session: lane.session, app: lane.app, number: row.number, lane: lane.id,
             specification: try documents.decode(
-                TaskSpecification.self, taken.specification,
-                sealedAs: Self.context(taken.lane.session, taken.number)),
-            progress: try taken.progress.map { try documents.decode(TaskProgress.self, $0) } ?? TaskProgress(),
-            body: taken.body, resourceDeadline: taken.resourceDeadline)
+                TaskSpecification.self, row.specification, sealedAs: Self.context(lane.session, row.number)),
+            progress: try row.progress.map { try documents.decode(TaskProgress.self, $0) } ?? TaskProgress(),
+            body: taken.body, resourceDeadline: row.resourceDeadline)
     }
 
     /// The next moment that something is due: a delayed task, a retry, a resource timeout, a question's deadline, or at

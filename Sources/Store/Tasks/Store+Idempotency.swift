@@ -3,20 +3,23 @@ package import Core
 import SQL
 
 extension Recording {
+    /// - Throws: ``DomainError/answeredMeanwhile`` where another node has answered the same request.
     func record(_ result: Result, _ documents: Documents, _ now: Timestamp, _ db: Connection) throws {
         let answer = answer(result)
         let context = "answer/\(principal)/\(key)"
-        try db.execute(
+        let kept = try db.change(
             """
             INSERT INTO idempotency \
             (principal, idempotency_key, fingerprint, status, headers_document, answer, created_at) \
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (principal, idempotency_key) DO UPDATE \
-            SET fingerprint = ?3, status = ?4, headers_document = ?5, answer = ?6, created_at = ?7
+            SET fingerprint = ?3, status = ?4, headers_document = ?5, answer = ?6, created_at = ?7 \
+            WHERE idempotency.created_at <= ?8
             """,
             principal, key, fingerprint, answer.status, documents.encode(answer.headers),
             [answer.holdsSecrets ? 1 : 0]
                 + (answer.holdsSecrets ? documents.sealer.seal(answer.body, boundTo: context) : answer.body),
-            now.milliseconds)
+            now.milliseconds, (now - Store.idempotencyPeriod).milliseconds)
+        guard kept > 0 else { throw DomainError.answeredMeanwhile }
     }
 }
 

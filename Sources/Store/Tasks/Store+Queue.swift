@@ -77,9 +77,33 @@ package struct QueueSieve: Sendable {
     }
 }
 
+/// Transfers of other nodes.
+struct TransfersElsewhere {
+    var lanes: [Int64: Int] = [:]
+    var origins: [String: Int] = [:]
+}
+
+/// A sieve that takes off what other nodes have under way: limits for a host hold over all of them.
+private struct SharedSieve {
+    let sieve: QueueSieve
+    let elsewhere: TransfersElsewhere
+
+    func room(_ lane: QueuedLane) -> Int { sieve.room(lane.origin, lane.app) - (elsewhere.origins[lane.origin] ?? 0) }
+
+    /// What may start of a lane, nil where nothing may.
+    func lane(_ lane: QueuedLane) -> QueuedLane? {
+        var lane = lane
+        lane.limitPerHost -= elsewhere.lanes[lane.id] ?? 0
+        return sieve.mayStart(lane) ? lane : nil
+    }
+}
+
 /// What one round of the scheduler chooses from.
 package struct Queue: Sendable {
+    /// What other nodes have under way of a lane is taken off its limit.
     package var lanes: [QueuedLane] = []
+    /// Transfers that other nodes have under way, by origin.
+    package var elsewhere: [String: Int] = [:]
     /// A task that may only run alone, the first of those that may start.
     package var suspect: (task: TaskID, lane: QueuedLane)?
 }
@@ -102,6 +126,9 @@ extension Store {
         after cursor: inout QueueCursor, through sieve: QueueSieve, _ db: Connection
     ) throws -> (queue: Queue, isWhole: Bool) {
         var queue = Queue()
+        let elsewhere = try transfersElsewhere(db)
+        queue.elsewhere = elsewhere.origins
+        let sieve = SharedSieve(sieve: sieve, elsewhere: elsewhere)
         queue.suspect = try suspect(through: sieve, db)
         let apps = try queuedApps(after: cursor.lastApp, db)
         let share = max(1, Self.laneWindow / max(1, apps.count))
@@ -170,7 +197,7 @@ extension Store {
     /// - Returns: Where to go on, nil behind the last one.
     private func sift(
         _ rows: [(lane: QueuedLane, servedAt: Int64)], of window: LaneWindow, atMost count: Int,
-        through sieve: QueueSieve,
+        through sieve: SharedSieve,
         _ db: Connection,
         into lanes: inout [QueuedLane]
     ) throws -> QueueCursor.Place? {
@@ -180,14 +207,14 @@ extension Store {
             var isClosed = false
             for (lane, servedAt) in rows {
                 left -= 1
-                if lane.origin != origin { (origin, room) = (lane.origin, sieve.room(lane.origin, lane.app)) }
+                if lane.origin != origin { (origin, room) = (lane.origin, sieve.room(lane)) }
                 isClosed = room <= 0
                 if isClosed {
                     window.place = .behind(lane.origin)
                     break
                 }
                 window.place = QueueCursor.Place(origin: lane.origin, servedAt: servedAt, lane: lane.id)
-                if sieve.mayStart(lane) {
+                if let lane = sieve.lane(lane) {
                     lanes.append(lane)
                     room -= 1
                 }
@@ -199,18 +226,36 @@ extension Store {
         }
     }
 
-    private func suspect(through sieve: QueueSieve, _ db: Connection) throws -> (task: TaskID, lane: QueuedLane)? {
+    private func suspect(through sieve: SharedSieve, _ db: Connection) throws -> (task: TaskID, lane: QueuedLane)? {
         try db.all(
             """
             SELECT l.id, l.app, l.session, l.origin, 1 AS queued, l.limit_per_host, l.background, l.conditions, \
             s.priority, CASE WHEN l.conditions & ?2 <> 0 THEN s.resource_deadline END AS resource_deadline, \
             CASE WHEN l.conditions & ?2 <> 0 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
             END AS resource_timeout, s.task \
-            FROM live s JOIN lane l ON l.id = s.lane WHERE s.stage = 'quarantined' ORDER BY s.task LIMIT ?1
-            """, Self.suspectWindow, LaneConditions.discretionary.rawValue
+            FROM live s JOIN lane l ON l.id = s.lane WHERE s.stage = 'quarantined' AND (s.node IS NULL OR s.node = ?3) \
+            ORDER BY s.task LIMIT ?1
+            """, Self.suspectWindow, LaneConditions.discretionary.rawValue, node
         ) { row in (TaskID(row.integer("task")), Self.queuedLane(row)) }
-        .first { sieve.room($0.1.origin, $0.1.app) > 0 && sieve.mayStart($0.1) }
+        .first { sieve.room($0.1) > 0 && sieve.lane($0.1) != nil }
         .map { (task: $0.0, lane: $0.1) }
+    }
+
+    /// What other nodes have under way: rows as many as there are lanes with transfers, found by an index.
+    private func transfersElsewhere(_ db: Connection) throws -> TransfersElsewhere {
+        guard let node else { return TransfersElsewhere() }
+        var elsewhere = TransfersElsewhere()
+        let lanes = try db.all(
+            """
+            SELECT l.id, l.origin, count(*) AS running FROM live s JOIN lane l ON l.id = s.lane \
+            WHERE s.node IS NOT NULL AND s.node <> ?1 GROUP BY l.id, l.origin
+            """, node
+        ) { ($0.integer("id"), $0.text("origin"), $0.int("running")) }
+        for (lane, origin, running) in lanes {
+            elsewhere.lanes[lane] = running
+            elsewhere.origins[origin, default: 0] += running
+        }
+        return elsewhere
     }
 
     private static func queuedLane(_ row: Row) -> QueuedLane {

@@ -64,13 +64,14 @@ package struct Settlement: Sendable {
 extension Store {
     /// Stores how attempts ended, all in one commit: states, contents, events, counters, launches.
     ///
-    /// A task that was cancelled meanwhile stays as it is, and its files go. One that was suspended meanwhile keeps its
-    /// progress; when all of it was done already it completes, since doing it once more could do harm.
+    /// A task that was cancelled meanwhile, or that another node has taken over, stays as it is, and its files go. One that
+    /// was suspended meanwhile keeps its progress; when all of it was done already it completes, since doing it once more
+    /// could do harm.
     /// Costs about eight rows for each completed task.
     func settle(_ settlements: [Settlement], _ transaction: Transaction) throws {
         try transaction.preread(settlements.map(\.task))
         for settlement in settlements {
-            guard let live = try transaction.live(settlement.task) else {
+            guard let live = try transaction.live(settlement.task), isHeld(live) else {
                 transaction.aftermath.filesToRemove += settlement.files
                 let partial = Self.partialFile(settlement.task)
                 if settlement.isLast, try !isKept(partial, transaction.db) {
@@ -101,20 +102,22 @@ extension Store {
                     transaction)
             case .retry(let at, let waitsForConnectivity, let progress):
                 try move(
-                    live, .retry(at: at, waitsForConnectivity: waitsForConnectivity), progress: progress, transaction)
+                    live, .retry(at: at, waitsForConnectivity: waitsForConnectivity), progress: progress, letsGo: true,
+                    transaction)
             case .asked(let question, let questionId, let deadline, let progress):
                 if try isAnswered(question, for: session, known: settlement.credentialsKnown, transaction.db) {
-                    try move(live, .interrupted, progress: progress, transaction)
+                    try move(live, .interrupted, progress: progress, letsGo: true, transaction)
                 } else {
                     let id = try ask(question, questionId, deadline, live, session, transaction)
-                    try move(live, .ask(id), progress: progress, transaction)
+                    try move(live, .ask(id), progress: progress, letsGo: true, transaction)
                 }
             case .waitsForDisk(let needed, let notBefore, let progress):
                 let kept = progress.keptOffset
                 try move(
-                    live, .noRoom(needed: needed, kept: kept, notBefore: notBefore), progress: progress, transaction)
+                    live, .noRoom(needed: needed, kept: kept, notBefore: notBefore), progress: progress, letsGo: true,
+                    transaction)
             case .interrupted(let progress):
-                try move(live, .interrupted, progress: progress, transaction)
+                try move(live, .interrupted, progress: progress, letsGo: true, transaction)
             case .advanced(let progress):
                 try saveProgress(progress, live, transaction)
             }
@@ -129,6 +132,16 @@ extension Store {
             .waitsForDisk(_, _, let progress), .advanced(let progress):
             try saveProgress(progress, live, transaction)
         }
+        if settlement.isLast, live.node != nil { try letGo(of: live, transaction) }
+    }
+
+    /// Whether this node may say what became of a task: nobody else has it.
+    private func isHeld(_ live: LiveTask) -> Bool { live.node == nil || live.node == node }
+
+    /// Nobody works on a task any more: it is anybody's.
+    func letGo(of live: LiveTask, _ transaction: Transaction) throws {
+        try transaction.db.execute("UPDATE live SET node = NULL WHERE task = ?1", live.id.rawValue)
+        if live.life.phase == .queued || live.life.phase == .quarantined { transaction.aftermath.hasQueuedTasks = true }
     }
 
     func saveProgress(_ progress: TaskProgress, _ live: LiveTask, _ transaction: Transaction) throws {

@@ -15,6 +15,8 @@ struct LiveTask {
     /// Crashes of the service in a row that found it under way.
     var crashes: Int
     var clientTaskId: String?
+    /// Who took it and has not let go of it.
+    var node: String?
 
     /// A row as it was read. That of a forgotten session may have lost what it refers to.
     struct Reading {
@@ -33,7 +35,7 @@ struct LiveTask {
             """
             SELECT task, session, number, kind, lane, stage, begins_at, due_at, resource_deadline, resource_remaining, \
             body, progress_document, question, (SELECT public_id FROM question WHERE id = live.question) AS question_id, \
-            disk_needed, disk_kept, disk_not_before, crashes, \
+            disk_needed, disk_kept, disk_not_before, crashes, node, \
             (SELECT client_task_id FROM task WHERE id = live.task) AS client_task_id FROM live WHERE task = ?1
             """, ids.map { [$0.rawValue] }
         ) { Reading($0) }.map(\.first)
@@ -51,6 +53,7 @@ struct LiveTask {
         progress = row.blobOrNil("progress_document")
         crashes = row.int("crashes")
         clientTaskId = row.textOrNil("client_task_id")
+        node = row.textOrNil("node")
     }
 }
 
@@ -110,12 +113,14 @@ extension Store {
 
     /// Takes a task to its next state, and what depends on that with it. For all events but those that complete it.
     ///
-    /// - Parameter crashes: How many count against it from now on; an attempt that ended by itself counts for it.
+    /// - Parameters:
+    ///   - crashes: How many count against it from now on; an attempt that ended by itself counts for it.
+    ///   - letsGo: Whether the node that took it has let go of it.
     /// - Returns: Whether anything changed.
     @discardableResult
     func move(
         _ live: LiveTask, _ event: TaskLife.Event, progress: TaskProgress? = nil, crashes: Int? = nil,
-        _ transaction: Transaction
+        letsGo: Bool = false, _ transaction: Transaction
     ) throws -> Bool {
         let crashes = crashes ?? (event.endsAttempt ? 0 : live.crashes)
         let life = try transaction.life(of: live, after: event, crashes: crashes)
@@ -127,11 +132,12 @@ extension Store {
             """
             UPDATE live SET stage = ?2, due_at = ?3, resource_deadline = ?4, resource_remaining = ?5, question = ?6, \
             disk_needed = ?7, disk_kept = ?8, disk_not_before = ?9, \
-            progress_document = coalesce(?10, progress_document), crashes = ?11 WHERE task = ?1
+            progress_document = coalesce(?10, progress_document), crashes = ?11, \
+            node = CASE WHEN ?12 = 0 THEN node END WHERE task = ?1
             """,
             live.id.rawValue, columns.phase, columns.dueAt, columns.deadline, columns.remaining, columns.question,
             columns.diskNeeded, columns.diskKept, columns.diskNotBefore, progress.map { documents.encode($0) },
-            crashes)
+            crashes, letsGo)
         if life.state != live.life.state {
             try transaction.db.execute(
                 """

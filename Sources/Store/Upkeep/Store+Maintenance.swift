@@ -30,6 +30,8 @@ package enum Chore: CaseIterable, Sendable {
     case incarnations
     /// Lanes without a task.
     case lanes
+    /// Clients of other nodes that left.
+    case presence
     /// Pages of the database's file that nothing uses.
     case freePages
 }
@@ -79,6 +81,7 @@ extension Store {
         case .forgottenSessions: try removeForgottenSessions(rows, transaction)
         case .incarnations: try dropIncarnations(rows, transaction)
         case .lanes: try dropIdleLanes(rows, transaction)
+        case .presence: try dropPresence(rows, transaction)
         case .freePages: try transaction.db.returnFreePages()
         }
     }

@@ -13,7 +13,7 @@ extension Store {
         package var useless: [String] = []
     }
 
-    /// Takes back what was under way when the service ended. No attempt is charged.
+    /// Takes back what was under way when the service ended, and what nodes had that are gone. No attempt is charged.
     ///
     /// Called once at start, before the scheduler runs; costs one row for each transfer that was under way. Where the
     /// service crashed that counts against them, in the same commit that ends their being under way: a start that dies
@@ -28,11 +28,12 @@ extension Store {
         unrecorded: @escaping @Sendable (TaskID, TaskProgress) -> Int64? = { _, _ in nil }
     ) async throws -> (recovered: Recovered, aftermath: Aftermath) {
         try await transact(at: now) { transaction in
-            let active = try transaction.db.all("SELECT task FROM live WHERE stage = 'active' ORDER BY session, task") {
-                TaskID($0.integer(0))
-            }
+            let others = try self.livingOthers(transaction.db)
+            let active = try transaction.db.all(
+                "SELECT task, node FROM live WHERE stage = 'active' ORDER BY session, task"
+            ) { (TaskID($0.integer("task")), $0.textOrNil("node")) }
             var recovered = Recovered()
-            for id in active {
+            for (id, node) in active where node.map({ !others.contains($0) }) ?? true {
                 guard let live = try transaction.live(id) else { continue }
                 var progress = try self.progress(of: live)
                 if let count = unrecorded(id, progress) {
@@ -42,12 +43,12 @@ extension Store {
                 let crashes = live.crashes + (afterCrash ? 1 : 0)
                 switch Quarantine.verdict(after: crashes) {
                 case .goOn:
-                    try self.move(live, .interrupted, progress: progress, crashes: crashes, transaction)
+                    try self.move(live, .interrupted, progress: progress, crashes: crashes, letsGo: true, transaction)
                     recovered.interrupted += 1
                 case .runAlone:
                     try self.move(
                         live, .retry(at: now + Quarantine.delay, waitsForConnectivity: false), progress: progress,
-                        crashes: crashes, transaction)
+                        crashes: crashes, letsGo: true, transaction)
                     recovered.interrupted += 1
                     recovered.suspects += 1
                 case .fail:
@@ -59,6 +60,7 @@ extension Store {
             }
             // The cause is found: the others were only beside it.
             if recovered.failed > 0 { try self.clearSuspects(transaction) }
+            _ = try self.releaseStrays(but: others, transaction)
             return recovered
         }
     }

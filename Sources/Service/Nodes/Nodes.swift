@@ -1,0 +1,53 @@
+import Base
+import Core
+import Store
+
+/// What this node knows of the others.
+package final class Nodes: Sendable {
+    private struct State {
+        var records: [NodeRecord] = []
+        var isDraining = false
+        var isKeeper: Bool
+        var listeners: [@Sendable () -> Void] = []
+    }
+
+    private let state: Locked<State>
+    let takeOvers: Metrics.Counter
+
+    init(isShared: Bool, _ metrics: Metrics) {
+        let state = Locked(State(isKeeper: !isShared))
+        self.state = state
+        takeOvers = metrics.counter("urlsessiond_takeovers_total", "Dead nodes whose work this node took over.")
+        metrics.gauge("urlsessiond_nodes", "Nodes that share the store and live, this one included.") {
+            Double(max(1, state.withLock { $0.records.count(where: \.isAlive) }))
+        }
+    }
+
+    /// Whether this node was asked to take nothing more. Requests are still answered.
+    package var isDraining: Bool { state.withLock { $0.isDraining } }
+
+    /// Whether this node keeps house: one of all that live does.
+    var isKeeper: Bool { state.withLock { $0.isKeeper } }
+
+    /// Nodes that transfer, this one included, and share a session's bandwidth.
+    var transferring: Int {
+        state.withLock { state in
+            max(1, state.records.count { $0.isAlive && $0.profile.roles.contains(NodeRole.transfer.rawValue) })
+        }
+    }
+
+    /// Has `body` called when other nodes have committed something.
+    package func onNews(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.listeners.append(body) } }
+
+    func tellNews() { for listener in state.withLock({ $0.listeners }) { listener() } }
+
+    func drain() { state.withLock { $0.isDraining = true } }
+
+    /// Takes what the store says of the nodes.
+    func note(_ records: [NodeRecord], own: String) {
+        state.withLock { state in
+            state.records = records
+            state.isKeeper = records.first { $0.isAlive && !$0.isDraining }?.id == own
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Base
+package import Core
+import Store
+
+/// Many nodes: each looks often what the others have committed. Nobody is told anything but by the store.
+extension Service {
+    /// What is remembered from one look to the next.
+    private struct Look {
+        /// The last commit of each other node.
+        var committed: [String: Int64] = [:]
+        var sessions: [SessionID: SessionNews] = [:]
+        var profile = NodeProfile()
+        /// When the profile was stored (monotonic ms).
+        var describedAt: Int64 = .min
+        var transferring = 1
+    }
+
+    /// Between two looks, in milliseconds: spread, so that nodes do not ask all at once.
+    private static let pauses = 250...450
+    /// How often a node says how busy it is, in milliseconds.
+    private static let profilePeriod: Int64 = 5000
+
+    /// Watches the other nodes until it is cancelled.
+    func watchNodes() async {
+        var look = Look()
+        while !Task.isCancelled {
+            do {
+                try await tellDepartures()
+                try await self.look(&look)
+            } catch {
+                if !Store.isAway(error) { log.error("the other nodes could not be watched", ("error", "\(error)")) }
+            }
+            try? await Task.sleep(for: .milliseconds(Int.random(in: Self.pauses)))
+        }
+    }
+
+    private func look(_ look: inout Look) async throws {
+        guard let own = store.node else { return }
+        let records = try await store.nodes()
+        nodes.note(records, own: own)
+        if records.contains(where: { $0.id == own && $0.isDraining }), !nodes.isDraining { retire() }
+        if records.contains(where: { !$0.isAlive && $0.id != own }) { try await takeOver() }
+        try await describe(&look)
+        if nodes.transferring != look.transferring {
+            look.transferring = nodes.transferring
+            inbox.tell(.sharers(look.transferring))
+        }
+        let committed = Dictionary(uniqueKeysWithValues: records.lazy.filter { $0.id != own }.map { ($0.id, $0.committed) })
+        guard committed != look.committed else { return }
+        // What is read next may be newer than that, never older.
+        look.committed = committed
+        try await takeNews(&look)
+    }
+
+    /// Says how this node is, where that has changed, or now and then.
+    private func describe(_ look: inout Look) async throws {
+        let now = clock.monotonic()
+        let profile = profile
+        let isDue = look.describedAt == .min || now >= look.describedAt + Self.profilePeriod
+        guard isDue, profile != look.profile else { return }
+        try await store.describe(profile)
+        (look.profile, look.describedAt) = (profile, now)
+    }
+
+    /// Wakes whoever waits here for what others have committed.
+    private func takeNews(_ look: inout Look) async throws {
+        let transfers = await scheduler.underWay
+        var watched = Watched()
+        watched.sessions = Array(Set(hub.sessions.keys).union(transfers.values))
+        watched.tasks = hub.tasks.keys
+        let news = try await store.news(of: watched)
+        for session in watched.sessions where news.sessions[session] != look.sessions[session] {
+            hub.sessions.signal(session)
+            if news.sessions[session]?.revision != look.sessions[session]?.revision { inbox.tell(.sessionChanged(session)) }
+        }
+        look.sessions = news.sessions
+        for task in watched.tasks where !news.unfinished.contains(task) { hub.tasks.signal(task) }
+        // Cancelled, suspended or changed at another node.
+        let decided = transfers.keys.filter { !news.transferring.contains($0) }
+        if !decided.isEmpty { inbox.tell(.stop(decided)) }
+        inbox.tell(.othersCommitted)
+        if news.hasQueuedTasks { inbox.tell(.queued) }
+        try await loadConditions()
+        outlet.launches.ring()
+        nodes.tellNews()
+    }
+
+    /// Takes over what dead nodes have left.
+    private func takeOver() async throws {
+        let (takeOver, aftermath) = try await store.takeOver(at: clock.now)
+        outlet.handle(aftermath)
+        guard !takeOver.nodes.isEmpty else { return }
+        nodes.takeOvers.add(Int64(takeOver.nodes.count))
+        log.warning(
+            "nodes died, their work goes on here and elsewhere", ("nodes", takeOver.nodes.joined(separator: " ")),
+            ("tasks", takeOver.tasks))
+        inbox.tell(.othersCommitted)
+        // When launches were to be asked for again, only those nodes knew.
+        try await checkAllSessions(at: clock.now + settings.detachGrace)
+    }
+
+    /// Takes nothing more, and hands over what is under way.
+    private func retire() {
+        nodes.drain()
+        inbox.tell(.drain)
+        log.info("this node was drained: it takes nothing more")
+    }
+
+    /// Tells the others of sessions that no client follows here any more.
+    private func tellDepartures() async throws {
+        let departures = attendance.takeDepartures()
+        guard !departures.isEmpty else { return }
+        do {
+            try await store.clientsLeft(departures)
+        } catch {
+            attendance.putBack(departures: departures)
+            throw error
+        }
+    }
+
+    /// What this node says of itself.
+    private var profile: NodeProfile {
+        var profile = NodeProfile()
+        profile.roles = NodeRole.allCases.filter(settings.roles.contains).map(\.rawValue)
+        profile.version = settings.version
+        profile.url = settings.url
+        profile.startedAt = startedAt
+        profile.transfersRunning = live.count
+        profile.maximumTransfers = settings.roles.contains(.transfer) ? settings.maximumTransfers : 0
+        profile.load = conditions.load
+        return profile
+    }
+
+    // MARK: What operators ask
+
+    /// What a node is called that has the store for itself.
+    private static let only = "local"
+
+    /// All nodes that live or were not taken over yet, by their names.
+    package func nodeRecords() async throws -> [NodeRecord] {
+        guard store.node == nil else { return try await store.nodes() }
+        return [NodeRecord(id: Self.only, isDraining: nodes.isDraining || isDraining, profile: profile)]
+    }
+
+    /// Asks a node to take nothing more and to hand over what it has. It goes on answering requests.
+    ///
+    /// - Throws: ``DomainError/notFound``.
+    package func drain(node: String) async throws {
+        if store.node != nil { return try await store.drain(node: node) }
+        guard node == Self.only else { throw DomainError.notFound }
+        retire()
+    }
+}

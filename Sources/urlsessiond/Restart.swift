@@ -1,0 +1,25 @@
+import Base
+import CLinux
+import Glibc
+
+/// A node that was given up while it stood still begins anew, in the same process: as who it was it can change nothing.
+enum Restart {
+    private static let startedAt = Clock.system.monotonic()
+    /// A process that is given up sooner than this has a double of the same name; it ends, or the two would take each
+    /// other's place for ever. In milliseconds.
+    private static let shortest: Int64 = 30_000
+
+    /// Notes when the process started. Call it first.
+    static func prepare() { _ = startedAt }
+
+    /// Returns where the process has to end.
+    static func perform(_ log: Log, _ logWriter: LogWriter) {
+        guard Clock.system.monotonic() - startedAt > shortest else {
+            return log.error("another process has this node's name: give each node a --data-dir of its own")
+        }
+        log.warning("the other nodes took over what this one had, while it stood still or was cut off: it begins anew")
+        logWriter.flush(within: .milliseconds(500))
+        _ = clinux_restart(CommandLine.unsafeArgv)
+        log.error("the program could not be started again", ("error", String(cString: strerror(errno))))
+    }
+}
