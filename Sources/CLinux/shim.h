@@ -119,3 +119,30 @@ static inline int clinux_mark_faults(const char *path) {
         if (sigaction(clinux_faults[index], &action, 0) != 0) return -1;
     return 0;
 }
+
+// The descriptor that a signal rings, by the signal's number: static memory, which a handler may read.
+static inline int *clinux_bell(int number) {
+    static int bells[65];
+    return &bells[number];
+}
+
+// Adds to the eventfd of the signal, by calls that a handler may make (signal-safety(7)).
+static inline void clinux_ring(int number) {
+    int error = errno;
+    uint64_t one = 1;
+    if (write(*clinux_bell(number), &one, sizeof one) < 0) {
+        // Only where it is full: whoever waits is awake by then.
+    }
+    errno = error;
+}
+
+// From now on the signal adds one to an eventfd that is never closed. Returns 0, or -1 with errno.
+static inline int clinux_ring_on(int number, int bell) {
+    *clinux_bell(number) = bell;
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = clinux_ring;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    return sigaction(number, &action, 0);
+}
