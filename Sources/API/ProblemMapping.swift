@@ -126,7 +126,7 @@ extension Problem {
             case .resumeDataInvalid(let index): at(places.order(index) + "/resumeData", "This is not resume data.")
             case .invalidURL(let index, let detail): at(places.order(index ?? 0) + "/request/url", detail)
             case .insufficientStorage: Problem(.insufficientStorage, "There is no room for more.")
-            case .storeUnavailable: Problem(.storeUnavailable, "The database's server is out of reach.")
+            case .storeUnavailable: Problem(.storeUnavailable, "The database cannot be reached, or took too long.")
             case .shuttingDown: Problem(.shuttingDown, "The service is shutting down.")
             case .bodyTooLong(let limit): Problem(.payloadTooLarge, "A body may have \(limit.counted("byte")).")
             case .digestMismatch: Problem(.digestMismatch, "The bytes do not have the digest that was sent with them.")

@@ -59,14 +59,12 @@ static const int clinux_O_DIRECT = 040000;
 // Bytes that wait in a socket to be read.
 static inline int clinux_unread_bytes(int socket, int *count) { return ioctl(socket, FIONREAD, count); }
 
-// Runs the program anew in place of this one: with no descriptor but the standard ones, and with signals as at a start.
+// Runs the program anew in place of this one: with no descriptor but the standard ones, and no signal blocked.
 // Returns -1 with errno where it cannot.
 static inline int clinux_restart(char *const *arguments) {
     sigset_t signals;
     sigemptyset(&signals);
     pthread_sigmask(SIG_SETMASK, &signals, 0);
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGINT, SIG_DFL);
     // The program's own descriptors close by themselves; this is for those of libraries, where the kernel (5.11) can.
     (void)syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
     return execv("/proc/self/exe", arguments);
@@ -131,4 +129,31 @@ static inline int clinux_mark_faults(const char *path) {
     for (int index = 0; index < clinux_fault_count; index++)
         if (sigaction(clinux_faults[index], &action, 0) != 0) return -1;
     return 0;
+}
+
+// The descriptor that a signal rings, by the signal's number: static memory, which a handler may read.
+static inline int *clinux_bell(int number) {
+    static int bells[65];
+    return &bells[number];
+}
+
+// Adds to the eventfd of the signal, by calls that a handler may make (signal-safety(7)).
+static inline void clinux_ring(int number) {
+    int error = errno;
+    uint64_t one = 1;
+    if (write(*clinux_bell(number), &one, sizeof one) < 0) {
+        // Only where it is full: whoever waits is awake by then.
+    }
+    errno = error;
+}
+
+// From now on the signal adds one to an eventfd that is never closed. Returns 0, or -1 with errno.
+static inline int clinux_ring_on(int number, int bell) {
+    *clinux_bell(number) = bell;
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = clinux_ring;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    return sigaction(number, &action, 0);
 }

@@ -26,7 +26,9 @@ struct LaunchSender {
                     next = try await turn(&group)
                 } catch {
                     // The store is full or stops; launches lose nothing by waiting.
-                    if !Store.isAway(error) { log.error("launches could not be read or stored", ("error", "\(error)")) }
+                    if Store.Obstacle(error) != .away {
+                        log.error("launches could not be read or stored", ("error", "\(error)"))
+                    }
                     next = clock.time + .seconds(1)
                 }
                 let pause = next.map { max(0, min(($0 - clock.time).milliseconds, 60_000)) } ?? 60_000

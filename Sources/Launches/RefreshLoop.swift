@@ -24,7 +24,7 @@ struct RefreshLoop: Sendable {
             do {
                 pause = try await turn()
             } catch {
-                if !Store.isAway(error) {
+                if Store.Obstacle(error) != .away {
                     log.error("background refresh could not be read or stored", ("error", "\(error)"))
                 }
                 pause = 1000

@@ -141,7 +141,11 @@ package class Connection {
         for row in rows { try enqueue(sql, row) }
     }
 
-    /// Numbers for rows that are inserted next with their `id`: the last ones are given out again until they are used.
+    /// Numbers that no row of the table has had, in rising order: the `id` of rows that the transaction inserts next.
+    ///
+    /// There may be gaps, between them and before them: others draw numbers too, and those of an undone transaction are
+    /// lost on a server. SQLite gives the same ones out until rows have them, so they are asked for once before each
+    /// insertion.
     package func newNumbers(_ count: Int, of table: String) throws(SQLError) -> [Int64] {
         preconditionFailure("an engine's")
     }

@@ -79,9 +79,6 @@ package final class Database: Sendable {
     /// Closures that have had their turn on the writing thread.
     package var performedWrites: Int { state.performedWrites }
 
-    /// Whether the last writes found no room or no server, and none has found any since.
-    package var isBlocked: Bool { state.isBlocked }
-
     /// Writes all that was asked for, closes the database, and waits for that.
     ///
     /// Whoever asks for more afterwards is refused. Idempotent.

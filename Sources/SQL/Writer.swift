@@ -49,16 +49,10 @@ package struct Commit: Sendable {
 
 /// What everybody may ask about the writer.
 final class WriterState: Sendable {
-    private let blocked = Atomic(false)
     private let performed = Atomic(0)
 
     /// Closures that have had their turn.
     var performedWrites: Int { performed.load(ordering: .relaxed) }
 
     func count(_ jobs: Int) { performed.add(jobs, ordering: .relaxed) }
-
-    /// Whether the last writes found no room or no server.
-    var isBlocked: Bool { blocked.load(ordering: .acquiring) }
-
-    func setBlocked(_ isBlocked: Bool) { blocked.store(isBlocked, ordering: .releasing) }
 }

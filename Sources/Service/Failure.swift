@@ -22,11 +22,15 @@ package enum Failure: Error, Sendable {
         case let error as Refused: self = .refused(error)
         case let error as ServiceError: self = .service(error)
         case let error as BadURL: self = .service(.invalidURL(index: nil, detail: error.explanation))
-        case let error where Store.isOutOfSpace(error): self = .service(.insufficientStorage)
-        case let error where Store.isUnavailable(error): self = .service(.storeUnavailable)
         case let error as SystemError where error.isFull: self = .service(.insufficientStorage)
         case is CancellationError: self = .cancelled
-        default: self = .unexpected("\(error)")
+        default:
+            self =
+                switch Store.Obstacle(error) {
+                case .noRoom: .service(.insufficientStorage)
+                case .away, .busy: .service(.storeUnavailable)
+                case nil: .unexpected("\(error)")
+                }
         }
     }
 }

@@ -204,13 +204,14 @@ package final class Service: Sendable {
                 try await store.probe(at: now)
                 return nil
             } catch {
-                if Store.isUnavailable(error) {
-                    return Unreadiness(error: .storeUnavailable, detail: "The database's server is out of reach.")
+                return switch Store.Obstacle(error) {
+                case .away, .busy:
+                    Unreadiness(error: .storeUnavailable, detail: "The database cannot be reached, or took too long.")
+                case .noRoom:
+                    Unreadiness(
+                        error: .insufficientStorage, detail: "The database does not take writes: the disk is full.")
+                case nil: Unreadiness(error: .insufficientStorage, detail: "The database does not take writes.")
                 }
-                let isFull = Store.isOutOfSpace(error)
-                return Unreadiness(
-                    error: .insufficientStorage,
-                    detail: "The database does not take writes" + (isFull ? ": the disk is full." : "."))
             }
         }
     }

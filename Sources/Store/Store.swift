@@ -85,9 +85,6 @@ package final class Store: Sendable {
     /// Threads on which the reads of requests need no other.
     package var readers: any TaskExecutor { database.readers(for: .requests) }
 
-    /// Whether the last write found the disk full, or the server away.
-    package var isBlocked: Bool { database.isBlocked }
-
     package func close() { database.close() }
 
     package func backup(to path: String) async throws { try await database.backup(to: path) }

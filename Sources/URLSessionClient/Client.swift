@@ -111,7 +111,7 @@ public struct Client: Sendable {
 
     /// The answer to a request, or the problem it tells.
     func answer(to request: URLRequest) async throws -> Reply {
-        let (data, response) = try await Self.session.data(for: request)
+        let (data, response) = try await WholeAnswer.of(request, in: Self.session)
         let head = response as? HTTPURLResponse
         let status = head?.statusCode ?? 0
         guard (200..<300).contains(status) else { throw Self.refusal(status, Array(data)) }

@@ -28,7 +28,8 @@ final class StreamedAnswer: NSObject, URLSessionDataDelegate {
             of: Piece.self, bufferingPolicy: .bufferingOldest(room))
         let session = URLSession(
             configuration: .ephemeral, delegate: StreamedAnswer(continuation), delegateQueue: nil)
-        continuation.onTermination = { _ in session.invalidateAndCancel() }
+        // On another thread, since it waits for the session's queue, and who cancels a reader must not.
+        continuation.onTermination = { _ in DispatchQueue.global().async { session.invalidateAndCancel() } }
         // Made first: a session that has been invalidated makes no tasks.
         let task = session.dataTask(with: request)
         session.dataTask(with: knock) { _, _, _ in task.resume() }.resume()

@@ -26,10 +26,8 @@ enum Command {
         case "serve": return await serve(Array(arguments.dropFirst()))
         case "check-config": return checkConfiguration(Array(arguments.dropFirst()))
         case "backup": return backup(Array(arguments.dropFirst()))
-        case "export":
-            return move("export", Array(arguments.dropFirst())) { file, place in try Store.export(place, to: file) }
-        case "import":
-            return move("import", Array(arguments.dropFirst())) { file, place in try Store.load(file, into: place) }
+        case "export": return move(.export, Array(arguments.dropFirst()))
+        case "import": return move(.import, Array(arguments.dropFirst()))
         case "healthcheck": return HealthCheck.run(Array(arguments.dropFirst()), environment: environment())
         case "--version", "version":
             say("urlsessiond \(version)")
@@ -55,12 +53,8 @@ enum Command {
             return try await Serve(configuration) { () throws(Configuration.Faults) in
                 try Configuration(arguments: arguments, environment: environment())
             }.run()
-        } catch let failure as Serve.Failure {
-            complain("urlsessiond: \(failure.text)")
-            return failure.status
         } catch {
-            complain("urlsessiond: \(error)")
-            return Exit.software
+            return fail(error, otherwise: Exit.software)
         }
     }
 
@@ -86,33 +80,44 @@ enum Command {
             try Database.copy(of: Serve.databasePath(configuration), to: LocalFile.absolute(target))
             return Exit.done
         } catch {
-            complain("urlsessiond: backup: \(error)")
-            return Exit.cannotCreate
+            return fail(error, of: "backup", otherwise: Exit.cannotCreate)
         }
     }
 
+    /// Which way a store is carried.
+    private enum Move: String {
+        case export, `import`
+    }
+
     /// `export FILE` and `import FILE`: carry a store from one place to another.
-    private static func move(
-        _ verb: String, _ arguments: [String], _ carry: (_ file: String, Store.Place) throws -> Void
-    ) -> Int32 {
+    private static func move(_ move: Move, _ arguments: [String]) -> Int32 {
         guard let file = arguments.first, !file.hasPrefix("--") else {
-            complain("usage: urlsessiond \(verb) FILE [--store URL] [--data-dir DIR]")
+            complain("usage: urlsessiond \(move.rawValue) FILE [--store URL] [--data-dir DIR]")
             return Exit.usage
         }
         guard let configuration = configuration(Array(arguments.dropFirst())) else { return Exit.usage }
+        let place =
+            configuration.server.map { Store.Place.server($0, node: move.rawValue) }
+            ?? .file(Serve.databasePath(configuration))
         do {
-            let lock = verb == "import" ? try lockFolder(configuration) : nil
-            defer { withExtendedLifetime(lock) {} }
-            let path = Serve.databasePath(configuration)
-            try carry(LocalFile.absolute(file), configuration.server.map { .server($0, node: verb) } ?? .file(path))
+            switch move {
+            case .export: try Store.export(place, to: LocalFile.absolute(file))
+            case .import:
+                let lock = try lockFolder(configuration)
+                defer { withExtendedLifetime(lock) {} }
+                try Store.load(LocalFile.absolute(file), into: place)
+            }
             return Exit.done
-        } catch let failure as Serve.Failure {
-            complain("urlsessiond: \(verb): \(failure.text)")
-            return failure.status
         } catch {
-            complain("urlsessiond: \(verb): \(error)")
-            return Exit.cannotCreate
+            return fail(error, of: move.rawValue, otherwise: Exit.cannotCreate)
         }
+    }
+
+    /// Says why a command failed, and answers with the process's exit status.
+    private static func fail(_ error: any Error, of command: String? = nil, otherwise status: Int32) -> Int32 {
+        let failure = error as? Serve.Failure ?? Serve.Failure(text: "\(error)", status: status)
+        complain("urlsessiond: \(command.map { "\($0): " } ?? "")\(failure.text)")
+        return failure.status
     }
 
     private static func lockFolder(_ configuration: Configuration) throws(Serve.Failure) -> FolderLock {

@@ -77,13 +77,16 @@ struct Serve {
         let api = APIServer(
             settings: apiSettings(keys, development), service: service, launches: launches,
             metrics: metrics, log: log)
+        let (end, hangup) = try listenForSignals()
         let router = configuration.roles.contains(.api) ? api.router : api.ownRouter
         let server = try start(api, on: listener, router, Self.certificate(configuration))
         service.nodes.onNews { api.othersCommitted() }
         let metricsServer = try metricsListener.map { try start(api, on: $0, api.metricsRouter, nil) }
         announce(server)
         let renewal = Renewal(reread: reread, api: api, server: server, buckets: buckets, log: log)
-        await runUntilTermination(server, metricsServer, service, launches, renewal)
+        await runLoops(until: end, renewing: (renewal, at: hangup), service, launches) {
+            await stop(server, metricsServer, service)
+        }
         await buckets.shutdown()
         service.close()
         return Command.Exit.done
@@ -224,18 +227,31 @@ struct Serve {
 
     // MARK: Running and ending
 
-    /// Runs all loops until `SIGTERM` or `SIGINT`, and ends the parts while the loops still serve them.
-    private func runUntilTermination(
-        _ server: HTTPServer, _ metricsServer: HTTPServer?, _ service: Service, _ launches: Launches,
-        _ renewal: Renewal
+    /// Before anything answers or is announced: whoever sees the service may signal it at that very moment.
+    private func listenForSignals() throws(Failure) -> (end: SignalBell, hangup: SignalBell) {
+        guard let end = SignalBell(SIGTERM, SIGINT), let hangup = SignalBell(SIGHUP) else {
+            throw Failure(text: "signals: \(String(cString: strerror(errno)))", status: Command.Exit.system)
+        }
+        return (end, hangup)
+    }
+
+    /// Runs all loops until the service is asked to end; `stop` ends the parts while the loops still serve them.
+    private func runLoops(
+        until end: SignalBell, renewing: (renewal: Renewal, at: SignalBell), _ service: Service, _ launches: Launches,
+        stop: () async -> Void
     ) async {
         await withTaskGroup { group in
-            group.addTask { await Signals.onHangup { renewal.perform() } }
+            group.addTask {
+                await renewing.at.listen {
+                    renewing.renewal.perform()
+                    return true
+                }
+            }
             group.addTask { await runLoop("service") { try await service.run() } }
             group.addTask { await runLoop("launches") { try await launches.run() } }
-            await Signals.waitForTermination()
+            await end.wait()
             log.info("shutting down")
-            await stop(server, metricsServer, service, launches)
+            await stop()
             group.cancelAll()
         }
     }
@@ -253,9 +269,7 @@ struct Serve {
     }
 
     /// Ends the parts from the outside in, each step within its share of the time.
-    private func stop(
-        _ server: HTTPServer, _ metricsServer: HTTPServer?, _ service: Service, _ launches: Launches
-    ) async {
+    private func stop(_ server: HTTPServer, _ metricsServer: HTTPServer?, _ service: Service) async {
         Systemd.notify("STOPPING=1")
         let limit = configuration.shutdownTimeout
         await service.drain(within: limit / 2)

@@ -5,7 +5,8 @@ import Glibc
 /// `SIGTERM` and `SIGINT` end the service in order, `SIGHUP` has it read files again. Signals that would end it by mistake
 /// are ignored, faults leave a mark.
 ///
-/// Until the service waits for them, the two end the process at once. That is safe: start-up repairs what was under way.
+/// Until the service takes requests, the first two end the process at once. That is safe: start-up repairs what was under
+/// way.
 enum Signals {
     /// Ignores the signals that files and sockets send. Call it first.
     static func prepare() {
@@ -16,30 +17,35 @@ enum Signals {
 
     /// Has faults of the process leave a file before they kill. False with `errno` set where they cannot.
     static func markFaults(at path: String) -> Bool { clinux_mark_faults(path) == 0 }
+}
 
-    /// Runs `body` each time that the process is asked to read its files again, until the task is cancelled.
-    static func onHangup(_ body: () -> Void) async {
-        let (arrivals, arrived) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let source = DispatchSource.makeSignalSource(signal: SIGHUP, queue: .global())
-        source.setEventHandler { arrived.yield() }
-        source.resume()
-        for await _ in arrivals { body() }
-        source.cancel()
+/// Signals that ask for something. What arrives is noted from the moment this is made, whether or not anybody waits yet.
+///
+/// A handler of ours, since a source of Dispatch's begins to listen some time after it was resumed, and no `sigwait`,
+/// since Dispatch's main loop unblocks all signals.
+struct SignalBell: Sendable {
+    /// Never closed: the handler writes to it at any time.
+    private let bell: Int32
+
+    /// Nil with `errno` set where the system has no descriptor left.
+    init?(_ numbers: Int32...) {
+        bell = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard bell >= 0, numbers.allSatisfy({ clinux_ring_on($0, bell) == 0 }) else { return nil }
     }
 
-    /// Returns when the process is asked to end.
-    ///
-    /// Through Dispatch: its main loop unblocks all signals, so that waiting for blocked ones (`sigwait`) never sees any.
-    static func waitForTermination() async {
-        let (arrivals, arrived) = AsyncStream.makeStream(of: Void.self)
-        let sources = [SIGTERM, SIGINT].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler { arrived.yield() }
-            source.resume()
-            return source
+    /// Returns when some of them arrived.
+    func wait() async { await listen { false } }
+
+    /// Runs `body` each time that some of them arrived, until it says stop (`false`) or the task is cancelled.
+    func listen(_ body: () -> Bool) async {
+        let (rings, rung) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let source = DispatchSource.makeReadSource(fileDescriptor: bell, queue: .global())
+        source.setEventHandler { [bell] in
+            var count: UInt64 = 0
+            if read(bell, &count, MemoryLayout.size(ofValue: count)) > 0 { rung.yield() }
         }
-        for await _ in arrivals { break }
-        for source in sources { source.cancel() }
+        source.resume()
+        for await _ in rings where !body() { break }
+        source.cancel()
     }
 }

@@ -50,6 +50,5 @@ import Testing
         try replaceLog(of: folder.file("test.db"), with: "/dev/full", O_RDWR)
         let error = await #expect(throws: SQLError.self) { try await database.add("b") }
         #expect(error?.isFull == true)
-        #expect(database.isBlocked)
     }
 }

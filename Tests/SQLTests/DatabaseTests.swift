@@ -7,19 +7,7 @@ import Testing
 @Suite struct `Readers` {
     @Test func `A closure that reads sees one moment`() async throws {
         let folder = TemporaryFolder()
-        let database = try folder.open()
-        try await database.add("a")
-        let gate = Gate()
-        async let counts = database.read { db in
-            let before = try db.first("SELECT count(*) FROM thing") { $0.int(0) }
-            gate.pass()
-            return [before, try db.first("SELECT count(*) FROM thing") { $0.int(0) }]
-        }
-        try await eventually { gate.waiting == 1 }
-        try await database.add("b")
-        gate.open()
-        #expect(try await counts == [1, 1])
-        #expect(try await database.names() == ["a", "b"])
+        try await EitherEngine.expectOneMoment(folder.open())
     }
 
     @Test func `Slow reads of requests do not delay those of the loops`() async throws {
@@ -171,45 +159,24 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
 }
 
 @Suite struct `Migrations` {
-    private static let second = Migration(
-        version: 2, sql: "ALTER TABLE thing ADD COLUMN colour TEXT; UPDATE thing SET colour = 'red';")
+    private let folder = TemporaryFolder()
 
-    @Test func `Go forward and keep what is there`() async throws {
-        let folder = TemporaryFolder()
-        let old = try folder.open()
-        try await old.add("a")
-        old.close()
-        for _ in 0..<2 {
-            let new = try folder.open(migrations: Migration.things + [Self.second])
-            #expect(try await new.read { try $0.first("SELECT colour FROM thing") { $0.text(0) } } == "red")
-            new.close()
-        }
+    private func open(_ migrations: [Migration]) throws -> Database { try folder.open(migrations: migrations) }
+
+    @Test func `Go forward and keep what is there`() async throws { try await EitherEngine.expectForward(open) }
+
+    @Test func `A schema of a newer program is refused and left alone`() throws {
+        try EitherEngine.expectNewerRefused(open)
+        #expect(filesBelow(folder.path) == ["test.db"])
     }
 
-    @Test func `A schema of a newer program is refused and left alone`() async throws {
-        let folder = TemporaryFolder()
-        try folder.open(migrations: Migration.things + [Self.second]).close()
-        let error = #expect(throws: SQLError.self) { try folder.open() }
-        #expect(error?.message.contains("schema version 2, this program knows versions up to 1") == true)
+    @Test func `A schema older than the first step is refused and left alone`() throws {
+        try EitherEngine.expectOlderRefused(open)
         #expect(filesBelow(folder.path) == ["test.db"])
-        _ = try folder.open(migrations: Migration.things + [Self.second])
-    }
-
-    @Test func `A schema older than the first step is refused and left alone`() async throws {
-        let folder = TemporaryFolder()
-        try folder.open().close()
-        let error = #expect(throws: SQLError.self) { try folder.open(migrations: [Self.second]) }
-        #expect(error?.message.contains("schema version 1, this program knows versions from 2 on") == true)
-        #expect(filesBelow(folder.path) == ["test.db"])
-        _ = try folder.open()
     }
 
     @Test func `One that fails is undone whole and says which it was`() async throws {
-        let folder = TemporaryFolder()
-        let broken = Migration(
-            version: 2, sql: "CREATE TABLE other (id INTEGER) STRICT; INSERT INTO nowhere VALUES (1)")
-        let error = #expect(throws: SQLError.self) { try folder.open(migrations: Migration.things + [broken]) }
-        #expect(error?.message == "migration to version 2: no such table: nowhere")
+        try await EitherEngine.expectUndoneWhole("no such table: nowhere", open)
         let tables = try await folder.open().read { db in
             try db.all("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name") { $0.text(0) }
         }

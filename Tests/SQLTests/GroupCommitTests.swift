@@ -5,30 +5,13 @@ import TestSupport
 import Testing
 
 @Suite struct `Group commit` {
-    private struct Refusal: Error, Equatable {}
+    private typealias Refusal = EitherEngine.Refusal
 
-    private static func add(_ name: String) -> @Sendable (Connection) throws -> Void {
-        { db in try db.execute("INSERT INTO thing (name) VALUES (?)", name) }
-    }
+    private static func add(_ name: String) -> @Sendable (Connection) throws -> Void { EitherEngine.add(name) }
 
     @Test func `A closure that throws is undone alone and gets its own error`() async throws {
         let folder = TemporaryFolder()
-        let database = try folder.open()
-        let results = try await database.together(
-            [
-                Self.add("a"),
-                { db in
-                    try Self.add("b")(db)
-                    throw Refusal()
-                },
-                Self.add("c"),
-                Self.add("a"),
-            ])
-        #expect(throws: Never.self) { try results[0].get() }
-        #expect(throws: Refusal()) { try results[1].get() }
-        #expect(throws: Never.self) { try results[2].get() }
-        #expect(throws: SQLError.self) { try results[3].get() }
-        #expect(try await database.names() == ["a", "c"])
+        try await EitherEngine.expectUndoneAlone(folder.open())
     }
 
     @Test func `A lone closure that throws is undone`() async throws {
@@ -76,23 +59,7 @@ import Testing
 
     @Test func `Many writers at once lose nothing`() async throws {
         let folder = TemporaryFolder()
-        let database = try folder.open()
-        try await database.add("counter")
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<64 {
-                group.addTask {
-                    for _ in 0..<20 {
-                        try await database.write { db in
-                            let size = try db.first("SELECT size FROM thing") { $0.int(0) } ?? 0
-                            try db.execute("UPDATE thing SET size = ?", size + 1)
-                        }
-                    }
-                }
-            }
-            try await group.waitForAll()
-        }
-        let size = try await database.read { try $0.first("SELECT size FROM thing") { $0.int(0) } }
-        #expect(size == 1280)
+        try await EitherEngine.expectNothingLost(folder.open(), writers: 64, times: 20)
     }
 
     @Test func `Nobody of a group is told success when the disk is full`() async throws {
@@ -110,14 +77,10 @@ import Testing
                 let error = #expect(throws: SQLError.self) { try result.get() }
                 #expect(error?.isFull == true)
             }
-            #expect(database.isBlocked)
             #expect(try await database.names() == [])
         }
-        // A write that needs no room says nothing about room.
         try await database.write { try $0.execute("PRAGMA max_page_count = 1000000") }
-        #expect(database.isBlocked)
         try await database.add("c")
-        #expect(!database.isBlocked)
         #expect(try await database.names() == ["c"])
     }
 }

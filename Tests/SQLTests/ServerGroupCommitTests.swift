@@ -6,32 +6,16 @@ import Testing
 
 @Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
 struct `Group commit on a server` {
-    private struct Refusal: Error, Equatable {}
+    private typealias Refusal = EitherEngine.Refusal
 
-    private static func add(_ name: String) -> @Sendable (Connection) throws -> Void {
-        { db in try db.execute("INSERT INTO thing (name) VALUES (?1)", name) }
-    }
+    private static func add(_ name: String) -> @Sendable (Connection) throws -> Void { EitherEngine.add(name) }
 
     @Test(arguments: [true, false])
     func `Many writers share commits and lose nothing`(_ keepsStatements: Bool) async throws {
         let commits = Locked<[Int]>([])
         let database = try await SharedPostgreSQL.database().open(
             keepsStatements: keepsStatements, onCommit: { commit in commits.withLock { $0.append(commit.writes) } })
-        try await database.add("counter")
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<32 {
-                group.addTask {
-                    for _ in 0..<10 {
-                        try await database.write { db in
-                            let size = try db.first("SELECT size FROM thing") { $0.int(0) } ?? 0
-                            try db.execute("UPDATE thing SET size = ?1", size + 1)
-                        }
-                    }
-                }
-            }
-            try await group.waitForAll()
-        }
-        #expect(try await database.read { try $0.first("SELECT size FROM thing") { $0.int(0) } } == 320)
+        try await EitherEngine.expectNothingLost(database, writers: 32, times: 10)
         try await eventually { commits.withLock { $0.reduce(0, +) } == 321 }
         #expect(commits.withLock { $0.count } < 200)
     }
@@ -48,18 +32,7 @@ struct `Group commit on a server` {
     }
 
     @Test func `A closure that throws after it wrote is undone alone`() async throws {
-        let database = try await SharedPostgreSQL.database().open()
-        let results = try await database.together([
-            Self.add("a"),
-            { db in
-                try Self.add("b")(db)
-                throw Refusal()
-            },
-            Self.add("c"),
-        ])
-        #expect(throws: Refusal()) { try results[1].get() }
-        for index in [0, 2] { #expect(throws: Never.self) { try results[index].get() } }
-        #expect(try await database.names() == ["a", "c"])
+        try await EitherEngine.expectUndoneAlone(try await SharedPostgreSQL.database().open())
     }
 
     @Test func `What breaks a rule fails alone, whether it is told at once or at the end`() async throws {

@@ -118,4 +118,28 @@ struct AppTests {
             try await fixture.store.deleteCredential("cred_b", app: session.app)
         }
     }
+    @Test(arguments: [1024, 1025, 40_000])
+    func `A long realm tells protection spaces apart as a short one does`(_ length: Int) async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        // Nothing that an index could compress.
+        var generator = SeededGenerator(state: 1)
+        let realm = String(
+            (0..<length).map { _ in Character(UnicodeScalar(UInt8.random(in: 33...126, using: &generator))) })
+        var space = ProtectionSpace(
+            host: "host.example", port: 443, scheme: "https", realm: realm, authenticationMethod: .basic)
+        func keep(_ user: String) async throws {
+            try await fixture.store.keep(
+                Credential(user: user, password: "p"), for: space, app: session.app, session: nil,
+                credentialId: "cred_\(user)", at: fixture.now)
+        }
+        try await keep("first")
+        try await keep("second")
+        space.realm = realm.dropLast() + "~~"
+        try await keep("third")
+        let found = try await fixture.store.credentials(
+            host: "host.example", port: 443, app: session.app, session: session.id)
+        #expect(found.map(\.credential.user) == ["third", "second"])
+        #expect(found.last?.space.realm == realm)
+    }
 }

@@ -124,6 +124,23 @@ import Testing
         #expect(try await service.terminate() == .exited(0))
     }
 
+    @Test func `A service that is asked to end at the very moment it listens ends in order`() async throws {
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<20 {
+                group.addTask {
+                    // Whoever reads the line asks at once, before anybody else hears of it.
+                    let script = #"mkfifo "$0"; (read -r line; kill $$; echo "$line") <"$0" & exec "$@" >"$0""#
+                    let data = TemporaryFolder()
+                    let service = try await ServiceProcess(
+                        data: data, wrapper: ["/bin/sh", "-c", script, data.file("output")])
+                    #expect(try await service.waitForExit() == .exited(0), "\(service.errors)")
+                    #expect(service.errors.contains("shutting down"))
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
     @Test func `A full pipe behind standard error holds up nobody`() async throws {
         let folder = TemporaryFolder()
         let pipe = folder.file("log")

@@ -1,3 +1,4 @@
+import Base
 import Foundation
 import TestSupport
 import Testing
@@ -53,6 +54,30 @@ struct ClientTests {
         func end() { task.cancel() }
         /// How it ended.
         var result: Result<Void, any Error> { get async { await task.result } }
+    }
+
+    @Test func `Calls that are cancelled while their answers come all end`() async throws {
+        let origin = try OriginServer()
+        origin.serve("/v1/sessions/s/tasks/1/content", .generated(seed: 1, length: 100))
+        let client = Client(url: try #require(URL(string: origin.url("/"))), key: "dev")
+        let start = ContinuousClock.now
+        for _ in 0..<20 { _ = try await client.content(ofTask: 1, in: "s") }
+        let usual = UInt32((ContinuousClock.now - start) / .microseconds(20))
+        let (rounds, calls, ended) = (150, 6, Locked(0))
+        for round in 1...rounds {
+            for _ in 0..<calls {
+                let call = Task {
+                    _ = try? await client.content(ofTask: 1, in: "s")
+                    ended.withLock { $0 += 1 }
+                }
+                // Threads of their own: one that is stuck would keep all tasks from going on.
+                startThread {
+                    usleep(UInt32.random(in: 0...4 * usual))
+                    call.cancel()
+                }
+            }
+            try await eventually("all calls of round \(round) end") { ended.withLock { $0 } == round * calls }
+        }
     }
 
     @Test func `A stream brings kept and live events as they happen, and attaches`() async throws {

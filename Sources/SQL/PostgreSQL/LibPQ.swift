@@ -14,11 +14,12 @@ enum LibPQ {
         return .failure(SQLError(.unreachable, "libpq cannot be loaded (install libpq5): \(detail)"))
     }()
 
-    static func functions() throws(SQLError) -> libpq { try loaded.get().pointer.pointee }
+    /// There to stay.
+    static func functions() throws(SQLError) -> UnsafePointer<libpq> { try loaded.get().pointer }
 
     /// What is wrong with a connection string; nil for one that can be used.
     static func fault(in connection: String) throws(SQLError) -> String? {
-        let pq = try functions()
+        let pq = try functions().pointee
         var message: UnsafeMutablePointer<CChar>?
         let options = pq.PQconninfoParse(connection, &message)
         defer {

@@ -4,20 +4,20 @@ import CPostgreSQL
 ///
 /// The corresponding C functions are `PQgetvalue` and its siblings, and `PQclear`.
 final class PostgreSQLAnswer: Answer {
-    private let pq: libpq
+    private let pq: UnsafePointer<libpq>
     private let result: OpaquePointer
     private let types: [UInt32]
     /// The row that is shown.
     var row: Int32 = 0
 
-    init(_ result: OpaquePointer, _ shape: Shape, _ pq: libpq) {
+    init(_ result: OpaquePointer, _ shape: Shape, _ pq: UnsafePointer<libpq>) {
         self.pq = pq
         self.result = result
         types = shape.types
         super.init(shape.columns)
     }
 
-    deinit { pq.PQclear(result) }
+    deinit { pq.pointee.PQclear(result) }
 
     /// What all answers of a statement have in common.
     struct Shape {
@@ -31,12 +31,12 @@ final class PostgreSQLAnswer: Answer {
         }
     }
 
-    var count: Int32 { pq.PQntuples(result) }
+    var count: Int32 { pq.pointee.PQntuples(result) }
 
     /// Rows that the statement inserted, changed or deleted.
-    var changes: Int { pq.PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0 }
+    var changes: Int { pq.pointee.PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0 }
 
-    override func isNull(_ index: Int32) -> Bool { pq.PQgetisnull(result, row, index) != 0 }
+    override func isNull(_ index: Int32) -> Bool { pq.pointee.PQgetisnull(result, row, index) != 0 }
 
     override func integer(_ index: Int32) -> Int64 {
         let bytes = bytes(index)
@@ -63,8 +63,8 @@ final class PostgreSQLAnswer: Answer {
     override func blob(_ index: Int32) -> UnsafeRawBufferPointer { bytes(index) }
 
     private func bytes(_ index: Int32) -> UnsafeRawBufferPointer {
-        let count = Int(pq.PQgetlength(result, row, index))
-        return UnsafeRawBufferPointer(start: pq.PQgetvalue(result, row, index), count: count)
+        let count = Int(pq.pointee.PQgetlength(result, row, index))
+        return UnsafeRawBufferPointer(start: pq.pointee.PQgetvalue(result, row, index), count: count)
     }
 
     // Source: https://github.com/postgres/postgres/blob/REL_15_STABLE/src/include/catalog/pg_type.dat

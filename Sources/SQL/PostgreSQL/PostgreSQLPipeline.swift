@@ -31,6 +31,8 @@ final class PostgreSQLPipeline {
     }
 
     let pq: libpq
+    /// Where they are, for the many answers.
+    private let functions: UnsafePointer<libpq>
     private let server: PostgreSQLServer
     private var handle: OpaquePointer?
     private var statements: [UnsafePointer<UInt8>: [Prepared]] = [:]
@@ -45,7 +47,8 @@ final class PostgreSQLPipeline {
     var deadline = Int64.max
 
     init(_ server: PostgreSQLServer) throws(SQLError) {
-        pq = try LibPQ.functions()
+        functions = try LibPQ.functions()
+        pq = functions.pointee
         self.server = server
     }
 
@@ -227,7 +230,7 @@ final class PostgreSQLPipeline {
     private func answer(_ statement: Prepared, _ result: OpaquePointer) -> PostgreSQLAnswer {
         let shape = statement.shape ?? PostgreSQLAnswer.Shape(result, pq)
         statement.shape = shape
-        return PostgreSQLAnswer(result, shape, pq)
+        return PostgreSQLAnswer(result, shape, functions)
     }
 
     /// The result of one statement, up to the mark that nothing follows.

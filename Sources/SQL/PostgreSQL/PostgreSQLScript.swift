@@ -10,7 +10,7 @@ final class PostgreSQLScript {
     private let handle: OpaquePointer
 
     init(_ server: PostgreSQLServer) throws(SQLError) {
-        pq = try LibPQ.functions()
+        pq = try LibPQ.functions().pointee
         handle = try server.connect()
     }
 

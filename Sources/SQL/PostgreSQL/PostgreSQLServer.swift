@@ -42,7 +42,7 @@ package struct PostgreSQLServer: Sendable {
 extension PostgreSQLServer {
     /// Connects. The connection belongs to whoever asked.
     func connect() throws(SQLError) -> OpaquePointer {
-        let pq = try LibPQ.functions()
+        let pq = try LibPQ.functions().pointee
         let parameters = Self.defaults + [("dbname", connection)]
         let handle = withCStrings(parameters.map(\.0)) { names in
             withCStrings(parameters.map(\.1)) { pq.PQconnectdbParams(names, $0, 1) }

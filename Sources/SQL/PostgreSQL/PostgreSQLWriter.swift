@@ -72,7 +72,6 @@ final class PostgreSQLWriter: Writer {
         for turn in 1... {
             switch run(jobs) {
             case .done(let outcomes, let hasWritten):
-                if hasWritten { state.setBlocked(false) }
                 for outcome in outcomes { outcome.answer() }
                 if hasWritten {
                     onCommit(
@@ -94,7 +93,6 @@ final class PostgreSQLWriter: Writer {
     }
 
     private func fail(_ jobs: [Job], _ error: SQLError) {
-        if error.isPassing { state.setBlocked(true) }
         for job in jobs { job.fail(error) }
     }
 

@@ -62,19 +62,16 @@ final class SQLiteWriter: Writer {
     private func commit(_ jobs: [Job]) {
         let commitsBefore = connection.writingCommits
         let start = ContinuousClock.now
-        var sawFull = false
         do throws(SQLError) {
             var answers: [() -> Void] = []
             answers.reserveCapacity(jobs.count)
             try connection.execute("BEGIN IMMEDIATE")
             for job in jobs {
                 let outcome = try jobs.count == 1 ? runAlone(job) : runInSavepoint(job)
-                if let error = outcome.error as? SQLError, error.isFull { sawFull = true }
                 answers.append(outcome.answer)
             }
             if !connection.isAutocommit { try commit() }
             let hasWritten = connection.writingCommits > commitsBefore
-            if sawFull || hasWritten { state.setBlocked(sawFull) }
             for answer in answers { answer() }
             if hasWritten {
                 onCommit(
@@ -84,7 +81,6 @@ final class SQLiteWriter: Writer {
             }
         } catch {
             rollBack()
-            if error.isFull { state.setBlocked(true) }
             for job in jobs { job.fail(error) }
         }
     }

@@ -87,7 +87,7 @@ struct Judge {
 
     var specification: TaskSpecification { transfer.specification }
     var verdict: ResumeVerdict? { result.judgement?.verdict }
-    private var isDownload: Bool { specification.kind == .download }
+    var isDownload: Bool { specification.kind == .download }
 
     mutating func judge() -> Judgement {
         if transfer.segmented == nil { progress.record(metrics()) }
@@ -272,60 +272,6 @@ struct Judge {
             return .send(
                 .follow(
                     Judgement.Hop(url: target, method: method, dropsBody: dropsBody, dropsSecrets: dropsSecrets)))
-        }
-    }
-
-    mutating func judgeContent(_ head: ResponseHead) -> Judgement {
-        if let mismatch = digestMismatch(head) { return restart(after: mismatch) }
-        return finish(.succeeded, content: contentSource())
-    }
-
-    mutating func restart(after mismatch: DigestMismatch) -> Judgement {
-        restart(cause: "digestMismatch", fault: .digestMismatch, error: mismatch.error(at: transfer.url.text))
-    }
-
-    /// Judges content that was there already, and was found to be another than the app expects when it was read.
-    mutating func judge(_ mismatch: DigestMismatch) -> Settlement.Verdict {
-        progress.record(metrics())
-        switch restart(after: mismatch) {
-        case .finish(let outcome, let result, _): return .completed(outcome, result, nil)
-        default:
-            progress.restartCause = "digestMismatch"
-            return .retry(at: now, waitsForConnectivity: false, progress)
-        }
-    }
-
-    private func digestMismatch(_ head: ResponseHead) -> DigestMismatch? {
-        if let piece = transfer.wrongPiece {
-            return DigestMismatch(message: "the piece at \(piece.lowerBound) has another digest")
-        }
-        if transfer.comesInParts, !transfer.hasPieces(of: result.length) {
-            return DigestMismatch(message: "\(result.length) bytes have another number of pieces")
-        }
-        if let expected = specification.expectedDigest {
-            let found = result.digests[expected.algorithm]?.hexadecimal
-            if let found, found != expected.value {
-                return DigestMismatch(message: "expected \(expected.value), found \(found)")
-            }
-        }
-        guard isDownload, transfer.method == "GET",
-            let announced = DigestField.parse(head.fields.values("Repr-Digest"))?[.sha256],
-            let found = result.digests[.sha256]
-        else { return nil }
-        return announced == found
-            ? nil
-            : DigestMismatch(message: "Repr-Digest says \(announced.hexadecimal), found \(found.hexadecimal)")
-    }
-
-    private func contentSource() -> Judgement.ContentSource {
-        let digest = result.digests[.sha256] ?? []
-        switch result.received {
-        case .memory(let bytes): return .bytes(bytes, digest: digest)
-        case .file(_, let length): return .partialFile(length: length, digest: digest)
-        case .parts(let length): return .object(length: length, digest: digest)
-        case .none where transfer.writesObject && verdict == .alreadyComplete:
-            return .object(length: transfer.resuming?.offset ?? 0, digest: digest)
-        case .none: return .bytes([], digest: Digest.of([]))
         }
     }
 

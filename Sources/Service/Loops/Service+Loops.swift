@@ -18,7 +18,9 @@ extension Service {
                 do {
                     outlet.handle(try await store.askLaunchRules(of: due, at: clock.now))
                 } catch {
-                    if !Store.isAway(error) { log.error("launches could not be stored", ("error", "\(error)")) }
+                    if Store.Obstacle(error) != .away {
+                        log.error("launches could not be stored", ("error", "\(error)"))
+                    }
                     for session in due { relauncher.check(session, at: clock.now) }
                     try? await Task.sleep(for: .seconds(1))
                 }
@@ -86,7 +88,7 @@ extension Service {
             }
             return cleaning
         } catch {
-            if !Store.isAway(error) { log.warning("housekeeping failed", ("error", "\(error)")) }
+            if Store.Obstacle(error) != .away { log.warning("housekeeping failed", ("error", "\(error)")) }
             return nil
         }
     }
@@ -112,7 +114,7 @@ extension Service {
             }
             return try await store.forgetDiscardedFiles(removed)
         } catch {
-            if !Store.isAway(error) { log.warning("files could not be removed", ("error", "\(error)")) }
+            if Store.Obstacle(error) != .away { log.warning("files could not be removed", ("error", "\(error)")) }
             return 0
         }
     }

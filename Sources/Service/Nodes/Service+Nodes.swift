@@ -28,7 +28,7 @@ extension Service {
                 try await tellDepartures()
                 try await self.look(&look)
             } catch {
-                if !Store.isAway(error) { log.error("the other nodes could not be watched", ("error", "\(error)")) }
+                if Store.Obstacle(error) != .away { log.error("the other nodes could not be watched", ("error", "\(error)")) }
             }
             try? await Task.sleep(for: .milliseconds(Int.random(in: Self.pauses)))
         }

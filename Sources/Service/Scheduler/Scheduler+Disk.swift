@@ -25,7 +25,7 @@ extension Scheduler {
             case .empty(let task): try await empty(task)
             }
         } catch {
-            if Store.isAway(error) { return }
+            if Store.Obstacle(error) == .away { return }
             log.error("transfers that wait for the disk could not go on", ("error", "\(error)"))
         }
     }

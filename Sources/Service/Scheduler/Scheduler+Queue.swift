@@ -14,7 +14,9 @@ extension Scheduler {
             outlet.handle(try await store.expireTasks(at: clock.now, limit: Store.commandGroup))
             outlet.handle(try await store.expireQuestions(at: clock.now, limit: Store.commandGroup))
         } catch {
-            if !Store.isAway(error) { log.error("tasks that timed out could not be stored", ("error", "\(error)")) }
+            if Store.Obstacle(error) != .away {
+                log.error("tasks that timed out could not be stored", ("error", "\(error)"))
+            }
             try? await Task.sleep(for: .seconds(1))
         }
     }
@@ -55,10 +57,10 @@ extension Scheduler {
             }
         } catch {
             cookies.putBack(jars)
-            if !Store.isAway(error) { log.error("transfers could not be stored", ("error", "\(error)")) }
+            if Store.Obstacle(error) != .away { log.error("transfers could not be stored", ("error", "\(error)")) }
             await storeOneByOne(batch)
             // What is stored later is not waited for on a full disk alone.
-            if Store.isPassing(error) {
+            if Store.Obstacle(error) != nil {
                 unrecorded.merge(offsets) { later, _ in later }
             } else {
                 tell(recorded: offsets)
@@ -118,7 +120,7 @@ extension Scheduler {
         for settlement in batch {
             do {
                 try await store(settlement)
-            } catch  where Store.isPassing(error) {
+            } catch  where Store.Obstacle(error) != nil {
                 settlements.append(settlement)
             } catch {
                 await logger(of: settlement.task).error(

@@ -190,7 +190,7 @@ extension Scheduler {
                 verdict = judge.judge(mismatch)
             } catch {
                 log.of(transfer.name).warning("content could not be stored", ("error", "\(error)"))
-                if Store.isPassing(error) {
+                if Store.Obstacle(error) != nil {
                     let progress = transfer.progressOfWhole(source)
                     verdict = .retry(at: now + .seconds(5), waitsForConnectivity: false, progress)
                 } else {

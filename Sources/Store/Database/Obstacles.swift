@@ -1,21 +1,27 @@
 import SQL
 
 extension Store {
-    /// Whether a verb failed because the database had no room left: nothing of it was done, and it can be tried again.
-    package static func isOutOfSpace(_ error: any Error) -> Bool {
-        (error as? SQLError)?.isFull ?? false
+    /// What was in a verb's way: nothing of it was done, and it can be tried again.
+    package enum Obstacle: Sendable {
+        /// The database had no room left.
+        case noRoom
+        /// The database's server was out of reach. The log is told of that once, by the database.
+        case away
+        /// Others held what was wanted, or a read took too long.
+        case busy
+
+        /// Nil where another try would end the same way.
+        package init?(_ error: any Error) {
+            guard let error = error as? SQLError else { return nil }
+            if error.isFull {
+                self = .noRoom
+            } else if error.code == .unreachable {
+                self = .away
+            } else if error.isBusy || error.isInterrupted {
+                self = .busy
+            } else {
+                return nil
+            }
+        }
     }
-
-    /// Whether a verb failed because the database's server was away or too busy, or it took too long: nothing of it was done, and it can be
-    /// tried again.
-    package static func isUnavailable(_ error: any Error) -> Bool {
-        guard let error = error as? SQLError else { return false }
-        return (error.isPassing || error.isInterrupted) && !error.isFull
-    }
-
-    /// Whether a verb failed because the database's server was away. The log is told of that once, by the database.
-    package static func isAway(_ error: any Error) -> Bool { (error as? SQLError)?.code == .unreachable }
-
-    /// Whether nothing of a verb was done, and it can be tried again.
-    package static func isPassing(_ error: any Error) -> Bool { (error as? SQLError)?.isPassing ?? false }
 }

@@ -1,3 +1,4 @@
+import Base
 package import Core
 import SQL
 
@@ -132,9 +133,15 @@ extension Store {
 
     private static func place(_ host: String, _ port: Int) -> String { "\(host.asciiLowercased):\(port)" }
 
-    /// By what one protection space is told from another.
+    /// Bytes of a realm that are part of a key as they are: an entry of a server's index has less than 2,704 bytes.
+    private static let longestRealm = 1024
+
+    /// By what one protection space is told from another. No scheme is called `long`.
     static func key(_ space: ProtectionSpace) -> String {
+        let place = place(space.host, space.port)
         let kind = "\(space.scheme)/\(space.isProxy ? "proxy/" : "")\(space.authenticationMethod.rawValue)"
-        return "\(place(space.host, space.port))/\(kind)/\(space.realm ?? "")"
+        let realm = Array((space.realm ?? "").utf8)
+        guard realm.count > longestRealm else { return "\(place)/\(kind)/\(space.realm ?? "")" }
+        return "\(place)/long/\(kind)/\(Digest.of(realm).hexadecimal)"
     }
 }
