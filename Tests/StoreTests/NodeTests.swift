@@ -147,14 +147,16 @@ final class NodeTests {
         #expect(Set(try await second.claim().map(\.id)).isSuperset(of: taken.map(\.id)))
         #expect(try await second.store.nodes().map(\.id) == ["second"])
 
+        #expect(try await first.settle(first.completion(taken[0].id)).completedTasks.isEmpty)
         let isAnswered = Locked(false)
-        let (zombie, late) = (first, first.completion(taken[0].id))
+        let zombie = first
         Task {
-            _ = try? await zombie.settle(late)
+            _ = try? await zombie.makeApp("late")
             isAnswered.withLock { $0 = true }
         }
         try await eventually("it ends") { fatal.withLock { $0 } != nil }
         #expect(!isAnswered.withLock { $0 })
+        await #expect(throws: DomainError.notFound) { try await second.store.app(identifier: "late") }
         #expect(try await second.store.task(taken[0].id).state == .running)
     }
 

@@ -66,7 +66,10 @@ import Testing
                 all(SessionState.Phase.self), all(TaskState.self), all(LaunchState.Phase.self),
                 all(QuestionState.Phase.self),
             ])
-        #expect(words("kind") == [all(TaskKind.self), all(EventKind.self), all(LaunchKind.self)])
+        #expect(
+            words("kind") == [
+                all(TaskKind.self), all(EventKind.self), all(LaunchKind.self), all(Presence.Kind.self),
+            ])
         #expect(words("stage") == [all(TaskLife.Phase.self)])
         #expect(words("outcome") == [all(Outcome.self)])
         #expect(words("urgency") == [all(LaunchUrgency.self)])

@@ -1,7 +1,7 @@
 /// Whether a client follows a session.
 package struct Presence: Hashable, Sendable {
     /// What attaches a client that has no lease.
-    package enum Kind: String, Sendable { case stream, wait }
+    package enum Kind: String, CaseIterable, Sendable { case stream, wait }
 
     package var isAttached: Bool
     /// When the last client left, or when the service started.
