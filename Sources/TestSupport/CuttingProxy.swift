@@ -9,8 +9,11 @@ package final class CuttingProxy: Sendable {
     private let server: SocketServer
 
     /// - Parameter target: The port where the server listens, now or later.
-    package init(to target: UInt16) throws {
-        let network = Network(target)
+    package convenience init(to target: UInt16) throws { try self.init { [target] } }
+
+    /// - Parameter targets: The ports where servers listen; a connection is led to the first that takes it.
+    package init(to targets: @escaping @Sendable () -> [UInt16]) throws {
+        let network = Network(targets)
         self.network = network
         server = try SocketServer(port: 0) { network.serve($0) }
         port = server.port
@@ -54,9 +57,9 @@ private final class Network: Sendable {
     }
 
     let state = Locked(State())
-    private let target: UInt16
+    private let targets: @Sendable () -> [UInt16]
 
-    init(_ target: UInt16) { self.target = target }
+    init(_ targets: @escaping @Sendable () -> [UInt16]) { self.targets = targets }
 
     /// Runs until the client's direction is closed.
     func serve(_ client: Socket) {
@@ -68,7 +71,7 @@ private final class Network: Sendable {
         }
         guard admitted else { return client.shutdown() }
         waitWhileHeld(link)
-        guard let server = link.connect(to: target) else {
+        guard let server = targets().lazy.compactMap({ link.connect(to: $0) }).first else {
             link.cut()
             return remove(link)
         }

@@ -3,7 +3,8 @@ import Glibc
 
 /// The built `urlsessiond`, run on a data directory of its own; killed when the last reference goes.
 ///
-/// The binary lies beside the test bundle; `URLSESSIOND_BINARY` names another one.
+/// The binary lies beside the test bundle; `URLSESSIOND_BINARY` names another one. Where tests run on many nodes
+/// (``TestStore/nodes``) others share its store, requests go to each in turn, and signals go to the first one.
 package final class ServiceProcess: Sendable {
     /// The process ended before it listened, or said something else than where it listens.
     package struct NotListening: Error, CustomStringConvertible {
@@ -25,6 +26,7 @@ package final class ServiceProcess: Sendable {
     private let command: [String]
     private let environment: [String: String]
     private let current: Locked<Run?>
+    private let peers: ServicePeers?
 
     /// Tests run all at once, and a machine has few cores.
     private static let permits = Permits(8)
@@ -37,26 +39,47 @@ package final class ServiceProcess: Sendable {
         data: TemporaryFolder = TemporaryFolder(), binary: String = ServiceProcess.binary, wrapper: [String] = []
     ) async throws {
         self.data = data
+        let peers = TestStore.nodes > 1 ? try await ServicePeers() : nil
+        self.peers = peers
         command =
             wrapper + [binary, "serve"] + (dev ? ["--dev"] : []) + ["--data-dir", data.file("data")]
             + (arguments.contains("--listen") ? [] : ["--listen", "127.0.0.1:0"])
             // What tests write is small, and the disk of the machine may be smaller than the usual floor.
             + (arguments.contains("--free-disk-floor") ? [] : ["--free-disk-floor", "16777216"]) + arguments
-        var environment = environment
+            + (peers?.arguments ?? [])
+        var environment = environment.merging(peers?.environment ?? [:]) { own, _ in own }
         if TestStore.isOnServer { environment["URLSESSIOND_STORE"] = try await TestStore.connection(for: data) }
         self.environment = environment
         current = Locked(nil)
         await Self.permits.take()
         try await start()
+        guard let peers else { return }
+        for _ in 1..<TestStore.nodes { peers.add(try await ServiceProcess(besides: self)) }
+    }
+
+    /// One more node of a service.
+    private init(besides first: ServiceProcess) async throws {
+        data = TemporaryFolder()
+        peers = nil
+        let (own, other) = (data, first.data)
+        command =
+            first.command.map { $0 == other.file("data") ? own.file("data") : $0 }
+            + ["--master-key-file", other.file("data/master.key")]
+        environment = first.environment
+        current = Locked(nil)
+        try await start()
     }
 
     deinit {
         current.withLock { $0?.end() }
-        Self.permits.giveBack()
+        if peers != nil || TestStore.nodes == 1 { Self.permits.giveBack() }
     }
 
+    /// The port where requests are taken.
+    package var port: UInt16 { peers?.port ?? ownPort }
+
     /// The port it listens on.
-    package var port: UInt16 { current.withLock { $0?.port ?? 0 } }
+    var ownPort: UInt16 { current.withLock { $0?.port ?? 0 } }
 
     package var pid: Int32 { current.withLock { $0?.pid ?? 0 } }
 
@@ -70,7 +93,7 @@ package final class ServiceProcess: Sendable {
     package var output: String { current.withLock { $0?.output.text ?? "" } }
 
     /// What the current run wrote to standard error.
-    package var errors: String { current.withLock { $0?.errors.text ?? "" } }
+    package var errors: String { current.withLock { $0?.errors.text ?? "" } + (peers?.errors ?? "") }
 
     /// How it ended; nil while it runs.
     package var exitStatus: ExitStatus? { current.withLock { $0?.status.withLock { $0 } } }
@@ -94,6 +117,7 @@ package final class ServiceProcess: Sendable {
                 status: run.status.withLock { $0 }, output: run.output.text, errors: run.errors.text)
         }
         run.portNumber.withLock { $0 = port }
+        peers?.lead(to: self)
     }
 
     /// Sends a signal.

@@ -7,6 +7,9 @@ package import Store
 package enum TestStore {
     package static let isOnServer = getenv("TEST_STORE").map { String(cString: $0) } == "postgresql"
 
+    /// How many nodes a service has, where its tests are to run on many (`TEST_NODES`): they share a server.
+    package static let nodes = isOnServer ? getenv("TEST_NODES").flatMap { Int(String(cString: $0)) } ?? 1 : 1
+
     /// The place that belongs to a folder; the same one for each store that is opened there.
     package static func place(in folder: TemporaryFolder) async throws -> Store.Place {
         guard isOnServer else { return .file(folder.file("test.db")) }
