@@ -62,7 +62,7 @@ struct Serve {
         let metrics = Metrics()
         let buckets = try ConfiguredBuckets(configuration, listeners: egress.ownListeners, clock: clock, log: log)
         let service = try openStore(keys) {
-            try makeService(Sealer(masterKey: keys.masterKey), egress, buckets, metrics)
+            try makeService(keys, egress, buckets, metrics)
         }
         do {
             try await service.prepare(acceptsNewMasterKey: configuration.acceptsNewMasterKey)
@@ -118,19 +118,20 @@ struct Serve {
     }
 
     private func makeService(
-        _ sealer: Sealer, _ egress: EgressPolicy, _ buckets: ConfiguredBuckets, _ metrics: Metrics
+        _ keys: StartupKeys, _ egress: EgressPolicy, _ buckets: ConfiguredBuckets, _ metrics: Metrics
     ) throws -> Service {
         var settings = ServiceSettings(
             dataFolder: configuration.dataFolder, version: Command.version, egress: egress)
         settings.maximumTransfers = configuration.maximumTransfers
         settings.maximumTransfersPerHost = configuration.maximumTransfersPerHost
         settings.filesRoots = configuration.filesRoots
-        settings.buckets = buckets.clients
+        settings.buckets = buckets.named
+        settings.contents = buckets.contents(keys.masterKey, clock: clock, log: log)
         settings.contentRetention = configuration.contentRetention
         settings.unacknowledgedRetention = configuration.unacknowledgedRetention
         settings.freeDiskFloor = configuration.freeDiskFloor
         return try Service(
-            settings: settings, store: try place(), sealer: sealer,
+            settings: settings, store: try place(), sealer: Sealer(masterKey: keys.masterKey),
             transferThreads: configuration.transferThreads, clock: clock, log: log, metrics: metrics
         ) { error in
             log.error("the database cannot go on; start-up will decide what was stored", ("error", "\(error)"))

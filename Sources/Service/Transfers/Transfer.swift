@@ -60,6 +60,8 @@ struct Transfer {
     var uploadMoves = 0
     /// The header fields of requests to the task's own URL.
     let ownHeaders: HTTPFields
+    /// Whether its content becomes an object in the bucket of contents while it arrives.
+    let becomesContent: Bool
     /// Where the current request goes first: 0 is the task's own URL, then come its mirrors.
     var source = 0
     /// Sources that this attempt has asked.
@@ -150,11 +152,13 @@ extension Settlement {
 extension Transfer {
     /// Prepares the first request of a claimed task.
     ///
-    /// - Parameter url: Of the object that it asks for.
+    /// - Parameters:
+    ///   - url: Of the object that it asks for.
+    ///   - hasContentsBucket: Whether contents are kept in a bucket.
     /// - Throws: `BadURL`.
     init(
         _ task: ClaimedTask, to url: ParsedURL? = nil, in session: Scheduler.KnownSession, version: String,
-        at now: Timestamp
+        hasContentsBucket: Bool = false, at now: Timestamp
     ) throws(BadURL) {
         let specification = task.specification
         self.task = task
@@ -170,12 +174,13 @@ extension Transfer {
         hops = 0
         attemptStartedAt = now
         progress.redirects = []
-        let writesObject = specification.destinationObject != nil
+        // What may come out of order is gathered in a file first.
+        becomesContent = hasContentsBucket && specification.bringsContent && !specification.mayComeInSegments
+        let writesObject = becomesContent || specification.destinationObject != nil
+        hasPartialFile = progress.resume != nil && progress.multipart == nil
         // What was written elsewhere before is of no use.
-        if writesObject, !(progress.multipart?.canBeGoneOnWith(specification, progress.resume) ?? false) {
-            progress.forgetBytes()
-        }
-        hasPartialFile = !writesObject && progress.resume != nil
+        let isInBucket = progress.multipart?.canBeGoneOnWith(specification, progress.resume) ?? false
+        if writesObject ? !isInBucket : progress.multipart != nil { progress.forgetBytes() }
         resuming = specification.kind == .download ? progress.resume.flatMap { $0.offset > 0 ? $0 : nil } : nil
         restartCause = resuming == nil ? progress.restartCause : nil
         ownHeaders = Self.headers(specification, session.configuration, body: task.body, version: version)
@@ -211,7 +216,7 @@ extension Transfer {
             egress: accessHere?.egress ?? settings.egress, judge: judge())
         request.headers = requestFields
         if credential?.token == nil { request.httpAuthentication = credential?.httpAuthentication }
-        if sendsBody { request.body = body(folder) }
+        if sendsBody { request.body = body(folder, settings.contents) }
         request.maximumBytes = specification.maximumContentLength ?? settings.maximumContentLength
         request.idleTimeout = .milliseconds(Int64(configuration.timeoutIntervalForRequest * 1000))
         request.connectTimeout = min(request.idleTimeout, .seconds(30))
@@ -270,11 +275,13 @@ extension Transfer {
         return tls
     }
 
-    private func body(_ folder: DataFolder) -> ExchangeBody {
+    private func body(_ folder: DataFolder, _ contents: ContentsBucket?) -> ExchangeBody {
         guard let body = task.body else { return .none }
         switch body.place {
         case .bytes(let bytes): return .bytes(bytes)
         case .file(let path): return .file(path: folder.absolute(path), offset: 0, length: body.length)
+        case .objects(let objects):
+            return .fetched(ObjectFetcher.fetching(objects, contents?.fetcher), offset: 0, length: body.length)
         }
     }
 
@@ -282,7 +289,7 @@ extension Transfer {
     private func judge() -> @Sendable (ResponseHead) -> HeadJudgement {
         let resuming = resuming
         let isDownload = specification.kind == .download
-        let writesObject = writesObject
+        let namesObject = specification.destinationObject != nil
         let hasOwnRange = specification.request.headers.contains("Range")
         let acceptable = specification.acceptableStatusCodes
         let policy = configuration.retryPolicy
@@ -292,7 +299,8 @@ extension Transfer {
         return { head in
             guard isDownload else { return HeadJudgement(.keep(at: 0)) }
             let verdict = ResumeVerdict.judge(head: head, resuming: resuming, requestHasOwnRange: hasOwnRange)
-            if writesObject, resuming == nil, !acceptable.contains(where: { $0.contains(head.status) }) {
+            // No page becomes the object that the app named.
+            if namesObject, !verdict.asksAgain, !acceptable.contains(where: { $0.contains(head.status) }) {
                 return HeadJudgement(.discard(limit: Self.sideLimit), verdict)
             }
             let body: BodyDisposition =
