@@ -127,6 +127,8 @@ extension Problem {
             case .invalidURL(let index, let detail): at(places.order(index ?? 0) + "/request/url", detail)
             case .insufficientStorage: Problem(.insufficientStorage, "There is no room for more.")
             case .storeUnavailable: Problem(.storeUnavailable, "The database cannot be reached, or took too long.")
+            case .contentsUnavailable:
+                Problem(.contentsUnavailable, "The bucket that has these bytes is out of reach.")
             case .shuttingDown: Problem(.shuttingDown, "The service is shutting down.")
             case .bodyTooLong(let limit): Problem(.payloadTooLarge, "A body may have \(limit.counted("byte")).")
             case .digestMismatch: Problem(.digestMismatch, "The bytes do not have the digest that was sent with them.")
@@ -162,7 +164,7 @@ extension Problem {
         switch code {
         case .unauthorized: [("WWW-Authenticate", "Bearer")]
         case .rateLimited, .idempotencyInProgress: [("Retry-After", "1")]
-        case .shuttingDown, .storeUnavailable: [("Retry-After", "5")]
+        case .shuttingDown, .storeUnavailable, .contentsUnavailable: [("Retry-After", "5")]
         case .tooManyTasks, .insufficientStorage: [("Retry-After", "30")]
         default: []
         }

@@ -46,6 +46,12 @@ package struct Bucket: Sendable {
             query: pairs.map { "\($0)=\($1)" }.joined(separator: "&"))
     }
 
+    /// What the store calls a key, without the prefix; nil for one outside of it.
+    func key(of whole: String) -> String? {
+        let (whole, prefix) = (whole.utf8, prefix.utf8)
+        return whole.starts(with: prefix) ? String(whole.dropFirst(prefix.count)) : nil
+    }
+
     package func target(_ object: ObjectReference) -> S3Target {
         target(object.key, query: object.versionId.map { [("versionId", $0)] } ?? [])
     }

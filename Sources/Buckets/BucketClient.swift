@@ -25,7 +25,7 @@ package final class BucketClient: Sendable {
     private let heedsConditions = Locked<Bool?>(nil)
 
     private static let attempts = 5
-    /// For a whole list or an error; content is not read here.
+    /// For a whole list or an error.
     private static let answerLimit = 4 << 20
 
     /// - Parameter egress: What the operator's own endpoint may resolve to.
@@ -91,6 +91,33 @@ package final class BucketClient: Sendable {
         if let error = S3Error(status: head.status, body: result.side) { throw .refused(error) }
         guard result.outcome == .complete else { throw .unexpected("There is no room for the object.") }
         return result
+    }
+
+    /// Bytes of an object, in memory.
+    ///
+    /// - Parameter range: Not empty, and within the object.
+    package func read(_ key: String, _ range: Range<Int64>) async throws(BucketFault) -> [UInt8] {
+        var headers = HTTPFields()
+        headers.append("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
+        let answer = try await send(
+            "GET", bucket.target(key), .repeatable, headers: headers, limit: range.count, attempts: 3)
+        guard answer.body.count == range.count else {
+            throw .unexpected("The store sent \(answer.body.count) bytes instead of \(range.count).")
+        }
+        return answer.body
+    }
+
+    /// An address at which whoever has it may read an object for a while.
+    ///
+    /// - Parameters:
+    ///   - method: `GET` or `HEAD`.
+    ///   - query: What the store shall say about it, such as `response-content-type`.
+    package func address(
+        toRead key: String, _ method: String, for seconds: Int, query: [(name: String, value: String)]
+    ) async throws(BucketFault) -> String {
+        signer(try await source.current()).presigned(
+            method: method, bucket.target(key, query: query), for: seconds, at: now
+        ).url.text
     }
 
     package func nextID() -> ExchangeID { exchanges.nextID() }
@@ -168,18 +195,46 @@ package final class BucketClient: Sendable {
 
     /// The uploads of a key that were neither completed nor aborted.
     package func uploads(of key: String) async throws(BucketFault) -> [S3Answer.Upload] {
-        var (found, marker) = ([S3Answer.Upload](), [(name: String, value: String)]())
-        let whole = bucket.prefix + key
+        var (found, marker) = ([S3Answer.Upload](), S3Answer.Uploads.Marker?.none)
         repeat {
-            let target = bucket.target(query: [("uploads", ""), ("prefix", whole)] + marker)
-            let answer = try await send("GET", target, .repeatable)
-            guard let list = S3Answer.uploads(answer.body) else {
-                throw .unexpected("The store's list of uploads cannot be read.")
-            }
-            found += list.uploads.filter { $0.key.utf8.elementsEqual(whole.utf8) }
-            marker = list.next.map { [("key-marker", $0.key), ("upload-id-marker", $0.id)] } ?? []
-        } while !marker.isEmpty && found.count < 10_000
+            let page = try await uploads(below: key, after: marker)
+            found += page.uploads.filter { $0.key.utf8.elementsEqual(key.utf8) }
+            marker = page.next
+        } while marker != nil && found.count < 10_000
         return found
+    }
+
+    /// Uploads whose keys begin so, that were neither completed nor aborted: a page of them.
+    package func uploads(
+        below start: String, after marker: S3Answer.Uploads.Marker? = nil
+    ) async throws(BucketFault) -> S3Answer.Uploads {
+        var query = [("uploads", ""), ("prefix", bucket.prefix + start)]
+        if let marker { query += [("key-marker", marker.key), ("upload-id-marker", marker.id)] }
+        let answer = try await send("GET", bucket.target(query: query), .repeatable)
+        guard var page = S3Answer.uploads(answer.body) else {
+            throw .unexpected("The store's list of uploads cannot be read.")
+        }
+        page.uploads = page.uploads.compactMap { upload in
+            bucket.key(of: upload.key).map { S3Answer.Upload(key: $0, id: upload.id, initiated: upload.initiated) }
+        }
+        return page
+    }
+
+    /// Objects whose keys begin so, in the order of their keys: a page of them.
+    ///
+    /// - Parameter key: The last one that is known already.
+    package func objects(
+        below start: String, after key: String? = nil
+    ) async throws(BucketFault) -> [S3Answer.Object] {
+        var query = [("list-type", "2"), ("prefix", bucket.prefix + start)]
+        if let key { query.append(("start-after", bucket.prefix + key)) }
+        let answer = try await send("GET", bucket.target(query: query), .repeatable)
+        guard let objects = S3Answer.objects(answer.body) else {
+            throw .unexpected("The store's list of objects cannot be read.")
+        }
+        return objects.compactMap { object in
+            bucket.key(of: object.key).map { S3Answer.Object(key: $0, modified: object.modified) }
+        }
     }
 
     // MARK: What a store can do
@@ -217,15 +272,15 @@ package final class BucketClient: Sendable {
 
     private func send(
         _ method: String, _ target: S3Target, _ manner: Manner, headers: HTTPFields = HTTPFields(),
-        content: SentBytes? = nil
+        content: SentBytes? = nil, limit: Int = BucketClient.answerLimit, attempts: Int = BucketClient.attempts
     ) async throws(BucketFault) -> Answer {
         var attempt = 1
         while true {
             do throws(BucketFault) {
-                return try await sendOnce(method, target, manner, headers, content)
+                return try await sendOnce(method, target, manner, headers, content, limit)
             } catch {
                 let mayRepeat = manner == .repeatable && error.remedy == .later
-                guard mayRepeat, attempt < Self.attempts, !Task.isCancelled else { throw error }
+                guard mayRepeat, attempt < attempts, !Task.isCancelled else { throw error }
                 let ceiling = 200.0 * Double(1 << attempt)
                 try? await Task.sleep(for: .milliseconds(Int64(Double.random(in: 0.5..<1) * ceiling)))
                 attempt += 1
@@ -234,7 +289,8 @@ package final class BucketClient: Sendable {
     }
 
     private func sendOnce(
-        _ method: String, _ target: S3Target, _ manner: Manner, _ headers: HTTPFields, _ content: SentBytes?
+        _ method: String, _ target: S3Target, _ manner: Manner, _ headers: HTTPFields, _ content: SentBytes?,
+        _ limit: Int
     ) async throws(BucketFault) -> Answer {
         var headers = headers
         if let md5 = content?.md5Field { headers.append("Content-MD5", md5) }
@@ -242,7 +298,7 @@ package final class BucketClient: Sendable {
             method: method, target, content?.payload ?? .empty, headers: headers, at: now)
         headers.fields += signature.fields
         var request = ExchangeRequest(
-            id: exchanges.nextID(), pool: 0, method: method, url: target.url, sink: .memory(limit: Self.answerLimit),
+            id: exchanges.nextID(), pool: 0, method: method, url: target.url, sink: .memory(limit: limit),
             egress: egress
         ) { _ in HeadJudgement(.keep(at: 0)) }
         request.headers = headers

@@ -12,10 +12,22 @@ package enum S3Answer {
     }
 
     /// A page of a list of uploads.
-    struct Uploads {
-        var uploads: [Upload]
+    package struct Uploads: Sendable {
+        package struct Marker: Hashable, Sendable {
+            let key: String
+            let id: String
+        }
+
+        package var uploads: [Upload]
         /// Where the next page begins.
-        var next: (key: String, id: String)?
+        package var next: Marker?
+    }
+
+    /// One of a list of objects.
+    package struct Object: Hashable, Sendable {
+        package let key: String
+        /// Nil where the store does not tell.
+        package let modified: Timestamp?
     }
 
     /// The root of a document, of whatever namespace: stores differ in it.
@@ -34,7 +46,17 @@ package enum S3Answer {
         guard root.first("IsTruncated")?.trimmedText == "true", let key = root.first("NextKeyMarker")?.text else {
             return Uploads(uploads: uploads)
         }
-        return Uploads(uploads: uploads, next: (key, root.first("NextUploadIdMarker")?.trimmedText ?? ""))
+        let id = root.first("NextUploadIdMarker")?.trimmedText ?? ""
+        return Uploads(uploads: uploads, next: Uploads.Marker(key: key, id: id))
+    }
+
+    static func objects(_ bytes: [UInt8]) -> [Object]? {
+        guard let root = document(bytes), root.name == "ListBucketResult" else { return nil }
+        return root.all("Contents").compactMap { object in
+            guard let key = object.first("Key")?.text else { return nil }
+            return Object(
+                key: key, modified: object.first("LastModified").flatMap { Timestamp(rfc3339: $0.trimmedText) })
+        }
     }
 
     /// What completes an upload of these parts, in order.

@@ -1,7 +1,14 @@
 package import Base
 import Glibc
 
-/// The next bytes of a file that is sent in order, read on disk threads before they are wanted.
+/// Fetches some bytes, and hands them on: all of them, or why there are none.
+package typealias Fetching =
+    @Sendable (
+        Range<Int64>, @escaping @Sendable (Result<[UInt8], SystemError>) -> Void
+    ) -> Void
+
+/// The next bytes of a file that is sent in order, read on disk threads before they are wanted, or of what somebody else
+/// fetches.
 ///
 /// Its pieces are long while there are buffers for them and the bytes go soon. Else they are short, one at a time, in
 /// memory of its own: nobody waits for another's buffers. Belongs to one thread, which hands it what arrives.
@@ -20,6 +27,12 @@ package final class ReadAhead {
         var bytes: Result<DiskBuffer, SystemError>?
     }
 
+    /// Reads bytes into a buffer that begins with them, and hands it on. Must not wait.
+    private typealias Filling =
+        @Sendable (
+            DiskBuffer, Range<Int64>, @escaping @Sendable (Result<DiskBuffer, SystemError>) -> Void
+        ) -> Void
+
     /// Long pieces of one file at a time.
     package static let depth = 3
     private static let shortLength = 64 * 1024
@@ -28,9 +41,8 @@ package final class ReadAhead {
     /// Bytes that go in short pieces then, before long ones are tried again.
     private static let rest: Int64 = 16 << 20
 
-    private let file: DirectFile
+    private let fill: Filling
     private let end: Int64
-    private let disk: DiskQueue
     private let buffers: BufferPool
     private let tell: @Sendable (Arrival) -> Void
     private var pieces: [Piece] = []
@@ -47,9 +59,36 @@ package final class ReadAhead {
         _ file: DirectFile, to end: Int64, _ disk: DiskQueue, _ buffers: BufferPool,
         tell: @escaping @Sendable (Arrival) -> Void
     ) {
-        self.file = file
+        fill = { buffer, _, then in
+            disk.run { () throws(SystemError) in
+                try buffer.fill(from: file)
+                return buffer
+            } then: {
+                then($0)
+            }
+        }
         self.end = end
-        self.disk = disk
+        self.buffers = buffers
+        self.tell = tell
+    }
+
+    /// - Parameters:
+    ///   - fetch: Called on the thread that this belongs to. Must not wait.
+    ///   - end: Where the last of the bytes ends.
+    ///   - tell: Called wherever `fetch` calls. Must not wait.
+    package init(
+        _ fetch: @escaping Fetching, to end: Int64, _ buffers: BufferPool, tell: @escaping @Sendable (Arrival) -> Void
+    ) {
+        fill = { buffer, range, then in
+            fetch(range) { bytes in
+                then(
+                    bytes.flatMap { bytes in
+                        let isTaken = bytes.withUnsafeBytes { buffer.append($0) }
+                        return isTaken ? .success(buffer) : .failure(SystemError("read", errno: EMSGSIZE))
+                    })
+            }
+        }
+        self.end = end
         self.buffers = buffers
         self.tell = tell
     }
@@ -104,12 +143,7 @@ package final class ReadAhead {
             let range = next..<min(end, buffer.pieceEnd)
             pieces.append(Piece(number: number, range: range, isLong: pooled != nil))
             next = range.upperBound
-            disk.run { [file] () throws(SystemError) in
-                try buffer.fill(from: file)
-                return buffer
-            } then: { [tell] in
-                tell(Arrival(number: number, bytes: $0))
-            }
+            fill(buffer, range) { [tell] in tell(Arrival(number: number, bytes: $0)) }
         }
     }
 }

@@ -17,9 +17,8 @@ struct Reply: ~Copyable {
                 }
             case .file(let descriptor, let offset, let length):
                 Self.made(descriptor, offset, length)
-            case .stream:
-                MHD_create_response_from_callback(
-                    .max, 1024, readStream, writer.map { Unmanaged.passRetained($0).toOpaque() }, freeStream)
+            case .stream: Self.made(.max, block: 1024, writer)
+            case .sized(let length, _): Self.made(UInt64(length), block: 1 << 15, writer)
             }
         guard let made else { preconditionFailure("MHD_create_response: out of memory") }
         handle = made
@@ -28,6 +27,12 @@ struct Reply: ~Copyable {
         // next answer.
         let code = mhd_end_with_connection(handle)
         precondition(code == .YES, "MHD_set_response_options")
+    }
+
+    /// - Parameter length: `.max` where it is not known.
+    private static func made(_ length: UInt64, block: Int, _ writer: ResponseWriter?) -> OpaquePointer? {
+        MHD_create_response_from_callback(
+            length, block, readStream, writer.map { Unmanaged.passRetained($0).toOpaque() }, freeStream)
     }
 
     private static func made(_ descriptor: Int32, _ offset: Int64, _ length: Int64) -> OpaquePointer? {
@@ -93,7 +98,7 @@ enum RawAnswer {
         switch response.body {
         case .none: break
         case .bytes(let bytes) where bytes.count <= 16_384: body = bytes
-        case .bytes, .file, .stream: return nil
+        case .bytes, .file, .stream, .sized: return nil
         }
         let reason = MHD_get_reason_phrase_for(UInt32(response.status)).map { String(cString: $0) } ?? ""
         var head = "HTTP/1.1 \(response.status) \(reason)\r\nConnection: close\r\nContent-Length: \(body.count)\r\n"

@@ -61,8 +61,12 @@ extension ServedRequest {
     }
 
     func deliver(_ response: HTTPResponse, isHead: Bool) async {
-        var produce: (@Sendable (ResponseWriter) async -> Void)?
-        if case .stream(let body) = response.body, !isHead { produce = body }
+        let produce: (@Sendable (ResponseWriter) async throws -> Void)? =
+            switch response.body {
+            case .stream(let body) where !isHead: body
+            case .sized(_, let body) where !isHead: body
+            default: nil
+            }
         let writer = produce.map { _ in ResponseWriter(handle) }
         let isTaken = state.withLock { state in
             guard state.answered(response) else { return false }
@@ -73,7 +77,12 @@ extension ServedRequest {
         guard isTaken else { return response.body.discard() }
         guard let produce, let writer else { return }
         await Task.yield()
-        await produce(writer)
-        writer.end()
+        do {
+            try await produce(writer)
+            writer.end()
+        } catch {
+            // What the client has is less than it was told of, and it shall see that.
+            _ = writer.abort()
+        }
     }
 }

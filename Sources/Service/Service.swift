@@ -22,6 +22,8 @@ package enum ServiceError: Error, Hashable, Sendable {
     case insufficientStorage
     /// The database's server is out of reach.
     case storeUnavailable
+    /// The bucket of contents is out of reach, or the service was started without it.
+    case contentsUnavailable
     case shuttingDown
     case bodyTooLong(limit: Int64)
     /// The digest that the client sent is not that of the bytes.
@@ -165,6 +167,7 @@ package final class Service: Sendable {
                 group.addTask { try await self.keepHouse() }
                 group.addTask { await self.watchDisk() }
                 group.addTask { await self.abortUploads() }
+                group.addTask { await self.settings.contents?.fetcher.run() }
                 if self.store.node != nil { group.addTask { await self.watchNodes() } }
                 try await group.waitForAll()
             }

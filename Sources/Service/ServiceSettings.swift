@@ -18,6 +18,8 @@ package struct ServiceSettings: Sendable {
     package var filesRoots: [String: String] = [:]
     /// Names that tasks may use for `bucket`, and who talks to them.
     package var buckets: [String: BucketClient] = [:]
+    /// Where contents and bodies are that are too large for the database; nil for the data folder.
+    package var contents: ContentsBucket?
     package var contentRetention = Duration.seconds(24 * 3600)
     package var unacknowledgedRetention = Duration.seconds(30 * 24 * 3600)
     /// Below this many free bytes new content waits and writes are refused.

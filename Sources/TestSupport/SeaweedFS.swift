@@ -122,6 +122,17 @@ package struct BucketFolder: Sendable {
         ["--bucket", "\(name)=s3://\(bucket)/\(prefix)?endpoint=http://127.0.0.1:\(store.port)"]
     }
 
+    /// What `--contents` takes.
+    package var contents: [String] { ["--contents", "s3://bucket/\(prefix)?endpoint=http://127.0.0.1:\(store.port)"] }
+
+    /// Keys of all objects, but those with which a service tries the bucket.
+    package func keys() async throws -> [String] {
+        try await client.objects(below: "").map(\.key).filter { !$0.contains(".urlsessiond-probe") }
+    }
+
+    /// Uploads that were neither completed nor aborted.
+    package func uploads() async throws -> Int { try await client.uploads(below: "").uploads.count }
+
     private var client: BucketClient { get throws { try SeaweedFS.client(store.port, prefix: prefix) } }
 
     /// The bytes of an object; nil where there is none.

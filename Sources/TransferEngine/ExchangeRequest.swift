@@ -65,11 +65,13 @@ package struct ExchangeRequest: Sendable {
     }
 }
 
-/// What is sent. A file must stay as it is until the exchange ended: it may be read more than once.
+/// What is sent. It must stay as it is until the exchange ended: it may be read more than once.
 package enum ExchangeBody: Sendable {
     case none
     case bytes([UInt8])
     case file(path: String, offset: Int64, length: Int64)
+    /// Somebody else has the bytes.
+    case fetched(Fetching, offset: Int64, length: Int64)
 }
 
 /// Where kept bytes go.

@@ -13,6 +13,10 @@ extension TransferLoop {
         case .file(let path, _, let length):
             preparation.needs.insert(.body)
             openBody(exchange, path, length)
+        case .fetched(let fetch, let offset, let length):
+            let (id, mailbox) = (exchange.id, mailbox)
+            let ahead = ReadAhead(fetch, to: offset + length, bodyBuffers) { mailbox.post(.bodyRead($0), to: id) }
+            preparation.body = BodySource(ahead, offset: offset, length: length)
         }
         if exchange.resumeOffset > 0 {
             preparation.needs.insert(.prefix)

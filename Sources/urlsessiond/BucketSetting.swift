@@ -2,6 +2,8 @@ import Base
 import Buckets
 import Core
 import Glibc
+import Service
+import Store
 import TransferEngine
 
 /// What `--bucket NAME=s3://BUCKET/PREFIX?region=&endpoint=` says.
@@ -28,6 +30,17 @@ struct BucketSetting {
             }
         }
         return buckets
+    }
+
+    /// What `--contents s3://BUCKET/PREFIX?region=&endpoint=` says.
+    static func contents(_ values: inout SettingValues) -> BucketSetting? {
+        guard let text = values.text("contents") else { return nil }
+        do throws(Refusal) {
+            return try BucketSetting(text)
+        } catch {
+            values.fault("contents", "\(text): \(error.detail)")
+            return nil
+        }
     }
 
     private struct Refusal: Error { var detail: String }
@@ -77,12 +90,13 @@ struct BucketSetting {
 /// The buckets of the settings, and who talks to them.
 struct ConfiguredBuckets: Sendable {
     private let sources: [String: CredentialsSource]
-    let clients: [String: BucketClient]
+    private let clients: [String: BucketClient]
     private let exchanges: Exchanges?
 
     /// - Throws: ``Serve/Failure`` where a bucket has no credentials.
     init(_ configuration: Configuration, listeners: [(IPAddress, UInt16)], clock: Clock, log: Log) throws {
-        guard !configuration.buckets.isEmpty else {
+        let settings = configuration.allBuckets
+        guard !settings.isEmpty else {
             (sources, clients, exchanges) = ([:], [:], nil)
             return
         }
@@ -93,7 +107,7 @@ struct ConfiguredBuckets: Sendable {
             throw Serve.Failure(text: "AWS_EC2_METADATA_SERVICE_ENDPOINT is not a URL")
         }
         let instance = InstanceCredentials(endpoint: metadata, exchanges: exchanges, clock: clock)
-        sources = configuration.buckets.reduce(into: [:]) { sources, entry in
+        sources = settings.reduce(into: [:]) { sources, entry in
             sources[entry.key] = found[entry.key].map { CredentialsSource($0) } ?? CredentialsSource(instance)
         }
         // Where the operator's own store is, is the operator's to say; a metadata address and this service are none.
@@ -101,11 +115,24 @@ struct ConfiguredBuckets: Sendable {
             allowed: [CIDR(.v4(0), 0), CIDR(.v6(0), 0)], ownListeners: listeners)
         var clients: [String: BucketClient] = [:]
         for (name, source) in sources {
-            clients[name] = configuration.buckets[name].map {
+            clients[name] = settings[name].map {
                 BucketClient($0.bucket, credentials: source, exchanges: exchanges, egress: egress, clock: clock)
             }
         }
         self.clients = clients
+    }
+
+    var isEmpty: Bool { clients.isEmpty }
+
+    /// Those that apps may name.
+    var named: [String: BucketClient] { clients.filter { $0.key != Store.contentsBucket } }
+
+    /// - Parameter masterKey: All nodes of a service have the same.
+    func contents(_ masterKey: [UInt8], clock: Clock, log: Log) -> ContentsBucket? {
+        let folder = HMAC.sha256(key: masterKey, message: Array("contents".utf8)).prefix(8)
+        return clients[Store.contentsBucket].map {
+            ContentsBucket($0, folder: Array(folder).hexadecimal, clock: clock, log: log)
+        }
     }
 
     /// Takes the credentials as they are now.
@@ -127,7 +154,7 @@ struct ConfiguredBuckets: Sendable {
             file = bytes
         }
         var found: [String: BucketCredentials] = [:]
-        for (name, setting) in configuration.buckets where !setting.usesInstance {
+        for (name, setting) in configuration.allBuckets where !setting.usesInstance {
             let own = file.flatMap { BucketCredentials(profile: name, ofFile: $0) }
             guard let credentials = own ?? configuration.environmentCredentials else {
                 throw Serve.Failure(

@@ -3,6 +3,7 @@ import Buckets
 import Core
 import Glibc
 import SQL
+import Store
 
 /// What `urlsessiond serve` runs with, checked as a whole.
 struct Configuration {
@@ -31,6 +32,8 @@ struct Configuration {
     var allowsHTTPWebhooks: Bool
     var filesRoots: [String: String]
     var buckets: [String: BucketSetting]
+    /// Where contents and bodies go; nil for the data folder.
+    var contents: BucketSetting?
     var bucketCredentials: String?
     /// What tools of AWS read from the environment, where no file has it.
     var environmentCredentials: BucketCredentials?
@@ -93,6 +96,10 @@ struct Configuration {
         allowedEgress = Self.egress(isDevelopment, &values)
         filesRoots = Self.roots(&values)
         buckets = BucketSetting.all(&values)
+        contents = BucketSetting.contents(&values)
+        if contents != nil, buckets[Store.contentsBucket] != nil {
+            values.fault("bucket", "none is named \(Store.contentsBucket) where there is --contents")
+        }
         bucketCredentials = values.text("bucket-credentials").map(LocalFile.absolute)
         environmentCredentials = BucketCredentials(environment: environment)
         metadataEndpoint =
@@ -211,6 +218,13 @@ struct Configuration {
         }
     }
 
+    /// The buckets of all kinds, by the names of their profiles.
+    var allBuckets: [String: BucketSetting] {
+        var all = buckets
+        if let contents { all[Store.contentsBucket] = contents }
+        return all
+    }
+
     /// Where the API listens, with the port that it has.
     func url(port: UInt16) -> String {
         "\(tlsCertificate == nil ? "http" : "https")://\(Address(host: listen.host, port: port).text)"
@@ -237,7 +251,7 @@ struct Configuration {
                 filesRoots.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: ",")
             ),
             ("bucket", buckets.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.text)" }.joined(separator: ",")),
-            ("bucket-credentials", bucketCredentials ?? "none"),
+            ("contents", contents?.text ?? "\(dataFolder)"), ("bucket-credentials", bucketCredentials ?? "none"),
             ("content-retention", text(contentRetention)), ("unacknowledged-retention", text(unacknowledgedRetention)),
             ("webhook-timeout", text(webhookTimeout)), ("free-disk-floor", String(freeDiskFloor)),
             ("rate-limit", rateLimit.map(String.init) ?? "none"),

@@ -36,7 +36,7 @@ struct Renewal: Sendable {
     }
 
     private func renewBuckets(_ configuration: Configuration) {
-        guard !buckets.clients.isEmpty else { return }
+        guard !buckets.isEmpty else { return }
         do throws(Serve.Failure) {
             try buckets.renew(configuration)
             log.info("the buckets' credentials were read again")

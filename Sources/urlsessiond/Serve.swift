@@ -62,8 +62,7 @@ struct Serve {
         let metrics = Metrics()
         let buckets = try ConfiguredBuckets(configuration, listeners: egress.ownListeners, clock: clock, log: log)
         let service = try openStore(keys) {
-            try makeService(
-                Sealer(masterKey: keys.masterKey), egress, buckets, metrics, publicURL: publicURL(port: listener.port))
+            try makeService(keys, egress, buckets, metrics, publicURL: publicURL(port: listener.port))
         }
         do {
             try await service.prepare(acceptsNewMasterKey: configuration.acceptsNewMasterKey)
@@ -124,7 +123,7 @@ struct Serve {
     }
 
     private func makeService(
-        _ sealer: Sealer, _ egress: EgressPolicy, _ buckets: ConfiguredBuckets, _ metrics: Metrics, publicURL: String
+        _ keys: StartupKeys, _ egress: EgressPolicy, _ buckets: ConfiguredBuckets, _ metrics: Metrics, publicURL: String
     ) throws -> Service {
         var settings = ServiceSettings(
             dataFolder: configuration.dataFolder, version: Command.version, egress: egress)
@@ -133,12 +132,13 @@ struct Serve {
         settings.maximumTransfers = configuration.maximumTransfers
         settings.maximumTransfersPerHost = configuration.maximumTransfersPerHost
         settings.filesRoots = configuration.filesRoots
-        settings.buckets = buckets.clients
+        settings.buckets = buckets.named
+        settings.contents = buckets.contents(keys.masterKey, clock: clock, log: log)
         settings.contentRetention = configuration.contentRetention
         settings.unacknowledgedRetention = configuration.unacknowledgedRetention
         settings.freeDiskFloor = configuration.freeDiskFloor
         return try Service(
-            settings: settings, store: try place(), sealer: sealer,
+            settings: settings, store: try place(), sealer: Sealer(masterKey: keys.masterKey),
             transferThreads: configuration.transferThreads, clock: clock, log: log, metrics: metrics
         ) { error in
             if (error as? SQLError)?.code == .superseded { Restart.perform(log, logWriter) }
@@ -155,7 +155,9 @@ struct Serve {
         guard let bytes = LocalFile.read(path), !bytes.isEmpty else {
             throw Failure(text: "\(path): the node's name cannot be read: \(String(cString: strerror(errno)))")
         }
-        return .server(server, node: String(decoding: bytes.prefix { $0 != 10 }, as: UTF8.self))
+        return .server(
+            server, node: String(decoding: bytes.prefix { $0 != 10 }, as: UTF8.self),
+            contents: configuration.contents?.text)
     }
 
     private func makeLaunches(

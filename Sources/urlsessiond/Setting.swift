@@ -64,8 +64,11 @@ struct Setting: Sendable {
             name: "bucket", kind: .text, isRepeatable: true, argument: "NAME=URL",
             help: "s3://BUCKET/PREFIX?region=&endpoint= that tasks may read and write"),
         Setting(
+            name: "contents", kind: .text, argument: "URL",
+            help: "s3://BUCKET/PREFIX?region=&endpoint= for contents and bodies, in place of --data-dir"),
+        Setting(
             name: "bucket-credentials", kind: .text, argument: "FILE",
-            help: "keys as AWS tools have them, a profile for each bucket's NAME"),
+            help: "keys as AWS tools have them, a profile for each NAME, and [contents]"),
         Setting(name: "content-retention", kind: .duration, argument: "TIME", help: "after acknowledgement (24h)"),
         Setting(
             name: "unacknowledged-retention", kind: .duration, argument: "TIME", help: "without acknowledgement (30d)"),

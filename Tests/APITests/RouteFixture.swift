@@ -146,7 +146,7 @@ final class RouteFixture: Sendable {
 
     private static func bytes(_ body: HTTPResponseBody) -> [UInt8] {
         switch body {
-        case .none, .stream: return []
+        case .none, .stream, .sized: return []
         case .bytes(let bytes): return bytes
         case .file(let descriptor, let offset, let length):
             defer { close(descriptor) }

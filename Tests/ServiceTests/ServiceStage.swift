@@ -191,9 +191,10 @@ extension ServiceStage {
 
     /// The bytes of a finished task, wherever they are.
     func bytes(_ task: TaskRecord) async throws -> [UInt8] {
-        switch try await service.content(of: task).bytes {
-        case .bytes(let bytes): return bytes
-        case .file(let file):
+        switch try await service.content(of: task).source {
+        case .bucket: throw Unexpected()
+        case .here(.bytes(let bytes)): return bytes
+        case .here(.file(let file)):
             return try [UInt8](unsafeUninitializedCapacity: Int(file.size())) { buffer, count in
                 count = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
             }

@@ -112,6 +112,7 @@ import Testing
         progress.multipart = MultipartUpload {
             $0.row = 4
             $0.id = text
+            $0.key = "k"
             $0.mark = "m"
             $0.expected = 12
             $0.parts = ["\"a\"", "\"b\""]
@@ -120,6 +121,7 @@ import Testing
                 $0.length = 12
                 $0.digest = ContentDigest(algorithm: .sha256, value: "ab")
                 $0.response = fullResponse
+                $0.outcome = .httpError
             }
         }
         progress.source = 1

@@ -5,17 +5,17 @@ import TestSupport
 import Testing
 
 extension Scene {
-    /// What a database knows of the progress of the first task: by default that of the service, which must not run.
-    func storedProgress(in database: String? = nil) async throws -> TaskProgress? {
+    /// What a database knows of the progress of a task, by default the first: that of the service, which must not run.
+    func storedProgress(ofTask row: Int64 = 1, in database: String? = nil) async throws -> TaskProgress? {
         guard TestStore.isOnServer else {
-            return try await storedProgress(.file(database ?? service.data.file("data/urlsessiond.db")))
+            return try await storedProgress(row, .file(database ?? service.data.file("data/urlsessiond.db")))
         }
         let (place, copy) = try await TestStore.copy(of: service.data)
         defer { withExtendedLifetime(copy) {} }
-        return try await storedProgress(place)
+        return try await storedProgress(row, place)
     }
 
-    private func storedProgress(_ place: Store.Place) async throws -> TaskProgress? {
+    private func storedProgress(_ row: Int64, _ place: Store.Place) async throws -> TaskProgress? {
         let folder = service.data.file("data")
         let text = String(decoding: readFile("\(folder)/master.key") ?? [], as: UTF8.self)
         let key = try #require([UInt8](base64: String(text.prefix { $0 != "\n" })))
@@ -26,7 +26,7 @@ extension Scene {
                 presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),
             log: .none, onFatalError: { preconditionFailure("\($0)") })
         defer { store.close() }
-        let task = try await store.task(TaskID(1))
+        let task = try await store.task(TaskID(row))
         return task.result?.progress ?? task.progress
     }
 

@@ -12,7 +12,7 @@ extension APIServer {
     var contentRoutes: [Route] {
         let path = "/v1/sessions/{identifier}/tasks/{taskIdentifier}/content"
         return [
-            route("GET", path, .read, produces: [MediaTypes.any]) { try await $0.content() },
+            route("GET", path, .read, query: ["redirect"], produces: [MediaTypes.any]) { try await $0.content() },
             route("POST", path + "/claim", .write, body: .empty) { try await $0.claimContent() },
         ]
     }
@@ -25,11 +25,14 @@ extension Call {
         guard task.state == .completed else {
             throw Problem(.notFound, "Task \(task.number) has no content yet: it is \(task.state).")
         }
-        let (record, bytes) = try await havingContent(task) { try await service.content(of: task) }
+        let (record, source) = try await havingContent(task) { try await service.content(of: task) }
         let tag = "\"\(record.digest.value)\""
         let fields = ContentFields.fields(of: record, task.result?.response, tag: tag)
         if has(tag, in: "If-None-Match") {
             return HTTPResponse(status: 304, headers: fields.filter { $0.0 == "ETag" || $0.0 == "Repr-Digest" })
+        }
+        if try queryWord("redirect", [("1", true)]) == true, let answer = try await redirection(to: source, fields) {
+            return answer
         }
         let range = request.method == "GET" ? request.headers.all("Range") : []
         // If-Range and several lines of Range: the whole is always a right answer (RFC 9110 section 14.2).
@@ -39,15 +42,33 @@ extension Call {
         switch selected {
         case .whole:
             return HTTPResponse(
-                status: 200, headers: fields, body: try bytes.body(from: 0, length: record.length))
+                status: 200, headers: fields, body: try await body(of: source, from: 0, length: record.length))
         case .part(let first, let last):
             return HTTPResponse(
                 status: 206, headers: fields + [("Content-Range", "bytes \(first)-\(last)/\(record.length)")],
-                body: try bytes.body(from: first, length: last - first + 1))
+                body: try await body(of: source, from: first, length: last - first + 1))
         case .unsatisfiable:
             let problem = Problem(.rangeNotSatisfiable, "The content has \(record.length.counted("byte")).")
             return server.problem(for: problem, of: request).response(
                 headers: [("Content-Range", "bytes */\(record.length)")])
+        }
+    }
+
+    /// Sends the client to the store that has the bytes; nil where the service has them itself.
+    private func redirection(to source: ContentSource, _ fields: [(String, String)]) async throws -> HTTPResponse? {
+        guard case .bucket(let objects) = source else { return nil }
+        let told = fields.filter { $0.0 == "Content-Type" || $0.0 == "Content-Disposition" }
+        guard let address = try await service.address(of: objects, request.method, fields: told) else { return nil }
+        return HTTPResponse(status: 307, headers: [("Location", address), ("Cache-Control", "no-store")])
+    }
+
+    private func body(of source: ContentSource, from offset: Int64, length: Int64) async throws -> HTTPResponseBody {
+        switch source {
+        case .here(let bytes): return try bytes.body(from: offset, length: length)
+        case .bucket where request.method == "HEAD": return .sized(length: length) { _ in }
+        case .bucket(let objects):
+            let reading = try await service.read(objects, offset..<(offset + length))
+            return .sized(length: length) { writer in try await reading.copy { try await writer.write($0) } }
         }
     }
 

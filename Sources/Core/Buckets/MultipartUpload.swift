@@ -27,6 +27,7 @@ package struct MultipartUpload: Shape {
         package var length: Int64 = 0
         package var digest = ContentDigest()
         package var response: TaskResponse?
+        package var outcome = Outcome.succeeded
 
         package init() {}
 
@@ -34,6 +35,7 @@ package struct MultipartUpload: Shape {
             members.member("length", &length)
             members.member("digest", &digest)
             members.optional("response", &response)
+            members.sparse("outcome", &outcome, unless: .succeeded)
         }
     }
 
@@ -41,6 +43,8 @@ package struct MultipartUpload: Shape {
     package var row: Int64 = 0
     /// The store's name for it.
     package var id = ""
+    /// That of the object, where the service chose it.
+    package var key: String?
     /// Kept with the object: who wrote it.
     package var mark = ""
     /// The content's length for which the parts were planned; nil where it was not known.
@@ -56,6 +60,7 @@ package struct MultipartUpload: Shape {
     package mutating func visit(_ members: inout some MemberVisitor) {
         members.member("row", &row)
         members.member("id", &id)
+        members.optional("key", &key)
         members.member("mark", &mark)
         members.optional("expected", &expected)
         members.member("parts", &parts)

@@ -11,6 +11,9 @@ package enum ResumeVerdict: Hashable, Sendable {
     /// The body is no part of the resource; bytes on disk stay as they are.
     case notADownload(status: Int)
 
+    /// Whether the same is asked once more, from the start.
+    package var asksAgain: Bool { if case .askAgainFromZero = self { true } else { false } }
+
     /// Why bytes could not be continued.
     package enum RestartReason: String, Hashable, Sendable, CaseIterable {
         /// A 206 to a request without `Range`.

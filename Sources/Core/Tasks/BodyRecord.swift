@@ -33,12 +33,25 @@ package struct BodyRecord: Sendable, Hashable {
     }
 }
 
+/// An object in the bucket of contents.
+package struct StoredObject: Hashable, Sendable {
+    package var key: String
+    package var length: Int64
+
+    package init(key: String, length: Int64) {
+        self.key = key
+        self.length = length
+    }
+}
+
 /// Where a stored body's bytes are.
 package struct BodyLocation: Sendable, Hashable {
     package enum Place: Sendable, Hashable {
         case bytes([UInt8])
         /// Relative to the data folder.
         case file(String)
+        /// Objects in the bucket of contents, whose bytes follow each other.
+        case objects([StoredObject])
     }
 
     package var place: Place

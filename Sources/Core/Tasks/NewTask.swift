@@ -8,6 +8,8 @@ package struct NewTask: Sendable {
         case bytes([UInt8], mediaType: String?, publicId: String)
         /// A file already below the data folder.
         case file(String, length: Int64, digest: String, publicId: String)
+        /// Objects in the bucket of contents, which others may name as well.
+        case objects([StoredObject], digest: String, mediaType: String?, publicId: String)
 
         /// Bytes that are kept for this task and were not before.
         package var bytesToStore: Int64 {
@@ -15,6 +17,7 @@ package struct NewTask: Sendable {
             case .stored: 0
             case .bytes(let bytes, _, _): Int64(bytes.count)
             case .file(_, let length, _, _): length
+            case .objects(let objects, _, _, _): objects.reduce(0) { $0 + $1.length }
             }
         }
     }

@@ -1,10 +1,12 @@
+import Notation
+
 /// The state of a task as `URLSessionTask.State` has it.
 package enum TaskState: String, Sendable, CaseIterable {
     case suspended, running, canceling, completed
 }
 
 /// How a task ended.
-package enum Outcome: String, Sendable, CaseIterable {
+package enum Outcome: String, Word, CaseIterable {
     case succeeded, httpError, failed, cancelled, notModified
 }
 

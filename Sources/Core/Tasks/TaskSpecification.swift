@@ -174,6 +174,9 @@ package struct TaskSpecification: Shape {
     /// Whether what is downloaded goes elsewhere.
     package var movesContent: Bool { destination != nil || destinationObject != nil }
 
+    /// Whether its content may come out of order, of several requests or servers.
+    package var mayComeInSegments: Bool { segments != .one || !mirrors.isEmpty || pieces != nil }
+
     /// Whether it can be seen that bytes of several sources are of one content.
     package var provesContent: Bool { pieces != nil || expectedDigest != nil }
 }

@@ -1,20 +1,33 @@
 import Base
+import Buckets
 package import Core
 package import Files
 import Glibc
 import Store
 
+/// Where the bytes of a finished task are read.
+package enum ContentSource: Sendable {
+    case here(StoredBytes)
+    /// In the bucket of contents.
+    case bucket([StoredObject])
+}
+
 extension Service {
     /// A finished task's bytes.
     ///
     /// - Throws: ``DomainError/notFound`` before there are any; ``DomainError/contentExpired`` afterwards.
-    package func content(of task: TaskRecord) async throws -> (record: ContentRecord, bytes: StoredBytes) {
+    package func content(of task: TaskRecord) async throws -> (record: ContentRecord, source: ContentSource) {
         let location = try await store.content(of: task.id)
         guard !location.record.isExpired, let place = location.place else { throw DomainError.contentExpired }
-        do {
-            return (location.record, try await open(place))
-        } catch let error as SystemError where error.errno == ENOENT {
-            throw DomainError.contentExpired
+        switch place {
+        case .bytes(let bytes): return (location.record, .here(.bytes(bytes)))
+        case .objects(let objects): return (location.record, .bucket(objects))
+        case .file(let path):
+            do {
+                return (location.record, .here(.file(try await folder.open(path))))
+            } catch let error where error.errno == ENOENT {
+                throw DomainError.contentExpired
+            }
         }
     }
 
@@ -25,10 +38,49 @@ extension Service {
     /// A place for an answer that grows while its request is read.
     package func makeSpool() -> Spool { Spool(in: folder) }
 
-    func open(_ place: BodyLocation.Place) async throws -> StoredBytes {
-        switch place {
-        case .bytes(let bytes): .bytes(bytes)
-        case .file(let path): .file(try await folder.open(path))
+    // MARK: From the bucket of contents
+
+    /// For how long an address of a content is good, in seconds. A read that has begun by then goes on.
+    private static let addressLife = 60
+
+    /// Begins to read objects.
+    ///
+    /// - Throws: ``DomainError/contentExpired`` where they are not there any more; ``ServiceError/contentsUnavailable``.
+    package func read(_ objects: [StoredObject], _ range: Range<Int64>) async throws -> ObjectReading {
+        let client = try contentsClient()
+        return try await fromContents { () throws(BucketFault) in
+            try await ObjectReading(objects, range, client, log: log)
+        }
+    }
+
+    /// An address at which the store itself hands out a content, for a minute; nil where it is in several objects.
+    ///
+    /// - Parameters:
+    ///   - method: `GET` or `HEAD`.
+    ///   - fields: `Content-Type` and others that the store shall send.
+    package func address(
+        of objects: [StoredObject], _ method: String, fields: [(name: String, value: String)]
+    ) async throws -> String? {
+        guard objects.count == 1 else { return nil }
+        let client = try contentsClient()
+        let query = fields.map { (name: "response-\($0.name.asciiLowercased)", value: $0.value) }
+        return try await fromContents { () throws(BucketFault) in
+            try await client.address(toRead: objects[0].key, method, for: Self.addressLife, query: query)
+        }
+    }
+
+    private func contentsClient() throws(ServiceError) -> BucketClient {
+        guard let contents = settings.contents else { throw .contentsUnavailable }
+        return contents.client
+    }
+
+    private func fromContents<Result>(_ body: () async throws(BucketFault) -> Result) async throws -> Result {
+        do throws(BucketFault) {
+            return try await body()
+        } catch {
+            log.warning("a content could not be read", ("code", error.code), ("message", error.message))
+            if case .refused(let refusal) = error, refusal.meaning == .noSuchKey { throw DomainError.contentExpired }
+            throw ServiceError.contentsUnavailable
         }
     }
 }

@@ -14,15 +14,23 @@ struct ObjectFinisher: Sendable {
     let task: ClaimedTask
     let destination: ObjectDestination
     let mediaType: String?
+    let clock: Clock
 
     private var key: String { destination.key }
 
+    /// What the object is to its task: the content that is read from there, or nothing of the service's any more.
+    private func content(_ length: Int64, _ digest: ContentDigest) -> NewContent {
+        NewContent(place: destination.isContent ? .object(key) : .moved, length: length, digest: digest)
+    }
+
     /// Writes a content of one part.
     ///
-    /// - Throws: ``BucketFault``.
-    func write(
-        _ content: SentBytes, length: Int64, _ result: TaskResult, digest: ContentDigest
-    ) async throws -> Settlement.Verdict {
+    /// - Throws: ``BucketFault``, and what the store throws.
+    func write(_ content: SentBytes, digest: ContentDigest) async throws -> NewContent {
+        if destination.isContent {
+            // Noted first, so that a kill leaves nothing that is not known.
+            _ = try await store.beginUpload(of: task.id, bucket: destination.bucket, key: key, at: clock.now)
+        }
         // Twice the same of one task is the same object.
         let mark = "\(task.id.rawValue)-\(digest.value)"
         let terms = ObjectTerms(destination, mark: mark, mediaType: mediaType)
@@ -40,7 +48,7 @@ struct ObjectFinisher: Sendable {
             // An attempt before this one may have been answered, and nobody heard it.
             guard error.remedy == .exists, try await client.object(key)?.mark == mark else { throw error }
         }
-        return .completed(.succeeded, result, NewContent(place: .moved, length: length, digest: digest))
+        return self.content(content.count, digest)
     }
 
     /// Writes it, and looks what the store made of it, where the answer does not tell.
@@ -60,21 +68,22 @@ struct ObjectFinisher: Sendable {
         throw .wrongObject("The object has \(object?.length.map(String.init) ?? "no") bytes instead of \(length).")
     }
 
-    /// Makes the parts the object. The task ends as ``MultipartUpload/whole`` says.
+    /// Makes the parts the object.
     ///
     /// - Parameters:
     ///   - upload: With all parts.
     ///   - mayBeDone: Whether an attempt before this one may have made it already.
     /// - Throws: ``BucketFault``, and what the store throws.
     func complete(
-        _ upload: MultipartUpload, _ whole: MultipartUpload.Whole, _ result: TaskResult, mayBeDone: Bool
-    ) async throws -> Settlement.Verdict {
+        _ upload: MultipartUpload, _ whole: MultipartUpload.Whole, mayBeDone: Bool
+    ) async throws -> NewContent {
         var isDone = false
         if mayBeDone { isDone = try await self.isDone(upload) }
         if !isDone { try await assemble(upload) }
         try await check(upload.mark, length: whole.length)
-        try await store.forgetUpload(row: upload.row)
-        return .completed(.succeeded, result, NewContent(place: .moved, length: whole.length, digest: whole.digest))
+        // That of a content goes with the commit that publishes it.
+        if !destination.isContent { try await store.forgetUpload(row: upload.row) }
+        return content(whole.length, whole.digest)
     }
 
     private func assemble(_ upload: MultipartUpload) async throws {

@@ -35,7 +35,7 @@ final class ObjectWriter: Sendable {
     }
 
     private let task: TaskID
-    private let destination: ObjectDestination
+    let destination: ObjectDestination
     private let client: BucketClient
     private let store: Store
     private let disk: DiskQueue
@@ -169,6 +169,7 @@ final class ObjectWriter: Sendable {
         return MultipartUpload {
             $0.row = row
             $0.id = id
+            $0.key = destination.isContent ? key : nil
             $0.mark = mark
             $0.expected = plan.expected
         }

@@ -19,7 +19,9 @@ extension Service {
     /// is noted of a bucket that the operator took away waits for its return.
     func abortUploads() async {
         await withDiscardingTaskGroup { group in
-            for (name, client) in settings.buckets {
+            var clients = settings.buckets
+            clients[Store.contentsBucket] = settings.contents?.client
+            for (name, client) in clients {
                 group.addTask {
                     await self.probe(name, client)
                     while !Task.isCancelled {
@@ -62,10 +64,14 @@ extension Service {
     private func abort(_ upload: UselessUpload, _ bucket: String, _ client: BucketClient) async {
         let log = log.with("bucket", bucket).with("key", upload.key)
         do {
-            if let id = upload.id {
-                try await client.abortUpload(id, upload.key)
-            } else {
-                try await abortNameless(upload, bucket, client)
+            switch upload.id {
+            case _ where upload.isObject: break
+            case let id?: try await client.abortUpload(id, upload.key)
+            case nil: try await abortNameless(upload, bucket, client)
+            }
+            // There may be an object of which no commit tells.
+            if bucket == Store.contentsBucket, try await !store.isNamed(object: upload.key) {
+                try await client.delete(upload.key)
             }
             try await store.forgetUpload(row: upload.row)
         } catch {

@@ -60,6 +60,13 @@ struct FaultMeaning {
                 fault: .local, error: LocalFault.disk(failure).error, waitsForDisk: failure.isFull)
             meaning.error.failingURL = url
             return meaning
+        case .bodySource(errno: ObjectFetcher.isAway):
+            return FaultMeaning(
+                fault: .local,
+                error: TaskError(
+                    .cannotOpenFile, "The body could not be read from its bucket.", failingURL: url,
+                    underlying: TaskError.Underlying(
+                        domain: "s3", code: "bucket-unreachable", message: "The bucket is out of reach.")))
         case .bodySource: return terminal(.requestBodyStreamExhausted)
         case .proxyNotResolved: return transport(.cannotFindHost)
         case .proxyFailed: return transport(.cannotConnectToHost)

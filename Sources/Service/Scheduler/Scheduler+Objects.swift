@@ -46,8 +46,8 @@ extension Scheduler {
         of transfer: inout Transfer, _ group: inout ThrowingDiscardingTaskGroup<any Error>
     ) -> ObjectWriter? {
         if let writing = transfer.writing { return writing.writer }
-        guard let destination = transfer.specification.destinationObject,
-            let client = settings.buckets[destination.bucket]
+        guard let destination = transfer.newDestination(settings.contents),
+            let client = settings.client(of: destination.bucket)
         else { return nil }
         let (id, exchange, inbox) = (transfer.task.id, transfer.exchange, inbox)
         let writer = ObjectWriter(
@@ -68,9 +68,11 @@ extension Scheduler {
         let isComplete = result.outcome == .complete
         let hasContent = result.lastPart != nil || isComplete && result.judgement?.verdict == .alreadyComplete
         guard transfer.writing != nil || hasContent else { return await judge(transfer, result, &group) }
-        guard let writer = writer(of: &transfer, &group) else {
-            return settle(.bucket(.isGone(transfer.specification.destinationObject?.bucket ?? "")), transfer)
+        if transfer.becomesContent, let small = result.asSmallContent(digestedBy: transfer.specification.digestsWanted)
+        {
+            return await judge(transfer, small, &group)
         }
+        guard let writer = writer(of: &transfer, &group) else { return settle(.bucket(.isGone(transfer)), transfer) }
         transfer.writing?.result = result
         transfers[transfer.task.id] = transfer
         if isComplete { live.finalizing(transfer.task.id) }
@@ -128,15 +130,15 @@ extension Scheduler {
 
     /// Makes what is in the bucket the object.
     func finishObject(
-        _ transfer: Transfer, _ length: Int64, _ digest: [UInt8], _ taskResult: TaskResult, _ result: ExchangeResult,
-        _ group: inout ThrowingDiscardingTaskGroup<any Error>
+        _ transfer: Transfer, _ length: Int64, _ digest: [UInt8], _ outcome: Outcome, _ taskResult: TaskResult,
+        _ result: ExchangeResult, _ group: inout ThrowingDiscardingTaskGroup<any Error>
     ) {
         let digest = ContentDigest(algorithm: .sha256, value: digest.hexadecimal)
         var whole = MultipartUpload.Whole()
-        (whole.length, whole.digest, whole.response) = (length, digest, taskResult.response)
+        (whole.length, whole.digest, whole.response, whole.outcome) = (length, digest, taskResult.response, outcome)
         if let single = transfer.written?.single {
             return finishObject(transfer, taskResult, result, &group) { finisher in
-                try await finisher.write(single, length: length, taskResult, digest: digest)
+                .completed(outcome, taskResult, try await finisher.write(single, digest: digest))
             }
         }
         var transfer = transfer
@@ -149,7 +151,7 @@ extension Scheduler {
             }
             // Kept before, so that a start after a crash does not fetch everything once more.
             guard try await finisher.store.keep(progress, of: finisher.task.id) else { return .interrupted(progress) }
-            return try await finisher.complete(upload, whole, taskResult, mayBeDone: false)
+            return .completed(outcome, taskResult, try await finisher.complete(upload, whole, mayBeDone: false))
         }
     }
 
@@ -165,7 +167,7 @@ extension Scheduler {
         result.progress.forgetBytes()
         result.response = whole.response
         finishObject(transfer, result, nil, &group) { [result] finisher in
-            try await finisher.complete(upload, whole, result, mayBeDone: true)
+            .completed(whole.outcome, result, try await finisher.complete(upload, whole, mayBeDone: true))
         }
     }
 
@@ -175,14 +177,12 @@ extension Scheduler {
         _ body: @escaping @Sendable (ObjectFinisher) async throws -> Settlement.Verdict
     ) {
         let id = transfer.task.id
-        guard let destination = transfer.specification.destinationObject,
-            let client = settings.buckets[destination.bucket]
-        else {
-            return settle(.bucket(.isGone(transfer.specification.destinationObject?.bucket ?? "")), transfer)
+        guard let destination = transfer.destinationObject, let client = settings.client(of: destination.bucket) else {
+            return settle(.bucket(.isGone(transfer)), transfer)
         }
         let finisher = ObjectFinisher(
             client: client, store: store, task: transfer.task, destination: destination,
-            mediaType: transfer.mediaType)
+            mediaType: transfer.mediaType, clock: clock)
         var unfinished = taskResult
         unfinished.progress = transfer.progress
         unfinished.progress.attempts = taskResult.progress.attempts
@@ -203,7 +203,25 @@ extension Scheduler {
     }
 }
 
+extension ExchangeResult {
+    /// The same of a content that the database keeps: all of it came, and is in memory. Nil where there is more.
+    fileprivate func asSmallContent(digestedBy algorithms: Set<DigestAlgorithm>) -> ExchangeResult? {
+        guard outcome == .complete, let part = lastPart, part.number == 1, part.bytes.count <= Service.inlineLimit
+        else {
+            return nil
+        }
+        var small = self
+        small.received = .memory(part.bytes)
+        small.lastPart = nil
+        return small.digested(by: algorithms)
+    }
+}
+
 extension BucketFault {
+    fileprivate static func isGone(_ transfer: Transfer) -> BucketFault {
+        .isGone(transfer.destinationObject?.bucket ?? Store.contentsBucket)
+    }
+
     /// The operator took a bucket out of the settings.
     static func isGone(_ name: String) -> BucketFault {
         .refused(

@@ -154,7 +154,8 @@ extension Scheduler {
             let configuration = session.configuration
             try checkBuckets(of: task.specification)
             var transfer = try Transfer(
-                task, to: target(of: task), in: session, version: settings.version, node: store.node, at: clock.now)
+                task, to: target(of: task), in: session, version: settings.version, node: store.node,
+                hasContentsBucket: settings.contents != nil, at: clock.now)
             try await cookies.hold(task.session, store)
             agenda.withLock { $0.began(in: lane) }
             transfers[task.id] = transfer

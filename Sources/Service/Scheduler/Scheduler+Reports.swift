@@ -11,7 +11,7 @@ extension Scheduler {
         switch report {
         case .informational(let exchange, let head): noteInformational(exchange, head)
         case .head(let exchange, let head, let judgement):
-            if !noteSegmentHead(exchange, head, judgement.verdict) { noteHead(exchange, head, judgement.verdict) }
+            if !noteSegmentHead(exchange, head, judgement.verdict) { noteHead(exchange, head, judgement) }
         case .durable(let exchange, let offset, let sha256):
             if !noteSegment(exchange, offset) { noteDurable(exchange, offset, sha256) }
         case .part(let exchange, let part): write(part, of: exchange, &group)
@@ -19,8 +19,9 @@ extension Scheduler {
         }
     }
 
-    func noteHead(_ exchange: ExchangeID, _ head: ResponseHead, _ verdict: ResumeVerdict?) {
+    func noteHead(_ exchange: ExchangeID, _ head: ResponseHead, _ judgement: HeadJudgement) {
         guard let id = tasksOfExchanges[exchange], var transfer = transfers[id] else { return }
+        let verdict = judgement.verdict
         switch verdict {
         case .append(let offset) where transfer.resuming != nil:
             let total = transfer.resuming?.totalLength
@@ -36,6 +37,9 @@ extension Scheduler {
             if let cause = transfer.restartCause ?? (isRestart ? "resourceChanged" : nil) {
                 tellResumption(of: &transfer, offset: 0, total: ContentLength.parse(head.fields).value, cause: cause)
             }
+        case .notADownload where judgement.body == .keep(at: 0) && transfer.writesObject:
+            // A page takes the place of what came, and is no part of its object.
+            transfer.progress.multipart = nil
         default: break
         }
         transfer.restartCause = nil
@@ -163,7 +167,7 @@ extension Scheduler {
     ) {
         let id = transfer.task.id
         if case .object(let length, let digest) = source {
-            return finishObject(transfer, length, digest, taskResult, result, &group)
+            return finishObject(transfer, length, digest, outcome, taskResult, result, &group)
         }
         let finisher = ContentFinisher(
             store: store, folder: folder.of(transfer.task.app.rawValue), settings: settings)

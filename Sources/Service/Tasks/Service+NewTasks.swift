@@ -264,6 +264,12 @@ extension Service {
             task.body = .file(
                 file.path, length: content.record.length, digest: content.record.digest.value, publicId: publicId)
             return file
+        case .objects(let objects):
+            // The task names the same object, which stays for as long as anybody does.
+            task.body = .objects(
+                objects, digest: content.record.digest.value, mediaType: source.result?.response?.mimeType,
+                publicId: publicId)
+            return nil
         }
     }
 }

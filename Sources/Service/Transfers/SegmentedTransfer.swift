@@ -72,7 +72,7 @@ extension Transfer {
         specification.kind == .download && method == "GET" && !sendsBody && !writesObject
             && specification.request.object == nil
             && !specification.request.headers.contains("Range")
-            && (specification.segments != .one || !specification.mirrors.isEmpty || specification.pieces != nil)
+            && specification.mayComeInSegments
     }
 
     /// Connections that it may have at a time.

@@ -81,6 +81,8 @@ extension ExchangeBody {
         case .bytes(let bytes): return .bytes(Array(bytes[Int(start)...]))
         case .file(let path, let offset, let length):
             return .file(path: path, offset: offset + start, length: length - start)
+        case .fetched(let fetch, let offset, let length):
+            return .fetched(fetch, offset: offset + start, length: length - start)
         }
     }
 }

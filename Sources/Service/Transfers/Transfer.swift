@@ -60,6 +60,8 @@ struct Transfer {
     var uploadMoves = 0
     /// The header fields of requests to the task's own URL.
     let ownHeaders: HTTPFields
+    /// Whether its content becomes an object in the bucket of contents while it arrives.
+    let becomesContent: Bool
     /// Where the current request goes first: 0 is the task's own URL, then come its mirrors.
     var source = 0
     /// Sources that this attempt has asked.
@@ -153,10 +155,11 @@ extension Transfer {
     /// - Parameters:
     ///   - url: Of the object that it asks for.
     ///   - node: The name of this node, where there are many.
+    ///   - hasContentsBucket: Whether contents are kept in a bucket.
     /// - Throws: `BadURL`.
     init(
         _ task: ClaimedTask, to url: ParsedURL? = nil, in session: Scheduler.KnownSession, version: String,
-        node: String?, at now: Timestamp
+        node: String?, hasContentsBucket: Bool = false, at now: Timestamp
     ) throws(BadURL) {
         let specification = task.specification
         self.task = task
@@ -172,17 +175,20 @@ extension Transfer {
         hops = 0
         attemptStartedAt = now
         progress.redirects = []
-        let writesObject = specification.destinationObject != nil
+        // What may come out of order is gathered in a file first.
+        becomesContent = hasContentsBucket && specification.bringsContent && !specification.mayComeInSegments
+        let writesObject = becomesContent || specification.destinationObject != nil
+        hasPartialFile = progress.resume != nil && progress.multipart == nil
         // What was written elsewhere before is of no use.
-        if writesObject, !(progress.multipart?.canBeGoneOnWith(specification, progress.resume) ?? false) {
-            progress.forgetBytes()
-        }
-        if !writesObject, progress.node != node {
-            if progress.resume != nil { progress.restartCause = "partialFileMissing" }
-            progress.forgetBytes()
+        let isInBucket = progress.multipart?.canBeGoneOnWith(specification, progress.resume) ?? false
+        if writesObject ? !isInBucket : progress.multipart != nil { progress.forgetBytes() }
+        if !writesObject, let node {
+            if let other = progress.node, other != node, progress.resume != nil {
+                progress.restartCause = "partialFileMissing"
+                progress.forgetBytes()
+            }
             progress.node = node
         }
-        hasPartialFile = !writesObject && progress.resume != nil
         resuming = specification.kind == .download ? progress.resume.flatMap { $0.offset > 0 ? $0 : nil } : nil
         restartCause = resuming == nil ? progress.restartCause : nil
         ownHeaders = Self.headers(specification, session.configuration, body: task.body, version: version)
@@ -218,7 +224,7 @@ extension Transfer {
             egress: accessHere?.egress ?? settings.egress, judge: judge())
         request.headers = requestFields
         if credential?.token == nil { request.httpAuthentication = credential?.httpAuthentication }
-        if sendsBody { request.body = body(folder) }
+        if sendsBody { request.body = body(folder, settings.contents) }
         request.maximumBytes = specification.maximumContentLength ?? settings.maximumContentLength
         request.idleTimeout = .milliseconds(Int64(configuration.timeoutIntervalForRequest * 1000))
         request.connectTimeout = min(request.idleTimeout, .seconds(30))
@@ -277,11 +283,13 @@ extension Transfer {
         return tls
     }
 
-    private func body(_ folder: DataFolder) -> ExchangeBody {
+    private func body(_ folder: DataFolder, _ contents: ContentsBucket?) -> ExchangeBody {
         guard let body = task.body else { return .none }
         switch body.place {
         case .bytes(let bytes): return .bytes(bytes)
         case .file(let path): return .file(path: folder.absolute(path), offset: 0, length: body.length)
+        case .objects(let objects):
+            return .fetched(ObjectFetcher.fetching(objects, contents?.fetcher), offset: 0, length: body.length)
         }
     }
 
@@ -289,7 +297,7 @@ extension Transfer {
     private func judge() -> @Sendable (ResponseHead) -> HeadJudgement {
         let resuming = resuming
         let isDownload = specification.kind == .download
-        let writesObject = writesObject
+        let namesObject = specification.destinationObject != nil
         let hasOwnRange = specification.request.headers.contains("Range")
         let acceptable = specification.acceptableStatusCodes
         let policy = configuration.retryPolicy
@@ -299,7 +307,8 @@ extension Transfer {
         return { head in
             guard isDownload else { return HeadJudgement(.keep(at: 0)) }
             let verdict = ResumeVerdict.judge(head: head, resuming: resuming, requestHasOwnRange: hasOwnRange)
-            if writesObject, resuming == nil, !acceptable.contains(where: { $0.contains(head.status) }) {
+            // No page becomes the object that the app named.
+            if namesObject, !verdict.asksAgain, !acceptable.contains(where: { $0.contains(head.status) }) {
                 return HeadJudgement(.discard(limit: Self.sideLimit), verdict)
             }
             let body: BodyDisposition =

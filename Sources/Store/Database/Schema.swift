@@ -13,6 +13,7 @@ enum Schema {
     static let migrations = [
         Migration(version: 10, sql: version10, onServer: storage), Migration(version: 11, sql: version11),
         Migration(version: 12, sql: version12), Migration(version: 13, sql: version13),
+        Migration(version: 14, sql: version14),
     ]
 
     private static let version10: StaticString = """
@@ -454,5 +455,25 @@ enum Schema {
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX presence_node ON presence (node);
         CREATE INDEX presence_detached ON presence (detached_at) WHERE detached_at IS NOT NULL;
+        """
+
+    /// Contents and bodies that are objects in the bucket of contents. A body is the bytes of its objects, one after the
+    /// other; `digest_document` says where the digest of a draft stands.
+    private static let version14: StaticString = """
+        ALTER TABLE content ADD COLUMN object TEXT;
+        CREATE INDEX content_object ON content (object) WHERE object IS NOT NULL;
+
+        ALTER TABLE body ADD COLUMN digest_document BLOB;
+        CREATE TABLE body_object (
+            body INTEGER NOT NULL,
+            position INTEGER NOT NULL,
+            object_key TEXT NOT NULL,
+            length INTEGER NOT NULL,
+            PRIMARY KEY (body, position)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX body_object_key ON body_object (object_key);
+
+        ALTER TABLE resume_data ADD COLUMN upload INTEGER;
+        ALTER TABLE resume_data ADD COLUMN upload_document BLOB;
         """
 }

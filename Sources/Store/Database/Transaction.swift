@@ -178,8 +178,8 @@ final class Transaction {
         events = []
         try db.insertAll(
             """
-            INSERT INTO content (task, session, seq, length, algorithm, digest, bytes, file, expires_at, expired) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            INSERT INTO content (task, session, seq, length, algorithm, digest, bytes, file, expires_at, expired, \
+            object) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
             """, contents)
         contents = []
     }

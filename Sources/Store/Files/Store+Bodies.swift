@@ -16,18 +16,20 @@ extension Store {
     ) async throws -> BodyRecord {
         try await database.write { [documents] db in
             try self.charge(length, to: app, limit: limit, db)
-            var (bytes, file): ([UInt8]?, String?) = (nil, nil)
+            var (bytes, file, objects): ([UInt8]?, String?, [StoredObject]) = (nil, nil, [])
             switch place {
             case .bytes(let value): bytes = value
             case .file(let path): file = path
+            case .objects(let value): objects = value
             }
-            try db.execute(
+            let id = try db.insert(
                 """
                 INSERT INTO body (public_id, app, complete, length, expected_length, digest, media_type, bytes, file, \
                 created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
                 """,
                 publicId, app.rawValue, isComplete, length, expectedLength, digest, mediaType, bytes, file,
                 now.milliseconds, (now + Self.bodyRetention).milliseconds)
+            try self.insert(objects, ofBody: id, at: 0, db)
             guard let body = try self.readBody(publicId, app, db) else { throw DomainError.notFound }
             try recording?.record(body, documents, now, db)
             return body
@@ -109,20 +111,30 @@ extension Store {
     }
 
     func readBody(_ publicId: String, _ app: AppID, _ db: Connection) throws -> BodyRecord? {
-        try db.first(
+        let found = try db.first(
             """
-            SELECT public_id, complete, length, expected_length, digest, media_type, bytes, file, uses, created_at, \
+            SELECT id, public_id, complete, length, expected_length, digest, media_type, bytes, file, uses, created_at, \
             expires_at FROM body WHERE public_id = ?1 AND app = ?2 AND coalesce(expires_at, 1) <> 0
             """, publicId, app.rawValue
-        ) { row in BodyRecord(row, app: app, place: BodyLocation.Place(row)) }
+        ) { row in
+            (id: row.integer("id"), body: BodyRecord(row, app: app, place: BodyLocation.Place(row)))
+        }
+        guard var body = found?.body, let id = found?.id else { return nil }
+        if body.place == nil { body.place = .objects(try objects(ofBody: id, db)) }
+        return body
     }
 
     func bodyLocation(_ id: Int64, _ db: Connection) throws -> BodyLocation? {
-        try db.first("SELECT bytes, file, length, digest, media_type FROM body WHERE id = ?1", id) { row in
-            BodyLocation(
-                place: BodyLocation.Place(row) ?? .bytes([]), length: row.integer("length"),
-                digest: row.text("digest"), mediaType: row.textOrNil("media_type"))
+        let found = try db.first("SELECT bytes, file, length, digest, media_type FROM body WHERE id = ?1", id) { row in
+            (
+                place: BodyLocation.Place(row), length: row.integer("length"), digest: row.text("digest"),
+                mediaType: row.textOrNil("media_type")
+            )
         }
+        guard let found else { return nil }
+        return BodyLocation(
+            place: try found.place ?? .objects(objects(ofBody: id, db)), length: found.length, digest: found.digest,
+            mediaType: found.mediaType)
     }
 
     /// Gives a new task its body and counts the use.
@@ -159,6 +171,17 @@ extension Store {
                 VALUES (?1, ?2, 1, ?3, ?4, ?5, 1, ?6)
                 """,
                 publicId, app.rawValue, length, digest, path, now.milliseconds)
+            transaction.addStored(length, app: app)
+            return (id, publicId, length)
+        case .objects(let objects, let digest, let mediaType, let publicId):
+            let length = objects.reduce(0) { $0 + $1.length }
+            let id = try db.insert(
+                """
+                INSERT INTO body (public_id, app, complete, length, digest, media_type, uses, created_at) \
+                VALUES (?1, ?2, 1, ?3, ?4, ?5, 1, ?6)
+                """,
+                publicId, app.rawValue, length, digest, mediaType, now.milliseconds)
+            try insert(objects, ofBody: id, at: 0, db)
             transaction.addStored(length, app: app)
             return (id, publicId, length)
         }
@@ -198,11 +221,15 @@ extension Store {
 
     func remove(body id: Int64, _ transaction: Transaction) throws {
         let removed = try transaction.db.first(
-            "DELETE FROM body WHERE id = ?1 AND uses = 0 RETURNING app, length, file", id
-        ) { (AppID($0.integer("app")), $0.integer("length"), $0.textOrNil("file")) }
-        guard let (app, length, file) = removed else { return }
+            """
+            DELETE FROM body WHERE id = ?1 AND uses = 0 \
+            RETURNING app, length, file, bytes IS NULL AND file IS NULL AS has_objects
+            """, id
+        ) { (AppID($0.integer("app")), $0.integer("length"), $0.textOrNil("file"), $0.bool("has_objects")) }
+        guard let (app, length, file, hasObjects) = removed else { return }
         transaction.addStored(-length, app: app)
         if let file { try discard(file, transaction) }
+        if hasObjects { try discardObjects(ofBody: id, transaction) }
     }
 
     /// Counts stored bytes against the app's limit.

@@ -1,13 +1,15 @@
 package import Core
 import SQL
 
-/// A multipart upload that nobody goes on with.
+/// A multipart upload that nobody goes on with, or an object of the bucket of contents that nobody names.
 package struct UselessUpload: Hashable, Sendable {
     package var row: Int64
     package var key: String
     /// Nil where the store's answer to its beginning was never noted.
     package var id: String?
     package var begunAt: Timestamp
+    /// Whether there is no upload to be aborted.
+    package var isObject = false
     /// How often it could not be aborted.
     package var attempts: Int
 }
@@ -64,9 +66,10 @@ extension Store {
                 AND later.id > bucket_upload.id)) ORDER BY due_at, id LIMIT ?2
                 """, now.milliseconds, limit, bucket
             ) { row in
-                UselessUpload(
-                    row: row.integer("id"), key: row.text("object_key"),
-                    id: row.textOrNil("upload_id"), begunAt: row.time("begun_at"), attempts: row.int("attempts"))
+                let id = row.textOrNil("upload_id")
+                return UselessUpload(
+                    row: row.integer("id"), key: row.text("object_key"), id: id, begunAt: row.time("begun_at"),
+                    isObject: id == Self.noUpload, attempts: row.int("attempts"))
             }
         }
     }

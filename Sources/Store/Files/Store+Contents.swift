@@ -11,11 +11,12 @@ extension Store {
                 """
                 SELECT length, algorithm, digest, coalesce((SELECT at + ?2 FROM acknowledgement \
                 WHERE session = content.session AND through >= content.seq ORDER BY through LIMIT 1), expires_at) \
-                AS expires_at, expired, bytes, file FROM content WHERE task = ?1
+                AS expires_at, expired, bytes, file, object FROM content WHERE task = ?1
                 """, task.rawValue, self.policies.contentRetention.milliseconds
             ) { row in
-                ContentLocation(
-                    record: try ContentRecord(row, expiresAt: row.timeOrNil("expires_at")), place: .init(row))
+                let record = try ContentRecord(row, expiresAt: row.timeOrNil("expires_at"))
+                let object = row.textOrNil("object").map { StoredObject(key: $0, length: record.length) }
+                return ContentLocation(record: record, place: object.map { .objects([$0]) } ?? .init(row))
             }
             guard let found else { throw DomainError.notFound }
             return found
@@ -56,12 +57,14 @@ extension Store {
 
     func expireContent(of task: Int64, _ transaction: Transaction) throws {
         let kept = try transaction.db.first(
-            "SELECT file, length, session FROM content WHERE task = ?1 AND expired = 0", task
-        ) { ($0.textOrNil("file"), $0.integer("length"), SessionID($0.integer("session"))) }
-        guard let (file, length, session) = kept else { return }
-        try transaction.db.execute("UPDATE content SET expired = 1, bytes = NULL, file = NULL WHERE task = ?1", task)
+            "SELECT file, object, length, session FROM content WHERE task = ?1 AND expired = 0", task
+        ) { ($0.textOrNil("file"), $0.textOrNil("object"), $0.integer("length"), SessionID($0.integer("session"))) }
+        guard let (file, object, length, session) = kept else { return }
+        try transaction.db.execute(
+            "UPDATE content SET expired = 1, bytes = NULL, file = NULL, object = NULL WHERE task = ?1", task)
         transaction.addStored(-length, app: try transaction.session(session).app)
         if let file { try discard(file, transaction) }
+        if let object { try discard(object: object, transaction) }
     }
 }
 

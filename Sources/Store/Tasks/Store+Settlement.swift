@@ -9,6 +9,8 @@ package struct NewContent: Sendable {
         case bytes([UInt8])
         /// A file below the data folder, synced and renamed already.
         case file(String)
+        /// An object in the bucket of contents.
+        case object(String)
         /// Moved to the task's destination: nothing is left to be read here.
         case moved
     }
@@ -73,6 +75,7 @@ extension Store {
         for settlement in settlements {
             guard let live = try transaction.live(settlement.task), isHeld(live) else {
                 transaction.aftermath.filesToRemove += settlement.files
+                if let object = settlement.object { try discard(object: object, transaction) }
                 let partial = Self.partialFile(settlement.task)
                 if settlement.isLast, try !isKept(partial, transaction.db) {
                     transaction.aftermath.filesToRemove.append(partial)
@@ -128,6 +131,7 @@ extension Store {
         switch settlement.verdict {
         case .completed:
             transaction.aftermath.filesToRemove += settlement.files
+            if let object = settlement.object { try discard(object: object, transaction) }
         case .retry(_, _, let progress), .asked(_, _, _, let progress), .interrupted(let progress),
             .waitsForDisk(_, _, let progress), .advanced(let progress):
             try saveProgress(progress, live, transaction)
@@ -227,17 +231,20 @@ extension Store {
 
     private func insert(_ content: NewContent, of live: LiveTask, seq: Int64, _ transaction: Transaction) throws {
         let expiresAt = transaction.now + policies.unacknowledgedRetention
-        var (bytes, file): ([UInt8]?, String?) = (nil, nil)
+        var (bytes, file, object): ([UInt8]?, String?, String?) = (nil, nil, nil)
         var isExpired = false
         switch content.place {
         case .bytes(let value): bytes = value
         case .file(let path): file = path
+        case .object(let key):
+            object = key
+            try publish(object: key, transaction.db)
         case .moved: isExpired = true
         }
         if !isExpired { transaction.addStored(content.length, app: try transaction.session(live.session).app) }
         transaction.keep(content: [
             live.id.rawValue, live.session.rawValue, seq, content.length, content.digest.algorithm.rawValue,
-            content.digest.value, bytes, file, expiresAt.milliseconds, isExpired,
+            content.digest.value, bytes, file, expiresAt.milliseconds, isExpired, object,
         ])
     }
 }
@@ -252,5 +259,11 @@ extension Settlement {
     package var files: [String] {
         guard case .completed(_, _, let content?) = verdict, case .file(let path) = content.place else { return [] }
         return [path]
+    }
+
+    /// The same of an object in the bucket of contents.
+    var object: String? {
+        guard case .completed(_, _, let content?) = verdict, case .object(let key) = content.place else { return nil }
+        return key
     }
 }

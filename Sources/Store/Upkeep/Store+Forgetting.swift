@@ -121,10 +121,11 @@ extension Store {
             if let file = progress?.adoptedFile { try discard(file, transaction) }
         }
         let content = try db.first(
-            "DELETE FROM content WHERE task = ?1 RETURNING file, length, expired, session", id
+            "DELETE FROM content WHERE task = ?1 RETURNING file, object, length, expired, session", id
         ) { row in
             (
-                file: row.textOrNil("file"), length: row.bool("expired") ? 0 : row.integer("length"),
+                file: row.textOrNil("file"), object: row.textOrNil("object"),
+                length: row.bool("expired") ? 0 : row.integer("length"),
                 session: SessionID(row.integer("session"))
             )
         }
@@ -133,6 +134,7 @@ extension Store {
                 transaction.addStored(-content.length, app: try transaction.session(content.session).app)
             }
             if let file = content.file { try discard(file, transaction) }
+            if let object = content.object { try discard(object: object, transaction) }
         }
         try db.execute("DELETE FROM question WHERE task = ?1", id)
         try db.execute("DELETE FROM task WHERE id = ?1", id)

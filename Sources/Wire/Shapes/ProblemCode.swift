@@ -65,6 +65,8 @@ public struct ProblemCode: WireName {
     public static let tooManyTasks = Self("too-many-tasks", 429, "There are too many tasks")
     public static let rateLimited = Self("rate-limited", 429, "There are too many requests")
     public static let insufficientStorage = Self("insufficient-storage", 507, "There is not enough storage")
+    public static let contentsUnavailable = Self(
+        "contents-unavailable", 503, "The bucket of contents cannot be reached")
     public static let storeUnavailable = Self(
         "store-unavailable", 503, "The database cannot be reached or took too long")
     public static let shuttingDown = Self("shutting-down", 503, "The service is shutting down")
@@ -79,6 +81,6 @@ public struct ProblemCode: WireName {
         .configurationMismatch, .sessionInvalidated, .sessionInUse, .attachmentFenced, .taskCompleted,
         .clientTaskConflict, .questionAnswered, .resumeDataSpent, .contentExpired, .eventsExpired, .ackOutOfRange,
         .fetchLate, .refreshUnavailable, .launchNotOpen, .digestMismatch, .uploadOffsetMismatch, .tooManyTasks,
-        .rateLimited, .insufficientStorage, .storeUnavailable, .shuttingDown, .internalError,
+        .rateLimited, .insufficientStorage, .contentsUnavailable, .storeUnavailable, .shuttingDown, .internalError,
     ]
 }

@@ -1,0 +1,51 @@
+package import Base
+package import Buckets
+import Core
+import Notation
+import Store
+
+/// The bucket in which all nodes keep what is too large for the database.
+package struct ContentsBucket: Sendable {
+    package let client: BucketClient
+    /// What the keys of one service begin with, so that no other sweeps its objects.
+    package let folder: String
+    let fetcher: ObjectFetcher
+
+    package init(_ client: BucketClient, folder: String, clock: Clock, log: Log) {
+        self.client = client
+        self.folder = folder
+        fetcher = ObjectFetcher(client, clock: clock, log: log)
+    }
+
+    /// A key that nothing was ever written to.
+    func newKey(of task: TaskID) -> String { newKey("contents", "\(task.rawValue)") }
+
+    func newKey(ofBody publicId: String) -> String { newKey("bodies", publicId) }
+
+    private func newKey(_ area: String, _ name: String) -> String {
+        "\(folder)/\(area)/\(name)-\(RandomBytes.make(12).hexadecimal)"
+    }
+
+    /// Where the keys of an area begin.
+    func prefix(_ area: String) -> String { "\(folder)/\(area)/" }
+}
+
+extension ServiceSettings {
+    /// Who talks to a bucket: one that apps name, or the one of contents.
+    func client(of bucket: String) -> BucketClient? {
+        bucket == Store.contentsBucket ? contents?.client : buckets[bucket]
+    }
+}
+
+extension ObjectDestination {
+    /// An object in the bucket of contents. Its key is new, so that there is nothing to be replaced.
+    init(content key: String) {
+        self.init()
+        bucket = Store.contentsBucket
+        self.key = key
+        replace = true
+    }
+
+    /// Whether the service keeps the object for its apps.
+    var isContent: Bool { bucket == Store.contentsBucket }
+}

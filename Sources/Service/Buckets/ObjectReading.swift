@@ -1,0 +1,72 @@
+import Base
+import Buckets
+import Core
+
+/// Bytes of objects in the bucket of contents, read in order: the next piece while one is being used.
+package struct ObjectReading: Sendable {
+    /// Bytes of one request. Two of them are in memory.
+    private static let pieceLength: Int64 = 2 << 20
+
+    private let client: BucketClient
+    private let objects: [StoredObject]
+    private let range: Range<Int64>
+    /// Read already, so that what is missing or out of reach is found out before anything is promised.
+    private let first: [UInt8]
+    private let log: Log
+
+    /// - Parameter range: Of the bytes of all objects, one behind the other.
+    init(
+        _ objects: [StoredObject], _ range: Range<Int64>, _ client: BucketClient, log: Log
+    ) async throws(BucketFault) {
+        self.client = client
+        self.objects = objects
+        self.range = range
+        self.log = log
+        let end = min(range.upperBound, range.lowerBound + Self.pieceLength)
+        first = try await objects.piece(at: range.lowerBound, to: end, client)
+    }
+
+    /// Hands out all bytes.
+    ///
+    /// - Throws: ``BucketFault``, and what `take` throws.
+    package func copy(to take: @Sendable ([UInt8]) async throws -> Void) async throws {
+        var (piece, end) = (first, range.lowerBound + Int64(first.count))
+        while true {
+            let offset = end
+            async let next = offset < range.upperBound ? pieceLogged(at: offset) : []
+            try await take(piece)
+            piece = try await next
+            guard !piece.isEmpty else { return }
+            end += Int64(piece.count)
+        }
+    }
+
+    private func pieceLogged(at offset: Int64) async throws(BucketFault) -> [UInt8] {
+        do throws(BucketFault) {
+            return try await objects.piece(
+                at: offset, to: min(range.upperBound, offset + Self.pieceLength), client)
+        } catch {
+            if !Task.isCancelled {
+                log.warning("a content broke off on its way", ("code", error.code), ("message", error.message))
+            }
+            throw error
+        }
+    }
+}
+
+extension [StoredObject] {
+    /// Some bytes from an offset on, of one object; none at the end.
+    func piece(
+        at offset: Int64, to end: Int64, _ client: BucketClient
+    ) async throws(BucketFault) -> [UInt8] {
+        var start: Int64 = 0
+        for object in self {
+            if offset < start + object.length {
+                let last = Swift.min(end, start + object.length)
+                return try await client.read(object.key, (offset - start)..<(last - start))
+            }
+            start += object.length
+        }
+        return []
+    }
+}

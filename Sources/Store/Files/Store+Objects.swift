@@ -1,0 +1,91 @@
+import Core
+import SQL
+
+/// Objects in the bucket of contents.
+///
+/// Each key is noted as an upload before anything is written there. The commit that first names the object forgets the
+/// note, and the commit after which nobody names it notes it again: so a row of `bucket_upload` stands for all that is to
+/// be removed, unless its task goes on with it.
+extension Store {
+    /// What uploads into the bucket of contents are noted under. No bucket that apps may name has this name.
+    package static let contentsBucket = "contents"
+    /// Noted in place of an upload's name where there is an object, and no upload.
+    static let noUpload = ""
+
+    /// Whether a content or a body is in an object.
+    package func isNamed(object key: String) async throws -> Bool {
+        try await database.read { db in try self.isNamed(object: key, db) }
+    }
+
+    private func isNamed(object key: String, _ db: Connection) throws -> Bool {
+        try db.exists(
+            """
+            SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE object = ?1) \
+            OR EXISTS (SELECT 1 FROM body_object WHERE object_key = ?1)
+            """, key)
+    }
+
+    /// Whether anything is noted of a key: somebody names it, or writes it, or it is to be removed.
+    package func isKnown(object key: String) async throws -> Bool {
+        try await database.read { db in
+            if try self.isNamed(object: key, db) { return true }
+            return try db.exists(
+                "SELECT 1 FROM bucket_upload WHERE bucket = ?1 AND object_key = ?2", Self.contentsBucket, key)
+        }
+    }
+
+    /// Whether the bucket of contents has anything that this store names.
+    package func namesObjects() async throws -> Bool {
+        try await database.read { db in
+            try db.exists(
+                """
+                SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE object IS NOT NULL) \
+                OR EXISTS (SELECT 1 FROM body_object WHERE body > 0)
+                """)
+        }
+    }
+
+    /// From now on a row names the object, which stays.
+    func publish(object key: String, _ db: Connection) throws {
+        try db.execute(
+            "DELETE FROM bucket_upload WHERE bucket = ?1 AND object_key = ?2", Self.contentsBucket, key)
+    }
+
+    /// Notes an object for removal, unless another row names it.
+    func discard(object key: String, _ transaction: Transaction) throws {
+        guard try !isNamed(object: key, transaction.db) else { return }
+        try transaction.db.execute(
+            """
+            INSERT INTO bucket_upload (task, bucket, object_key, upload_id, begun_at, due_at) \
+            VALUES (0, ?1, ?2, ?3, ?4, ?4)
+            """, Self.contentsBucket, key, Self.noUpload, transaction.now.milliseconds)
+    }
+
+    // MARK: Bodies
+
+    func objects(ofBody id: Int64, _ db: Connection) throws -> [StoredObject] {
+        try db.all("SELECT object_key, length FROM body_object WHERE body = ?1 ORDER BY position", id) { row in
+            StoredObject(key: row.text("object_key"), length: row.integer("length"))
+        }
+    }
+
+    /// Puts objects behind those that a body has.
+    ///
+    /// - Parameter position: Of their first byte in the body.
+    func insert(_ objects: [StoredObject], ofBody id: Int64, at position: Int64, _ db: Connection) throws {
+        var position = position
+        for object in objects {
+            try db.execute(
+                "INSERT INTO body_object (body, position, object_key, length) VALUES (?1, ?2, ?3, ?4)", id, position,
+                object.key, object.length)
+            try publish(object: object.key, db)
+            position += object.length
+        }
+    }
+
+    func discardObjects(ofBody id: Int64, _ transaction: Transaction) throws {
+        let objects = try objects(ofBody: id, transaction.db)
+        try transaction.db.execute("DELETE FROM body_object WHERE body = ?1", id)
+        for object in objects { try discard(object: object.key, transaction) }
+    }
+}
