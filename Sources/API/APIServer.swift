@@ -52,12 +52,6 @@ package final class APIServer: Sendable {
     /// Takes another operator's key, by its SHA-256, and no longer the one before.
     package func adminKeyChanged(hash: [UInt8]) { authenticator.adminKeyChanged(hash: hash) }
 
-    /// Forgets what other nodes may have changed.
-    package func othersCommitted() {
-        authenticator.allKeysChanged()
-        launches.refreshChanged()
-    }
-
     /// Counts and logs a request that was answered.
     package func observe(_ observation: Observation) {
         requests.withLock { $0 }?.count(observation)

@@ -80,6 +80,8 @@ final class Authenticator: Sendable {
     }
 
     private func record(_ keyIdentifier: String) async throws -> KeyRecord? {
+        // Another node may have revoked it: a revoked key is refused at once.
+        if service.isShared { return try await service.key(keyIdentifier) }
         let (known, generation) = cache.withLock { ($0.records[keyIdentifier], $0.generation) }
         if let known { return known }
         let record = try await service.key(keyIdentifier)

@@ -10,6 +10,12 @@ extension Service {
         inbox.tell(.queued)
     }
 
+    /// The declared conditions, as they are in memory; where other nodes may have declared others, as they are stored.
+    package func declaredConditions() async throws -> CurrentConditions {
+        if isShared { try await loadConditions() }
+        return conditions
+    }
+
     /// Takes the declared conditions from the store into memory.
     func loadConditions() async throws {
         let declared = try await store.conditions()

@@ -45,7 +45,7 @@ package final class Service: Sendable {
     let folder: DataFolder
     let scheduler: Scheduler
     let room: DiskRoom
-    let cookies = CookieJars()
+    let cookies: CookieJars
     let sealer: Sealer
     let log: Log
     package let clock: Clock
@@ -79,6 +79,7 @@ package final class Service: Sendable {
         startedAt = clock.now
         self.log = log
         let attendance = Attendance(clock: clock, isShared: place.isShared)
+        cookies = CookieJars(isShared: place.isShared)
         let storeMeters = StoreMeters(metrics)
         self.storeMeters = storeMeters
         store = try Store(

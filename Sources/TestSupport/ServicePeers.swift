@@ -35,7 +35,9 @@ final class ServicePeers: Sendable {
     var environment: [String: String] { SeaweedFS.environment }
 
     /// What the others wrote to standard error.
-    var errors: String { state.withLock { $0.others }.map(\.errors).joined() }
+    var errors: String { others.map(\.errors).joined() }
+
+    var others: [ServiceProcess] { state.withLock { $0.others } }
 
     func lead(to first: ServiceProcess) {
         let port = first.ownPort

@@ -27,6 +27,7 @@ package final class ServiceProcess: Sendable {
     private let environment: [String: String]
     private let current: Locked<Run?>
     private let peers: ServicePeers?
+    private let isFirst: Bool
 
     /// Tests run all at once, and a machine has few cores.
     private static let permits = Permits(8)
@@ -36,10 +37,12 @@ package final class ServiceProcess: Sendable {
     /// `wrapper` is a command that becomes the service's: the service's own follows it.
     package init(
         _ arguments: [String] = [], environment: [String: String] = [:], dev: Bool = true,
-        data: TemporaryFolder = TemporaryFolder(), binary: String = ServiceProcess.binary, wrapper: [String] = []
+        data: TemporaryFolder = TemporaryFolder(), binary: String = ServiceProcess.binary, wrapper: [String] = [],
+        nodes: Int = TestStore.nodes
     ) async throws {
         self.data = data
-        let peers = TestStore.nodes > 1 ? try await ServicePeers() : nil
+        isFirst = true
+        let peers = nodes > 1 ? try await ServicePeers() : nil
         self.peers = peers
         command =
             wrapper + [binary, "serve"] + (dev ? ["--dev"] : []) + ["--data-dir", data.file("data")]
@@ -48,23 +51,33 @@ package final class ServiceProcess: Sendable {
             + (arguments.contains("--free-disk-floor") ? [] : ["--free-disk-floor", "16777216"]) + arguments
             + (peers?.arguments ?? [])
         var environment = environment.merging(peers?.environment ?? [:]) { own, _ in own }
-        if TestStore.isOnServer { environment["URLSESSIOND_STORE"] = try await TestStore.connection(for: data) }
+        if TestStore.isOnServer || nodes > 1 {
+            environment["URLSESSIOND_STORE"] = try await TestStore.connection(for: data)
+        }
         self.environment = environment
         current = Locked(nil)
         await Self.permits.take()
         try await start()
-        guard let peers else { return }
-        for _ in 1..<TestStore.nodes { peers.add(try await ServiceProcess(besides: self)) }
+        for _ in 1..<nodes { try await addNode() }
     }
 
-    /// One more node of a service.
-    private init(besides first: ServiceProcess) async throws {
+    /// Starts one more node of the service. The arguments come behind those of the first.
+    @discardableResult
+    package func addNode(_ arguments: [String] = []) async throws -> ServiceProcess {
+        let node = try await ServiceProcess(besides: self, arguments)
+        peers?.add(node)
+        return node
+    }
+
+    private init(besides first: ServiceProcess, _ arguments: [String]) async throws {
+        isFirst = false
         data = TemporaryFolder()
         peers = nil
         let (own, other) = (data, first.data)
         command =
             first.command.map { $0 == other.file("data") ? own.file("data") : $0 }
             + ["--master-key-file", other.file("data/master.key")]
+            + (first.command.contains("--dev") ? [] : ["--admin-key-file", other.file("data/admin.key")]) + arguments
         environment = first.environment
         current = Locked(nil)
         try await start()
@@ -72,14 +85,17 @@ package final class ServiceProcess: Sendable {
 
     deinit {
         current.withLock { $0?.end() }
-        if peers != nil || TestStore.nodes == 1 { Self.permits.giveBack() }
+        if isFirst { Self.permits.giveBack() }
     }
 
     /// The port where requests are taken.
     package var port: UInt16 { peers?.port ?? ownPort }
 
+    /// The nodes of the service, this one first.
+    package var nodes: [ServiceProcess] { [self] + (peers?.others ?? []) }
+
     /// The port it listens on.
-    var ownPort: UInt16 { current.withLock { $0?.port ?? 0 } }
+    package var ownPort: UInt16 { current.withLock { $0?.port ?? 0 } }
 
     package var pid: Int32 { current.withLock { $0?.pid ?? 0 } }
 

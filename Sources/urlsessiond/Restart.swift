@@ -5,9 +5,9 @@ import Glibc
 /// A node that was given up while it stood still begins anew, in the same process: as who it was it can change nothing.
 enum Restart {
     private static let startedAt = Clock.system.monotonic()
-    /// A process that is given up sooner than this has a double of the same name; it ends, or the two would take each
-    /// other's place for ever. In milliseconds.
-    private static let shortest: Int64 = 30_000
+    /// Nobody is given up sooner than this for being silent: a process that is has a double of the same name. It ends, or
+    /// the two would take each other's place for ever. In milliseconds.
+    private static let shortest: Int64 = 15_000
 
     /// Notes when the process started. Call it first.
     static func prepare() { _ = startedAt }

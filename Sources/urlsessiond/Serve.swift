@@ -79,7 +79,7 @@ struct Serve {
         let (end, hangup) = try listenForSignals()
         let router = configuration.roles.contains(.api) ? api.router : api.ownRouter
         let server = try start(api, on: listener, router, Self.certificate(configuration))
-        service.nodes.onNews { api.othersCommitted() }
+        service.nodes.onNews { launches.refreshChanged() }
         let metricsServer = try metricsListener.map { try start(api, on: $0, api.metricsRouter, nil) }
         announce(server)
         let renewal = Renewal(reread: reread, api: api, server: server, buckets: buckets, log: log)

@@ -16,11 +16,12 @@ final class Scene: Sendable {
     /// Starts both, and makes the session `s` with a configuration (nil: no session).
     init(
         _ arguments: [String] = [], configuration: JSON? = [:], environment: [String: String] = [:],
-        data: TemporaryFolder = TemporaryFolder(), wrapper: [String] = []
+        data: TemporaryFolder = TemporaryFolder(), wrapper: [String] = [], nodes: Int = TestStore.nodes
     ) async throws {
         key = "dev"
         origin = try OriginServer()
-        service = try await ServiceProcess(arguments, environment: environment, data: data, wrapper: wrapper)
+        service = try await ServiceProcess(
+            arguments, environment: environment, data: data, wrapper: wrapper, nodes: nodes)
         if let configuration { try await makeSession("s", configuration) }
     }
 

@@ -29,7 +29,7 @@ extension Call {
     fileprivate func namedApp() async throws -> AppRecord { try await service.app(identifier: parameter("app")) }
 
     fileprivate func listApps() async throws -> HTTPResponse {
-        let status = service.conditions.refreshStatus
+        let status = try await service.declaredConditions().refreshStatus
         let span = try span()
         return try await page(
             fetch: { try await service.apps(span, after: $0, limit: $1) }, position: \.id.rawValue,
@@ -41,7 +41,7 @@ extension Call {
         try checkWebhook(creation.webhook)
         let made = APIKey.make()
         let secret = RandomBytes.make(32)
-        let status = service.conditions.refreshStatus
+        let status = try await service.declaredConditions().refreshStatus
         let key = KeyRecord(
             app: AppID(0), keyIdentifier: made.keyIdentifier, hash: made.hash, scopes: Core.Scope.allCases,
             createdAt: service.clock.now, expiresAt: nil)
@@ -116,8 +116,9 @@ extension Call {
 // MARK: - What the operator and the app itself share
 
 extension Call {
-    func showApp(_ app: AppRecord, status: Int = 200) -> HTTPResponse {
-        resource(App(app, systemStatus: service.conditions.refreshStatus), version: Version(app), status: status)
+    func showApp(_ app: AppRecord, status: Int = 200) async throws -> HTTPResponse {
+        let common = try await service.declaredConditions().refreshStatus
+        return resource(App(app, systemStatus: common), version: Version(app), status: status)
     }
 
     /// Changes an app, if it is still as the changes and `If-Match` suppose.

@@ -26,6 +26,9 @@ package final class Nodes: Sendable {
     /// Whether this node was asked to take nothing more. Requests are still answered.
     package var isDraining: Bool { state.withLock { $0.isDraining } }
 
+    /// Whether others share the store.
+    var hasOthers: Bool { state.withLock { $0.records.count > 1 } }
+
     /// Whether this node keeps house: one of all that live does.
     var isKeeper: Bool { state.withLock { $0.isKeeper } }
 

@@ -133,6 +133,9 @@ extension Service {
 
     // MARK: What operators ask
 
+    /// Whether other nodes may have the store as well.
+    package var isShared: Bool { store.node != nil }
+
     /// What a node is called that has the store for itself.
     private static let only = "local"
 

@@ -20,9 +20,11 @@ final class CookieJars: Sendable {
     }
 
     /// Jars kept for sessions that transfer nothing at the moment.
-    private static let maximumIdle = 4096
-
+    private let maximumIdle: Int
     private let state = Locked(State())
+
+    /// - Parameter isShared: Whether other nodes may change what is stored.
+    init(isShared: Bool = false) { maximumIdle = isShared ? 0 : 4096 }
 
     /// Keeps a session's jar in memory for one more transfer.
     func hold(_ session: SessionID, _ store: Store) async throws {
@@ -41,7 +43,7 @@ final class CookieJars: Sendable {
     func letGo(_ session: SessionID) {
         state.withLock { state in
             state.entries[session]?.uses -= 1
-            guard state.entries.count > Self.maximumIdle else { return }
+            guard state.entries.count > maximumIdle else { return }
             let changed = state.changed
             state.entries = state.entries.filter { $0.value.uses > 0 || changed.contains($0.key) }
         }

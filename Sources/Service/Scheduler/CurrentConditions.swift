@@ -28,6 +28,7 @@ package final class CurrentConditions: Sendable {
     func set(_ conditions: Conditions, _ refreshStatus: BackgroundRefreshStatus) {
         let now = clock.now
         state.withLock { state in
+            guard conditions != state.conditions || refreshStatus != state.refreshStatus else { return }
             state.conditions = conditions
             state.refreshStatus = refreshStatus
             state.nextChange = conditions.nextChange(after: now)

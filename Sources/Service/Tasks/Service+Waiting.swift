@@ -75,7 +75,9 @@ extension Service {
                 nil
             }
         }
-        return others.map { WaitingReason(kind: .capacity, detail: "Other transfers come first: \($0).") }
+        // What the other nodes have under way counts as well.
+        let elsewhere = nodes.hasOthers ? "the nodes have as many under way as may be" : nil
+        return (others ?? elsewhere).map { WaitingReason(kind: .capacity, detail: "Other transfers come first: \($0).") }
     }
 
     /// Whether the declared conditions let the task run.
