@@ -21,6 +21,8 @@ package final class BucketClient: Sendable {
     /// What may be reached for the bucket's sake.
     package let egress: EgressPolicy
     private let clock: Clock
+    /// With the name that the operator gave the bucket.
+    private let meters: (all: BucketMeters, name: String)?
     /// Whether the store heeds `If-None-Match: *`, once it was found out.
     private let heedsConditions = Locked<Bool?>(nil)
 
@@ -30,13 +32,15 @@ package final class BucketClient: Sendable {
 
     /// - Parameter egress: What the operator's own endpoint may resolve to.
     package init(
-        _ bucket: Bucket, credentials: CredentialsSource, exchanges: Exchanges, egress: EgressPolicy, clock: Clock
+        _ bucket: Bucket, credentials: CredentialsSource, exchanges: Exchanges, egress: EgressPolicy, clock: Clock,
+        meters: (all: BucketMeters, name: String)? = nil
     ) {
         self.bucket = bucket
         source = credentials
         self.exchanges = exchanges
         self.egress = egress
         self.clock = clock
+        self.meters = meters
     }
 
     // MARK: Reading
@@ -85,7 +89,7 @@ package final class BucketClient: Sendable {
         }
         request.headers = try await fields(toGet: target)
         request.maximumBytes = maximumLength
-        let result = await exchanges.perform(request)
+        let result = await perform(request)
         if case .failed(let fault) = result.outcome { throw .unreachable(fault, message: result.curlMessage) }
         guard let head = result.head else { throw .unreachable(.reset, message: "The service shuts down.") }
         if let error = S3Error(status: head.status, body: result.side) { throw .refused(error) }
@@ -305,7 +309,7 @@ package final class BucketClient: Sendable {
         // On a connection that breaks libcurl would send it again by itself.
         request.usesFreshConnection = manner == .once
         if let content { request.body = .bytes(content.bytes) }
-        let result = await exchanges.perform(request)
+        let result = await perform(request)
         switch result.outcome {
         case .complete: break
         case .failed(let fault): throw .unreachable(fault, message: result.curlMessage)
@@ -315,5 +319,17 @@ package final class BucketClient: Sendable {
         let body = if case .memory(let bytes) = result.received { bytes } else { [UInt8]() }
         if let error = S3Error(status: head.status, body: body) { throw .refused(error) }
         return Answer(head: head, body: body)
+    }
+
+    /// Performs a request, and counts what became of it.
+    private func perform(_ request: ExchangeRequest) async -> ExchangeResult {
+        let result = await exchanges.perform(request)
+        guard let meters else { return result }
+        meters.all.note(sent: result.bytesSent, of: meters.name)
+        meters.all.note(received: result.bytesReceived, of: meters.name)
+        // That something is not there, or is, is what was asked.
+        let isRefused = result.head.map { $0.status >= 400 && $0.status != 404 && $0.status != 412 } ?? true
+        if isRefused, result.outcome != .stopped { meters.all.noteFailure(of: meters.name) }
+        return result
     }
 }

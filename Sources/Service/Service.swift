@@ -132,6 +132,9 @@ package final class Service: Sendable {
     package func prepare(acceptsNewMasterKey: Bool = false) async throws {
         try await checkMasterKey(acceptsNew: acceptsNewMasterKey)
         try await folder.prepare()
+        if settings.contents == nil, try await store.namesObjects() {
+            log.error("contents or bodies are in a bucket, and cannot be read: there is no --contents")
+        }
         try await loadConditions()
         let finisher = ContentFinisher(store: store, folder: folder, settings: settings)
         outlet.handle(try await finisher.finishInterruptedMoves(at: clock.now))
@@ -169,6 +172,7 @@ package final class Service: Sendable {
                 group.addTask { await self.watchDisk() }
                 group.addTask { await self.abortUploads() }
                 group.addTask { await self.settings.contents?.fetcher.run() }
+                group.addTask { await self.sweepContents() }
                 if self.store.node != nil { group.addTask { await self.watchNodes() } }
                 try await group.waitForAll()
             }

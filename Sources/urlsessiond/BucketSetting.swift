@@ -94,7 +94,9 @@ struct ConfiguredBuckets: Sendable {
     private let exchanges: Exchanges?
 
     /// - Throws: ``Serve/Failure`` where a bucket has no credentials.
-    init(_ configuration: Configuration, listeners: [(IPAddress, UInt16)], clock: Clock, log: Log) throws {
+    init(
+        _ configuration: Configuration, listeners: [(IPAddress, UInt16)], clock: Clock, log: Log, metrics: Metrics
+    ) throws {
         let settings = configuration.allBuckets
         guard !settings.isEmpty else {
             (sources, clients, exchanges) = ([:], [:], nil)
@@ -113,10 +115,13 @@ struct ConfiguredBuckets: Sendable {
         // Where the operator's own store is, is the operator's to say; a metadata address and this service are none.
         let egress = EgressPolicy(
             allowed: [CIDR(.v4(0), 0), CIDR(.v6(0), 0)], ownListeners: listeners)
+        let meters = BucketMeters(metrics, names: settings.keys.sorted())
         var clients: [String: BucketClient] = [:]
         for (name, source) in sources {
             clients[name] = settings[name].map {
-                BucketClient($0.bucket, credentials: source, exchanges: exchanges, egress: egress, clock: clock)
+                BucketClient(
+                    $0.bucket, credentials: source, exchanges: exchanges, egress: egress, clock: clock,
+                    meters: (meters, name))
             }
         }
         self.clients = clients

@@ -60,7 +60,8 @@ struct Serve {
         let metricsListener = try configuration.metricsListen.map(listen)
         let egress = egress(ports: [listener.port] + (metricsListener.map { [$0.port] } ?? []))
         let metrics = Metrics()
-        let buckets = try ConfiguredBuckets(configuration, listeners: egress.ownListeners, clock: clock, log: log)
+        let buckets = try ConfiguredBuckets(
+            configuration, listeners: egress.ownListeners, clock: clock, log: log, metrics: metrics)
         let service = try openStore(keys) {
             try makeService(keys, egress, buckets, metrics, publicURL: publicURL(port: listener.port))
         }

@@ -27,7 +27,7 @@ struct ResumeDataTests {
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
         #expect(
-            try await fixture.store.resumeFile(nonce, app: session.app, at: fixture.now) == "partial/resume-1")
+            try await fixture.store.kept(for: nonce, app: session.app, at: fixture.now) == .file("partial/resume-1"))
         let first = continued(fixture, clientTaskId: "c")
         try await fixture.create([first], in: session)
         await #expect(throws: DomainError.resumeDataSpent) {
@@ -54,9 +54,9 @@ struct ResumeDataTests {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
-        #expect(try await fixture.store.resumeFile(nonce, app: AppID(77), at: fixture.now) == nil)
+        #expect(try await fixture.store.kept(for: nonce, app: AppID(77), at: fixture.now) == nil)
         fixture.advance(.seconds(24 * 3600))
-        #expect(try await fixture.store.resumeFile(nonce, app: session.app, at: fixture.now) == nil)
+        #expect(try await fixture.store.kept(for: nonce, app: session.app, at: fixture.now) == nil)
         let swept = try await fixture.clean()
         #expect(swept.filesToRemove == ["partial/resume-1"])
         #expect(try await !fixture.store.isNeeded(file: "partial/resume-1"))

@@ -10,6 +10,8 @@ package struct BodyRecord: Sendable, Hashable {
     package var digest: String?
     package var mediaType: String?
     package var place: BodyLocation.Place?
+    /// Of a draft whose bytes are objects.
+    package var draftDigest: DraftDigest?
     package var uses: Int64
     package var createdAt: Timestamp
     package var expiresAt: Timestamp?

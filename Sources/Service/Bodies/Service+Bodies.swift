@@ -26,7 +26,7 @@ package struct BodyOrder: Sendable {
         self.isComplete = isComplete
     }
 
-    fileprivate var algorithms: Set<DigestAlgorithm> { Set(digests.keys).union([.sha256]) }
+    var algorithms: Set<DigestAlgorithm> { Set(digests.keys).union([.sha256]) }
 }
 
 extension Service {
@@ -42,6 +42,9 @@ extension Service {
         next: () async throws -> [UInt8]?
     ) async throws -> BodyRecord {
         try requireRoom()
+        if let contents = settings.contents {
+            return try await receiveBody(order, app: app, recording: recording, into: contents, next)
+        }
         let publicId = Identifier.make(prefix: "body_")
         let limits = try await store.app(app).limits
         let folder = folder.of(app.rawValue)
@@ -80,11 +83,16 @@ extension Service {
     ) async throws -> BodyRecord {
         try requireRoom()
         let draft = try await store.body(publicId, app: app)
-        guard !draft.isComplete, case .file(let relative)? = draft.place else { throw DomainError.notFound }
+        guard !draft.isComplete else { throw DomainError.notFound }
         guard draft.length == offset, appending.withLock({ $0.insert(publicId).inserted }) else {
             throw ServiceError.uploadOffsetMismatch(offset: draft.length)
         }
         defer { _ = appending.withLock { $0.remove(publicId) } }
+        if case .objects? = draft.place {
+            guard let contents = settings.contents else { throw ServiceError.contentsUnavailable }
+            return try await appendBody(draft, order, into: contents, next)
+        }
+        guard case .file(let relative)? = draft.place else { throw DomainError.notFound }
         let file = try await folder.open(relative, O_WRONLY)
         // Bytes of an append that was never stored may follow.
         try await folder.disk.run { () throws(SystemError) in try file.truncate(to: offset) }
@@ -161,26 +169,30 @@ extension Service {
         return order.algorithms.map { Digest($0) }
     }
 
-    private func check(_ order: BodyOrder, _ found: [DigestAlgorithm: [UInt8]]) throws {
+    func check(_ order: BodyOrder, _ found: [DigestAlgorithm: [UInt8]]) throws {
         for (algorithm, expected) in order.digests where found[algorithm] != expected {
             throw ServiceError.digestMismatch
         }
+    }
+
+    func check(announced order: BodyOrder) throws { try check(length: order.expectedLength ?? 0) }
+
+    func check(length: Int64) throws {
+        let limit = settings.maximumBodyLength
+        if length > limit { throw ServiceError.bodyTooLong(limit: limit) }
     }
 
     /// Reads to the end: into memory while it is short, into the file when it grows.
     private func receive(
         into partial: borrowing StagedFile, _ order: BodyOrder, _ digests: [Digest], _ next: () async throws -> [UInt8]?
     ) async throws -> (length: Int64, bytes: [UInt8]?) {
-        let limit = settings.maximumBodyLength
-        if let expected = order.expectedLength {
-            if expected > limit { throw ServiceError.bodyTooLong(limit: limit) }
-            if !room.fits(expected) { throw ServiceError.insufficientStorage }
-        }
+        try check(announced: order)
+        if let expected = order.expectedLength, !room.fits(expected) { throw ServiceError.insufficientStorage }
         var memory: [UInt8] = []
         var file: OpenFile?
         var length: Int64 = 0
         while let bytes = try await next() {
-            guard length + Int64(bytes.count) <= limit else { throw ServiceError.bodyTooLong(limit: limit) }
+            try check(length: length + Int64(bytes.count))
             for digest in digests { digest.update(bytes) }
             if file == nil, memory.count + bytes.count > Self.inlineLimit {
                 file = try await partial.create()

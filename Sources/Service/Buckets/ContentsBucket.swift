@@ -10,10 +10,12 @@ package struct ContentsBucket: Sendable {
     /// What the keys of one service begin with, so that no other sweeps its objects.
     package let folder: String
     let fetcher: ObjectFetcher
+    let clock: Clock
 
     package init(_ client: BucketClient, folder: String, clock: Clock, log: Log) {
         self.client = client
         self.folder = folder
+        self.clock = clock
         fetcher = ObjectFetcher(client, clock: clock, log: log)
     }
 

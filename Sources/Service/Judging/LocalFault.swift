@@ -102,6 +102,13 @@ extension Settlement.Verdict {
         }
     }
 
+    /// Whether the partial file is in its place, and not copied to the bucket of contents.
+    var hasMovedFile: Bool {
+        guard case .completed(_, _, let content?) = self else { return false }
+        if case .object = content.place { return false }
+        return true
+    }
+
     /// Whether the partial file is of no use to what follows, nor known to the commit that stores this.
     var abandonsPartialFile: Bool {
         switch self {

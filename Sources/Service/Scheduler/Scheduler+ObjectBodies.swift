@@ -53,6 +53,14 @@ extension Scheduler {
         case .memory(let bytes):
             _ = try await store.attach(.bytes(bytes, mediaType: nil, publicId: publicId), to: task.id, at: clock.now)
         case .file(_, let length):
+            if let contents = settings.contents {
+                let file = try await folder.open(staged.path)
+                let object = try await contents.put(
+                    file, as: contents.newKey(ofBody: publicId), store, folder.disk)
+                let body = NewTask.Body.objects([object], digest: digest, mediaType: nil, publicId: publicId)
+                _ = try await store.attach(body, to: task.id, at: clock.now)
+                return
+            }
             try await staged.syncFolder()
             let body = NewTask.Body.file(staged.path, length: length, digest: digest, publicId: publicId)
             if try await store.attach(body, to: task.id, at: clock.now) { staged.adopt() }

@@ -201,9 +201,7 @@ extension Scheduler {
                     verdict = self.verdict(after: LocalFault(storing: error), unfinished, of: transfer, jitter, at: now)
                 }
             }
-            var isMoved = false
-            if case .completed(_, _, .some) = verdict { isMoved = true }
-            handIn(settlement(verdict, leavesPartialFile: !isMoved))
+            handIn(settlement(verdict, leavesPartialFile: !verdict.hasMovedFile))
         }
     }
 

@@ -160,7 +160,9 @@ extension Service {
             task.fingerprint = Digest.of(bytes)
         case .file(let root, let path):
             held = try hold(read, root: root, path: path, index: index, for: &task)
-            if held == nil {
+            if held == nil, let contents = settings.contents {
+                try await ship(root: root, path: path, index: index, app: session.app, to: contents, for: &task)
+            } else if held == nil {
                 file = try await copy(root: root, path: path, index: index, app: session.app, for: &task)
             }
         case .object(let object):
@@ -235,6 +237,29 @@ extension Service {
             throw unreadable(error, index)
         }
         return file
+    }
+
+    /// Puts a file into the bucket of contents. Without a task in the end, it is removed from there after a while.
+    private func ship(
+        root name: String, path: String, index: Int, app: AppID, to contents: ContentsBucket, for task: inout NewTask
+    ) async throws {
+        let root = try root(name, index)
+        let (publicId, disk) = (Identifier.make(prefix: "body_"), folder.of(app.rawValue).disk)
+        do {
+            let source = try await disk.openBeneath(root: root, path: path)
+            var digests = RunningDigests([.sha256])
+            let object = try await contents.put(source, as: contents.newKey(ofBody: publicId), store, disk) {
+                digests.update($0)
+            }
+            let digest = digests.values[.sha256] ?? []
+            task.body = .objects([object], digest: digest.hexadecimal, mediaType: nil, publicId: publicId)
+            task.fingerprint = Array("\(name)/\(path)/".utf8) + digest
+        } catch let error as SystemError {
+            throw unreadable(error, index)
+        } catch let fault as BucketFault {
+            log.warning("a body could not be stored", ("code", fault.code), ("message", fault.message))
+            throw ServiceError.contentsUnavailable
+        }
     }
 
     /// - Returns: The copy, where the content is not in the database.

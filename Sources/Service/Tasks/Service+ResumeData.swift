@@ -52,15 +52,20 @@ extension Service {
         let stopped = try await store.task(task.id)
         // The file stays where it is: a kill before the commit leaves the task with its bytes.
         guard let progress = stopped.progress, let point = progress.resume, progress.keptOffset > 0,
-            let file = try await fileOfBytes(of: stopped)
+            let kept = try await keptBytes(of: stopped)
         else {
             _ = try await command(.cancel(reason: nil), task: task.id)
             return .notResumable(
                 reason:
-                    "No bytes are on disk that could be continued: the origin gave no strong validator, or none came.")
+                    "No bytes are kept that could be continued: the origin gave no strong validator, or none came.")
         }
         let nonce = RandomBytes.make(16)
-        outlet.handle(try await store.cancel(task.id, keeping: file, nonce: nonce, at: clock.now))
+        let aftermath =
+            switch kept {
+            case .file(let file): try await store.cancel(task.id, keeping: file, nonce: nonce, at: clock.now)
+            case .upload(let upload): try await store.cancel(task.id, keeping: upload, nonce: nonce, at: clock.now)
+            }
+        outlet.handle(aftermath)
         hub.tasks.signal(task.id)
         let token = ResumeToken {
             $0.nonce = nonce.base64URL
@@ -81,10 +86,12 @@ extension Service {
         }
     }
 
-    /// Where the bytes of a task are: in the file that it was made to go on with and has not taken over, or in its own.
-    private func fileOfBytes(of task: TaskRecord) async throws -> String? {
+    /// Where the bytes of a task are: in its upload, in the file that it was made to go on with and has not taken over, or
+    /// in its own.
+    private func keptBytes(of task: TaskRecord) async throws -> KeptBytes? {
+        if let upload = task.progress?.multipart { return upload.parts.isEmpty ? nil : .upload(upload) }
         for file in [task.progress?.adoptedFile, folder.partial(task.id.rawValue)] {
-            if let file, try await folder.size(file) != nil { return file }
+            if let file, try await folder.size(file) != nil { return .file(file) }
         }
         return nil
     }
@@ -100,9 +107,15 @@ extension Service {
             let plain = try? sealer.open(sealed, boundTo: Self.tokenContext + "/\(app.rawValue)"),
             let token = try? ResumeToken(atRest: plain), token.version == 1, let nonce = [UInt8](base64URL: token.nonce)
         else { throw ServiceError.resumeDataInvalid(index: index) }
-        let file = try await store.resumeFile(nonce, app: app, at: clock.now)
         var progress = TaskProgress()
-        if let file, let size = try await folder.size(file) {
+        switch try await store.kept(for: nonce, app: app, at: clock.now) {
+        case nil: break
+        case .upload(let upload):
+            progress.resume = token.point
+            progress.multipart = upload
+            progress.durableOffset = progress.keptOffset
+        case .file(let file):
+            guard let size = try await folder.size(file) else { break }
             if size >= token.segments?.end ?? token.point.offset {
                 progress.resume = token.point
                 progress.segments = token.segments

@@ -59,6 +59,12 @@ struct ContentFinisher: Sendable {
         if moves(task.specification, outcome), let destination = task.specification.destination {
             return try await move(partial, to: destination, task, result, length: length, digest: record)
         }
+        if let contents = settings.contents {
+            let object = try await contents.put(
+                folder.open(partial), as: contents.newKey(of: task.id), of: task.id, store, folder.disk)
+            return .completed(
+                outcome, result, NewContent(place: .object(object.key), length: length, digest: record))
+        }
         let path = folder.content(task.id.rawValue)
         try await folder.move(partial, to: path)
         return .completed(outcome, result, NewContent(place: .file(path), length: length, digest: record))

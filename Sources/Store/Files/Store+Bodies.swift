@@ -11,7 +11,8 @@ extension Store {
     /// - Throws: ``DomainError/storedBytesExceeded(index:)``.
     package func addBody(
         _ publicId: String, app: AppID, place: BodyLocation.Place, length: Int64, digest: String?,
-        mediaType: String?, isComplete: Bool, expectedLength: Int64? = nil, limit: Int64, at now: Timestamp,
+        mediaType: String?, isComplete: Bool, expectedLength: Int64? = nil, draftDigest: DraftDigest? = nil,
+        limit: Int64, at now: Timestamp,
         recording: Recording<BodyRecord>? = nil
     ) async throws -> BodyRecord {
         try await database.write { [documents] db in
@@ -25,10 +26,11 @@ extension Store {
             let id = try db.insert(
                 """
                 INSERT INTO body (public_id, app, complete, length, expected_length, digest, media_type, bytes, file, \
-                created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+                created_at, expires_at, digest_document) \
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
                 """,
                 publicId, app.rawValue, isComplete, length, expectedLength, digest, mediaType, bytes, file,
-                now.milliseconds, (now + Self.bodyRetention).milliseconds)
+                now.milliseconds, (now + Self.bodyRetention).milliseconds, draftDigest.map { documents.encode($0) })
             try self.insert(objects, ofBody: id, at: 0, db)
             guard let body = try self.readBody(publicId, app, db) else { throw DomainError.notFound }
             try recording?.record(body, documents, now, db)
@@ -114,10 +116,12 @@ extension Store {
         let found = try db.first(
             """
             SELECT id, public_id, complete, length, expected_length, digest, media_type, bytes, file, uses, created_at, \
-            expires_at FROM body WHERE public_id = ?1 AND app = ?2 AND coalesce(expires_at, 1) <> 0
+            expires_at, digest_document FROM body WHERE public_id = ?1 AND app = ?2 AND coalesce(expires_at, 1) <> 0
             """, publicId, app.rawValue
         ) { row in
-            (id: row.integer("id"), body: BodyRecord(row, app: app, place: BodyLocation.Place(row)))
+            var body = BodyRecord(row, app: app, place: BodyLocation.Place(row))
+            body.draftDigest = try row.blobOrNil("digest_document").map { try documents.decode(DraftDigest.self, $0) }
+            return (id: row.integer("id"), body: body)
         }
         guard var body = found?.body, let id = found?.id else { return nil }
         if body.place == nil { body.place = .objects(try objects(ofBody: id, db)) }

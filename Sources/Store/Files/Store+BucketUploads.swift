@@ -19,16 +19,19 @@ package struct UselessUpload: Hashable, Sendable {
 extension Store {
     /// Notes that an upload is about to begin.
     ///
+    /// - Parameters:
+    ///   - task: 0 for an upload that no task goes on with.
+    ///   - time: Until when it is needed all the same.
     /// - Returns: Its row.
     package func beginUpload(
-        of task: TaskID, bucket: String, key: String, at now: Timestamp
+        of task: TaskID, bucket: String, key: String, at now: Timestamp, until time: Timestamp? = nil
     ) async throws -> Int64 {
         try await database.write { db in
             try db.first(
                 """
-                INSERT INTO bucket_upload (task, bucket, object_key, begun_at, due_at) VALUES (?1, ?2, ?3, ?4, ?4) \
+                INSERT INTO bucket_upload (task, bucket, object_key, begun_at, due_at) VALUES (?1, ?2, ?3, ?4, ?5) \
                 RETURNING id
-                """, task.rawValue, bucket, key, now.milliseconds
+                """, task.rawValue, bucket, key, now.milliseconds, (time ?? now).milliseconds
             ) { $0.integer(0) } ?? 0
         }
     }
@@ -37,6 +40,13 @@ extension Store {
     package func note(upload id: String, row: Int64) async throws {
         try await database.write { db in
             try db.execute("UPDATE bucket_upload SET upload_id = ?2 WHERE id = ?1", row, id)
+        }
+    }
+
+    /// Changes until when an upload is needed that no task goes on with.
+    package func extendUpload(row: Int64, until time: Timestamp) async throws {
+        try await database.write { db in
+            try db.execute("UPDATE bucket_upload SET due_at = ?2 WHERE id = ?1", row, time.milliseconds)
         }
     }
 

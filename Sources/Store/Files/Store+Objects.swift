@@ -1,4 +1,4 @@
-import Core
+package import Core
 import SQL
 
 /// Objects in the bucket of contents.
@@ -80,6 +80,30 @@ extension Store {
                 object.key, object.length)
             try publish(object: object.key, db)
             position += object.length
+        }
+    }
+
+    /// Moves a draft forward, or completes it when a digest is given.
+    ///
+    /// - Returns: Nil where it does not end at `offset` any more: somebody else appended to it.
+    package func appendBody(
+        _ publicId: String, app: AppID, at offset: Int64, _ objects: [StoredObject], digest: String?,
+        _ draftDigest: DraftDigest, limit: Int64, at now: Timestamp
+    ) async throws -> BodyRecord? {
+        try await database.write { [documents] db in
+            let count = objects.reduce(0) { $0 + $1.length }
+            let id = try db.first(
+                """
+                UPDATE body SET length = ?4, digest = ?5, complete = ?6, expires_at = ?7, digest_document = ?8 \
+                WHERE public_id = ?1 AND app = ?2 AND complete = 0 AND length = ?3 RETURNING id
+                """,
+                publicId, app.rawValue, offset, offset + count, digest, digest != nil,
+                (now + Self.bodyRetention).milliseconds, digest == nil ? documents.encode(draftDigest) : nil
+            ) { $0.integer(0) }
+            guard let id else { return nil }
+            try self.charge(count, to: app, limit: limit, db)
+            try self.insert(objects, ofBody: id, at: offset, db)
+            return try self.readBody(publicId, app, db).orNotFound()
         }
     }
 

@@ -1,0 +1,116 @@
+import Base
+import Buckets
+import Core
+import Files
+import Notation
+import Store
+
+/// Bodies that are too large for the database, in the bucket of contents: a whole one is an object, a draft one more with
+/// each request that appends to it.
+extension Service {
+    /// Receives a body, in as much memory as a part has.
+    func receiveBody(
+        _ order: BodyOrder, app: AppID, recording: Recording<BodyRecord>?, into contents: ContentsBucket,
+        _ next: () async throws -> [UInt8]?
+    ) async throws -> BodyRecord {
+        let publicId = Identifier.make(prefix: "body_")
+        let limits = try await store.app(app).limits
+        // What the last request of a draft vouches for is not known yet.
+        var digests = RunningDigests(order.isComplete ? Array(order.algorithms) : DigestAlgorithm.allCases)
+        var (small, upload, length) = ([UInt8]?.some([]), newUpload(publicId, app, order, contents), Int64(0))
+        return try await intoContents(&upload) { upload in
+            try check(announced: order)
+            while let bytes = try await next() {
+                try check(length: length + Int64(bytes.count))
+                digests.update(bytes)
+                length += Int64(bytes.count)
+                if let held = small, held.count + bytes.count > Self.inlineLimit || !order.isComplete {
+                    try await upload.write(held)
+                    small = nil
+                }
+                if small == nil { try await upload.write(bytes) } else { small? += bytes }
+            }
+            try check(order, digests.values)
+            let place: BodyLocation.Place
+            if order.isComplete, let small {
+                place = .bytes(small)
+            } else {
+                place = .objects(length > 0 ? [try await upload.finish()] : [])
+            }
+            return try await store.addBody(
+                publicId, app: app, place: place, length: length,
+                digest: order.isComplete ? digests.values[.sha256]?.hexadecimal : nil, mediaType: order.mediaType,
+                isComplete: order.isComplete, expectedLength: order.isComplete ? nil : order.expectedLength,
+                draftDigest: order.isComplete ? nil : digests.kept, limit: limits.maximumStoredBytes, at: clock.now,
+                recording: recording)
+        }
+    }
+
+    /// Appends to a draft. Another node may append to it at the same time: one of them is too late.
+    func appendBody(
+        _ draft: BodyRecord, _ order: BodyOrder, into contents: ContentsBucket, _ next: () async throws -> [UInt8]?
+    ) async throws -> BodyRecord {
+        guard var digests = draft.draftDigest.flatMap({ RunningDigests($0) }) else { throw DomainError.notFound }
+        let limits = try await store.app(draft.app).limits
+        let limit = min(settings.maximumBodyLength, order.expectedLength ?? .max)
+        var upload = newUpload(draft.publicId, draft.app, order, contents)
+        return try await intoContents(&upload) { upload in
+            var (length, failure) = (draft.length, (any Error)?.none)
+            do {
+                while let bytes = try await next() {
+                    guard length + Int64(bytes.count) <= limit else { throw ServiceError.bodyTooLong(limit: limit) }
+                    try await upload.write(bytes)
+                    digests.update(bytes)
+                    length += Int64(bytes.count)
+                }
+            } catch let error where error is BucketFault || error as? ServiceError == .digestMismatch {
+                throw error
+            } catch {
+                // What came before the client broke off counts.
+                failure = error
+            }
+            var digest: String?
+            if failure == nil, order.isComplete {
+                do {
+                    try check(order, digests.values)
+                } catch {
+                    try await deleteBody(draft.publicId, app: draft.app)
+                    throw error
+                }
+                digest = digests.values[.sha256]?.hexadecimal
+            }
+            let objects = length > draft.length ? [try await upload.finish()] : []
+            let body = try await store.appendBody(
+                draft.publicId, app: draft.app, at: draft.length, objects, digest: digest, digests.kept,
+                limit: limits.maximumStoredBytes, at: clock.now)
+            guard let body else {
+                let now = try await store.body(draft.publicId, app: draft.app)
+                throw ServiceError.uploadOffsetMismatch(offset: now.length)
+            }
+            if let failure { throw failure }
+            return body
+        }
+    }
+
+    private func newUpload(
+        _ publicId: String, _ app: AppID, _ order: BodyOrder, _ contents: ContentsBucket
+    ) -> ObjectUpload {
+        ObjectUpload(
+            contents.newKey(ofBody: publicId), expected: order.expectedLength, contents, store,
+            folder.of(app.rawValue).disk)
+    }
+
+    /// Runs what writes an object. Where it fails nothing is left of that.
+    private func intoContents(
+        _ upload: inout ObjectUpload, _ body: (inout ObjectUpload) async throws -> BodyRecord
+    ) async throws -> BodyRecord {
+        do {
+            return try await body(&upload)
+        } catch {
+            await upload.abandon()
+            guard let fault = error as? BucketFault else { throw error }
+            log.warning("a body could not be stored", ("code", fault.code), ("message", fault.message))
+            throw ServiceError.contentsUnavailable
+        }
+    }
+}

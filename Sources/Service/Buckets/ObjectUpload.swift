@@ -1,0 +1,156 @@
+import Base
+import Buckets
+import Core
+import Files
+import Notation
+import Store
+
+/// Writes bytes that come in order into a new object of the bucket of contents: in one request what fits into a part, else
+/// in parts.
+///
+/// It is noted before it begins. The commit that names the object forgets the note; without one it is removed.
+struct ObjectUpload {
+    /// Without a task to go on with it, so long after its last part nobody waits for an upload any more.
+    private static let lease = Duration.seconds(3600)
+
+    private let key: String
+    private let task: TaskID?
+    private let contents: ContentsBucket
+    private let store: Store
+    private let disk: DiskQueue
+    private let plan: PartPlan
+    private let mark = RandomBytes.make(16).hexadecimal
+    private var bytes: [UInt8] = []
+    private var length: Int64 = 0
+    private var row: Int64?
+    private var upload: String?
+    private var tags: [String] = []
+
+    /// - Parameters:
+    ///   - task: Whose newest upload this is; nil where no task goes on with it.
+    ///   - expected: How many bytes come, where that is known.
+    init(
+        _ key: String, of task: TaskID? = nil, expected: Int64?, _ contents: ContentsBucket, _ store: Store,
+        _ disk: DiskQueue
+    ) {
+        self.key = key
+        self.task = task
+        self.contents = contents
+        self.store = store
+        self.disk = disk
+        plan = PartPlan(expected: expected)
+    }
+
+    private var client: BucketClient { contents.client }
+    private var clock: Clock { contents.clock }
+
+    mutating func write(_ piece: [UInt8]) async throws {
+        var rest = piece[...]
+        while !rest.isEmpty {
+            let partLength = Int(plan.length(ofPart: tags.count + 1))
+            // A part goes when more comes: the last one may be all there is.
+            if bytes.count == partLength { try await putPart() }
+            let count = min(rest.count, Int(plan.length(ofPart: tags.count + 1)) - bytes.count)
+            bytes += rest.prefix(count)
+            rest = rest.dropFirst(count)
+        }
+        length += Int64(piece.count)
+    }
+
+    /// Makes what was written the object.
+    mutating func finish() async throws -> StoredObject {
+        if upload == nil {
+            try await putWhole()
+        } else {
+            try await putPart()
+            try await complete()
+        }
+        return StoredObject(key: key, length: length)
+    }
+
+    /// Has removed what was written.
+    func abandon() async {
+        guard let row else { return }
+        try? await store.extendUpload(row: row, until: clock.now)
+    }
+
+    private mutating func note() async throws {
+        row = try await store.beginUpload(
+            of: task ?? TaskID(0), bucket: Store.contentsBucket, key: key, at: clock.now,
+            until: task == nil ? clock.now + Self.lease : nil)
+    }
+
+    private func sent(isWhole: Bool) async throws(SystemError) -> SentBytes {
+        let bytes = bytes
+        return try await disk.run(.long) { () throws(SystemError) in SentBytes(bytes, isWhole: isWhole) }
+    }
+
+    private mutating func putWhole() async throws {
+        try await note()
+        let content = try await sent(isWhole: true)
+        let tag = try await client.put(key, content, ObjectTerms(mark: mark), onlyIfAbsent: false)
+        if !content.isProven(by: tag) { try await check() }
+    }
+
+    private mutating func putPart() async throws {
+        if upload == nil {
+            try await note()
+            let id = try await client.createUpload(key, ObjectTerms(mark: mark))
+            if let row { try await store.note(upload: id, row: row) }
+            upload = id
+        }
+        guard let upload else { return }
+        tags.append(try await client.putPart(tags.count + 1, of: upload, key, try await sent(isWhole: false)))
+        bytes = []
+        if task == nil, let row { try await store.extendUpload(row: row, until: clock.now + Self.lease) }
+    }
+
+    private func complete() async throws {
+        guard let upload else { return }
+        do throws(BucketFault) {
+            try await client.completeUpload(upload, key, parts: tags, onlyIfAbsent: false)
+        } catch {
+            // The answer may be lost, and nobody else writes there.
+            guard try await client.object(key)?.mark == mark else { throw error }
+        }
+        try await check()
+    }
+
+    private func check() async throws(BucketFault) {
+        let found = try await client.object(key)?.length
+        guard found == length else {
+            throw .wrongObject("The object has \(found.map(String.init) ?? "no") bytes instead of \(length).")
+        }
+    }
+}
+
+extension ContentsBucket {
+    private static let pieceLength: Int64 = 1 << 20
+
+    /// Puts a file into the bucket, as it is now.
+    ///
+    /// - Parameters:
+    ///   - task: Whose content it is; nil for a body.
+    ///   - take: Sees all bytes on their way.
+    func put(
+        _ file: OpenFile, as key: String, of task: TaskID? = nil, _ store: Store, _ disk: DiskQueue,
+        take: ([UInt8]) -> Void = { _ in }
+    ) async throws -> StoredObject {
+        let length = try file.size()
+        var upload = ObjectUpload(key, of: task, expected: length, self, store, disk)
+        do {
+            var offset: Int64 = 0
+            while offset < length {
+                let bytes = try await disk.read(file, offset..<min(length, offset + Self.pieceLength))
+                guard !bytes.isEmpty else { break }
+                take(bytes)
+                try await upload.write(bytes)
+                offset += Int64(bytes.count)
+            }
+            return try await upload.finish()
+        } catch {
+            await upload.abandon()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import Base
+import Buckets
+import Core
+import Store
+
+/// Removes from the bucket of contents what no row knows of.
+///
+/// All that is written there is noted before. What this finds is from a store that was put back to a backup, or was
+/// written after its note was gone: by a process that had stood still.
+extension Service {
+    private static let firstSweep = Duration.seconds(60)
+    private static let sweepInterval = Duration.seconds(24 * 3600)
+    /// Younger ones may be about to be known.
+    private static let sweepAge = Duration.seconds(24 * 3600)
+    /// Between two pages of a list.
+    private static let sweepPause = Duration.milliseconds(200)
+
+    /// Sweeps once a day until it is cancelled.
+    func sweepContents() async {
+        guard let contents = settings.contents else { return }
+        var pause = Self.firstSweep
+        while !Task.isCancelled {
+            try? await Task.sleep(for: pause)
+            guard !Task.isCancelled else { return }
+            do {
+                let (objects, uploads) = try await sweep(contents)
+                if objects + uploads > 0 {
+                    log.warning(
+                        "the bucket of contents had what nobody knows of", ("objects", objects), ("uploads", uploads))
+                }
+                pause = Self.sweepInterval
+            } catch {
+                log.warning("the bucket of contents could not be swept", ("error", "\(error)"))
+                pause = .seconds(3600)
+            }
+        }
+    }
+
+    /// - Returns: How much was removed.
+    func sweep(_ contents: ContentsBucket) async throws -> (objects: Int, uploads: Int) {
+        let old = clock.now - Self.sweepAge
+        return (
+            try await sweepObjects(contents.client, contents.folder + "/", olderThan: old),
+            try await sweepUploads(contents.client, contents.folder + "/", olderThan: old)
+        )
+    }
+
+    private func sweepObjects(_ client: BucketClient, _ start: String, olderThan old: Timestamp) async throws -> Int {
+        var (removed, last) = (0, String?.none)
+        while !Task.isCancelled {
+            let page = try await client.objects(below: start, after: last)
+            guard let next = page.last?.key, next != last else { break }
+            last = next
+            for object in page {
+                guard let modified = object.modified, modified < old,
+                    try await !store.isKnown(object: object.key)
+                else { continue }
+                try await client.delete(object.key)
+                removed += 1
+            }
+            try await Task.sleep(for: Self.sweepPause)
+        }
+        return removed
+    }
+
+    private func sweepUploads(_ client: BucketClient, _ start: String, olderThan old: Timestamp) async throws -> Int {
+        var (removed, marker) = (0, S3Answer.Uploads.Marker?.none)
+        while !Task.isCancelled {
+            let page = try await client.uploads(below: start, after: marker)
+            for upload in page.uploads {
+                guard let initiated = upload.initiated, initiated < old,
+                    try await !store.isKnown(object: upload.key)
+                else { continue }
+                try await client.abortUpload(upload.id, upload.key)
+                removed += 1
+            }
+            guard let next = page.next, next != marker else { break }
+            marker = next
+            try await Task.sleep(for: Self.sweepPause)
+        }
+        return removed
+    }
+}
