@@ -16,6 +16,13 @@ extension Client {
         try await send("PUT", ["v1", "system", "conditions"], body: conditions.jsonBytes)
     }
 
+    /// The processes that make up the service. Takes the admin key.
+    public func nodes() async throws -> Page<Node> { try await send("GET", ["v1", "nodes"]) }
+
+    /// Has a node take no more tasks and launches, and hand over what it has, until it is started again. Takes the admin
+    /// key.
+    public func drainNode(_ id: String) async throws -> Node { try await send("POST", ["v1", "nodes", id, "drain"]) }
+
     /// The service's metrics, as Prometheus reads them. Takes the admin key.
     public func metrics() async throws -> String {
         String(decoding: try await exchange("GET", ["metrics"]), as: UTF8.self)

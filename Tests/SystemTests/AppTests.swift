@@ -74,7 +74,7 @@ import Testing
         let scene = try await Scene()
         for (method, path) in [
             ("GET", "/v1/apps"), ("GET", "/v1/apps/dev"), ("DELETE", "/v1/apps/dev"), ("GET", "/v1/apps/dev/keys"),
-            ("GET", "/v1/system/conditions"),
+            ("GET", "/v1/system/conditions"), ("GET", "/v1/nodes"), ("POST", "/v1/nodes/local/drain"),
         ] {
             expectProblem(try await scene.api.send(method, path), 403, "insufficient-scope")
         }

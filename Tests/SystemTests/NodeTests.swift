@@ -1,202 +1,141 @@
-import Base
-import Core
-import Glibc
 import TestSupport
 import Testing
 
-/// Section 23: three nodes behind a balancer of connections, on one PostgreSQL and one bucket.
-@Suite(.serialized, .enabled(if: PostgreSQL.isAvailable && SeaweedFS.isAvailable))
-struct NodeTests {
-    private static let configuration: JSON = ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.2]]
+/// The nodes of a service as its operator sees them, and what a node does of the service's work.
+@Suite struct NodeTests {
+    private static let all: JSON = ["api", "transfer", "launch"]
 
-    private static func scene(_ arguments: [String] = [], configuration: JSON? = configuration) async throws -> Scene {
-        try await Scene(arguments, configuration: configuration, nodes: 3)
-    }
-
-    /// What a node has under way, as its metrics tell.
-    private static func transfers(of node: ServiceProcess) async throws -> Int {
-        let text = try await APIClient(port: node.ownPort, key: "dev-admin").get("/metrics").text
-        let line = text.split(separator: "\n").first { $0.hasPrefix("urlsessiond_transfers_running ") }
-        return Int(line?.split(separator: " ").last ?? "") ?? 0
-    }
-
-    private static func nodes(_ scene: Scene) async throws -> [JSON] {
-        try await scene.service.admin.get("/v1/nodes").json["items"].array ?? []
-    }
-
-    /// A client of one node, with the key of the app `dev`.
-    private static func api(_ node: ServiceProcess) -> APIClient { APIClient(port: node.ownPort) }
-
-    /// Orders downloads that come slowly: of a small content, and of a large one.
-    private static func orderSlow(_ count: Int, _ scene: Scene) async throws {
-        for (path, length) in [("/small", 20_000), ("/large", 400_000)] {
-            scene.origin.serve(
-                path, .generated(seed: 1, length: length),
-                always: [.trickle(size: length / 40, pause: .milliseconds(100))])
-        }
-        let tasks = (0..<count).map { scene.downloadOf($0 % 2 == 0 ? "/small" : "/large") }
-        expect(try await scene.api.post("/v1/sessions/s/tasks/batch", ["tasks": .array(tasks)]), 201)
-    }
-
-    private static func expectEachOnce(_ count: Int, _ scene: Scene) async throws {
-        let session = try await scene.settled()
-        #expect(session["taskCounts"]["succeeded"].int == count, "\(session["taskCounts"])")
-        let events = try await scene.events()
-        expectSound(events)
-        #expect(completions(events).count == count)
-        for number in 1...min(count, 8) {
-            let (seed, length) = (UInt64(1), number % 2 == 1 ? 20_000 : 400_000)
-            let content = try await scene.content(number)
-            #expect(Content.sha256(of: content.body) == Content.sha256(seed: seed, length: length), "\(number)")
+    /// The only node, once it has said how it is.
+    private func node(_ scene: Scene) async throws -> JSON {
+        try await eventually("the node is listed") { () -> JSON? in
+            let answer = try await scene.admin.get("/v1/nodes")
+            expect(answer, 200)
+            #expect(answer.json["nextCursor"].isNull)
+            let nodes = answer.json["items"].array ?? []
+            #expect(nodes.count == 1, "\(nodes)")
+            return nodes.first?["roles"].array?.isEmpty == false ? nodes.first : .none
         }
     }
 
-    // MARK: Together
-
-    @Test func `Transfers of all nodes end in one log and one launch`() async throws {
-        let scene = try await Self.scene(configuration: ["httpMaximumConnectionsPerHost": 7])
-        let receiver = try Receiver()
-        try await scene.launches(to: receiver)
-        scene.origin.serve("/d", .text("x"), always: [.delayHead(.milliseconds(20))])
-        let count = 1020
-        for start in stride(from: 0, to: count, by: 255) {
-            let tasks = (start..<start + 255).map { _ in scene.downloadOf("/d") }
-            expect(try await scene.api.post("/v1/sessions/s/tasks/batch", ["tasks": .array(tasks)]), 201)
-        }
-        let session = try await scene.settled(within: .seconds(240))
-        #expect(session["taskCounts"]["succeeded"].int == count)
-        let events = try await scene.events()
-        expectSound(events)
-        #expect(completions(events).count == count)
-        let delivery = try #require(try await receiver.waitForDelivery().first)
-        #expect(delivery.json["data"]["taskCounts"]["succeeded"].int == count)
-        try await stays("one launch", for: .seconds(1)) { Set(receiver.deliveries.map(\.id)).count == 1 }
-        #expect(scene.origin.requests("/d").count == count)
-        #expect(scene.origin.inFlight.peak <= 7, "the host's limit is that of all nodes")
+    @Test func `A service alone is a node`() async throws {
+        let scene = try await Scene(["--max-transfers", "7"], configuration: nil)
+        let node = try await node(scene)
+        #expect((node["id"] == "local") != TestStore.isOnServer, "\(node)")
+        #expect(node["state"] == "active" && node["roles"] == Self.all, "\(node)")
+        #expect(node["transfersRunning"] == 0 && node["maximumTransfers"] == 7, "\(node)")
+        #expect(node["version"] == Contract.shared.schema.document["info"]["version"], "\(node)")
+        #expect(node["url"].string == "http://127.0.0.1:\(scene.service.port)", "\(node)")
+        let (start, heartbeat) = (node["startedAt"].string ?? "", node["heartbeatAt"].string ?? "")
+        #expect(start.hasPrefix("20") && start <= heartbeat, "\(node)")
     }
 
-    @Test func `Who waits at one node is told within a second what another commits`() async throws {
-        let scene = try await Self.scene()
+    @Test func `Nodes are the operator's, and only those that are there`() async throws {
+        let scene = try await Scene(configuration: nil)
+        let path = "/v1/nodes/\(try await node(scene)["id"].string ?? "")/drain"
+        expectProblem(try await scene.api.get("/v1/nodes"), 403, "insufficient-scope")
+        expectProblem(try await scene.api.post(path), 403, "insufficient-scope")
+        expectProblem(try await scene.admin.post("/v1/nodes/nobody/drain"), 404, "not-found")
+        expectProblem(try await scene.admin.post(path, ["now": true]), 422, "unknown-member")
+        expectProblem(try await scene.admin.get("/v1/nodes?limit=1"), 422, "invalid-value")
+        expect(try await scene.api.get("/readyz"), 200)
+        #expect(try await node(scene)["state"] == "active")
+    }
+
+    @Test func `A drained node hands over what it has, takes nothing more, and still answers`() async throws {
+        let scene = try await Scene()
         let gate = Gate()
-        scene.origin.serve("/held", .text("x"), always: [.hold(gate)])
-        let number = try await scene.download("/held")
-        let streams = try await scene.service.nodes.mapAsync { node in
-            try await Self.api(node).openStream("/v1/sessions/s/events")
+        scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.hold(gate)]])
+        scene.origin.serve("/b", .generated(seed: 2, length: 10))
+        let held = try await scene.download("/a")
+        try await eventually("it is under way") { gate.waiting == 1 }
+
+        let path = "/v1/nodes/\(try await node(scene)["id"].string ?? "")/drain"
+        let drained = try await scene.admin.post(path)
+        expect(drained, 202)
+        #expect(drained.json["state"] == "draining", "\(drained.text)")
+        let back = try await scene.waitFor("is handed over", task: held) { $0["phase"] == "queued" }
+        #expect(back["state"] == "running" && back["attempts"]["count"] == 0, "\(back)")
+        expectProblem(try await scene.api.get("/readyz"), 503, "shutting-down")
+        expect(try await scene.api.get("/healthz"), 200)
+        expect(try await scene.admin.post(path), 202)
+        try await eventually("nothing is under way") { try await node(scene)["transfersRunning"] == 0 }
+
+        let late = try await scene.download("/b")
+        let waiting = try await scene.api.get("/v1/sessions/s/tasks/\(late)?wait=1")
+        #expect(waiting.json["state"] == "running" && waiting.json["phase"] == "queued", "\(waiting.text)")
+        #expect(scene.origin.requests("/a").count == 1 && scene.origin.requests("/b").isEmpty)
+
+        try await scene.service.restart()
+        expect(try await scene.api.get("/readyz"), 200)
+        #expect(try await node(scene)["state"] == "active")
+        for number in [held, late] {
+            let task = try await scene.completed(number)
+            #expect(task["outcome"] == "succeeded" && task["attempts"]["count"] == 1, "\(task)")
         }
-        async let waits = withThrowingTaskGroup { group in
-            for node in scene.service.nodes {
-                group.addTask { try await Self.api(node).get("/v1/sessions/s/tasks/\(number)?wait=60").json }
-            }
-            var answers: [JSON] = []
-            for try await answer in group { answers.append(answer) }
-            return answers
+        expectSound(try await scene.events())
+    }
+
+    @Test func `Roles are some of three, and fewer than all are for nodes that share a store`() async throws {
+        func check(_ words: String..., environment: [String: String] = [:]) async throws -> (Bool, String) {
+            let result = try await ServiceProcess.run(["check-config"] + words, environment: environment)
+            #expect(result.status == .exited(0) || result.status == .exited(64), "\(result)")
+            return (result.status == .exited(0), result.output + result.errors)
         }
-        try await eventually("it is under way") { scene.origin.inFlight.now == 1 }
-        #expect(try await scene.session()["attachment"]["kind"] == "stream")
-        gate.open()
-        let answers = try await waits
-        #expect(answers.allSatisfy { $0["state"] == "completed" })
-        for stream in streams { try await stream.wait { $0.contains { $0.json["type"] == "task.didComplete" } } }
-    }
-
-    @Test func `A client at one node keeps another from launching`() async throws {
-        let scene = try await Self.scene()
-        let receiver = try Receiver()
-        try await scene.launches(to: receiver)
-        scene.origin.serve("/d", .text("x"))
-        var stream: EventStream? = try await Self.api(scene.service.nodes[1]).openStream("/v1/sessions/s/events")
-        for _ in 0..<12 { try await scene.download("/d") }
-        try await scene.settled()
-        try await stays("nobody is launched", for: .seconds(6)) { receiver.deliveries.isEmpty }
-        stream?.close()
-        stream = nil
-        try await receiver.waitForDelivery()
-    }
-
-    @Test func `What is decided at one node stops a transfer at another, and is gone on with there`() async throws {
-        let scene = try await Self.scene()
-        scene.origin.serve(
-            "/long", .generated(seed: 3, length: 20 << 20), always: [.trickle(size: 1 << 20, pause: .milliseconds(150))])
-        let (cancelled, suspended) = (try await scene.download("/long"), try await scene.download("/long"))
-        try await eventually("both are under way") { scene.origin.inFlight.now == 2 }
-        try await scene.waitFor("has bytes", task: suspended) { $0["countOfBytesReceived"].int ?? 0 > 9 << 20 }
-        // One of these two is not who has them.
-        let (second, third) = (Self.api(scene.service.nodes[1]), Self.api(scene.service.nodes[2]))
-        expect(try await second.post("/v1/sessions/s/tasks/\(cancelled)/cancel"), 202)
-        expect(try await third.post("/v1/sessions/s/tasks/\(suspended)/suspend"), 200)
-        try await eventually("nobody fetches any more") { scene.origin.inFlight.now == 0 }
-        expect(try await scene.api.post("/v1/sessions/s/tasks/\(suspended)/resume"), 200)
-        let task = try await scene.completed(suspended)
-        #expect(task["content"]["digest"]["value"].string == Content.sha256(seed: 3, length: 20 << 20))
-        let requests = scene.origin.requests("/long")
-        #expect(requests.count == 3 && requests.last?.fields["Range"] != nil, "it goes on where it was")
-    }
-
-    // MARK: Death
-
-    @Test func `The others go on with what a killed node had`() async throws {
-        let scene = try await Self.scene(["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
-        try await Self.orderSlow(60, scene)
-        let victim = scene.service.nodes[1]
-        try await eventually("each has some") {
-            for node in scene.service.nodes where try await Self.transfers(of: node) == 0 { return false }
-            return true
+        let store = "postgresql://urlsessiond@db.example/urlsessiond"
+        for words in ["walk", "api,walk", "API"] {
+            let (isTaken, text) = try await check("--roles", words, "--store", store)
+            #expect(!isTaken && text.contains("roles: is some of api, transfer and launch"), "\(words): \(text)")
         }
-        try await victim.kill()
-        try await eventually("it is taken over", within: .seconds(30)) {
-            scene.service.errors.contains("nodes died")
+        for words in ["api", "transfer,launch"] {
+            let (isTaken, text) = try await check("--roles", words)
+            #expect(!isTaken && text.contains("roles: are shared among nodes, which need --store"), "\(text)")
         }
-        try await Self.expectEachOnce(60, scene)
-        #expect(try await Self.nodes(scene).count == 2)
-        let tasks = try await scene.api.get("/v1/sessions/s/tasks?limit=1000").json["items"].array ?? []
-        #expect(tasks.allSatisfy { $0["attempts"].int ?? 1 <= 1 }, "no attempt is charged")
-        try await victim.start()
-        try await eventually("it is back") { try await Self.nodes(scene).count == 3 }
-    }
-
-    @Test func `A node that stood still changes nothing any more, and begins anew`() async throws {
-        let scene = try await Self.scene(["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
-        try await Self.orderSlow(60, scene)
-        let sleeper = scene.service.nodes[2]
-        try await eventually("it has some") { try await Self.transfers(of: sleeper) > 0 }
-        sleeper.signal(SIGSTOP)
-        try await eventually("it is taken over", within: .seconds(40)) {
-            scene.service.errors.contains("nodes died")
+        for (words, told) in [
+            ("api", "api"), ("launch,api", "api,launch"), ("transfer,launch,api", "api,transfer,launch"),
+        ] {
+            let (isTaken, text) = try await check("--store", store, environment: ["URLSESSIOND_ROLES": words])
+            #expect(isTaken && text.contains("roles = \(told)\n"), "\(text)")
         }
-        sleeper.signal(SIGCONT)
-        try await eventually("it begins anew") { sleeper.errors.contains("it begins anew") }
-        try await eventually("it listens") { sleeper.output.split(separator: "\n").count >= 2 }
-        try await Self.expectEachOnce(60, scene)
-        try await eventually("all are there") { try await Self.nodes(scene).count == 3 }
-        #expect(sleeper.exitStatus == nil)
+        let (isTaken, text) = try await check("--roles", "api", "--roles", "transfer,launch")
+        #expect(isTaken && text.contains("roles = api,transfer,launch\n"), "\(text)")
     }
 
-    @Test func `A drained node hands over what it has, and goes on answering`() async throws {
-        let scene = try await Self.scene(["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
-        try await Self.orderSlow(40, scene)
-        let node = scene.service.nodes[1]
-        try await eventually("it has some") { try await Self.transfers(of: node) > 0 }
-        let name = try String(decoding: #require(readFile(node.data.file("data/node"))), as: UTF8.self)
-        let id = name.trimmingNewline
-        let answer = try await scene.service.admin.post("/v1/nodes/\(id)/drain")
-        #expect(answer.status == 202 && answer.json["state"] == "draining", "\(answer.text)")
-        try await eventually("it has none") { try await Self.transfers(of: node) == 0 }
-        expect(try await Self.api(node).get("/readyz"), 503)
-        expect(try await Self.api(node).get("/v1/sessions/s"), 200)
-        try await Self.expectEachOnce(40, scene)
-        #expect(try await node.terminate() == .exited(0))
-        try await eventually("it has left") { try await Self.nodes(scene).count == 2 }
-    }
-}
+    @Test(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
+    func `A node does what its roles say, and leaves the rest to others`() async throws {
+        let database = try await SharedPostgreSQL.database()
+        let receiver = try Receiver { _ in .json(["completed": true]) }
+        let data = TemporaryFolder()
+        let store = ["--store", database.connection]
 
-extension String {
-    fileprivate var trimmingNewline: String { String(prefix { $0 != "\n" }) }
-}
+        // One after the other in the same place: each sees what the one before has left.
+        let front = try await Scene(store + ["--roles", "api"], data: data)
+        try await front.launches(to: receiver)
+        front.origin.serve("/a", .generated(seed: 1, length: 10))
+        let number = try await front.download("/a")
+        let task = try await front.api.get("/v1/sessions/s/tasks/\(number)?wait=1")
+        #expect(task.json["phase"] == "queued" && front.origin.requests("/a").isEmpty, "\(task.text)")
+        let node = try await node(front)
+        #expect(node["roles"] == ["api"] && node["maximumTransfers"] == 0, "\(node)")
+        try await front.service.terminate()
 
-extension [ServiceProcess] {
-    fileprivate func mapAsync<T>(_ body: (ServiceProcess) async throws -> T) async rethrows -> [T] {
-        var all: [T] = []
-        for node in self { all.append(try await body(node)) }
-        return all
+        let back = try await ServiceProcess(store + ["--roles", "transfer,launch"], data: data)
+        try await eventually("the app is launched") { !receiver.deliveries.isEmpty }
+        #expect(front.origin.requests("/a").count == 1)
+        for path in ["/v1/sessions", "/v1/sessions/s/tasks/\(number)", "/v1/app", "/", "/docs"] {
+            expectProblem(try await back.api.get(path), 404, "not-found")
+        }
+        expectProblem(try await back.admin.get("/v1/apps"), 404, "not-found")
+        for path in ["/healthz", "/readyz", "/openapi.json", "/openapi.yaml"] {
+            expect(try await back.api.with(key: nil).get(path), 200)
+        }
+        expect(try await back.admin.get("/metrics"), 200)
+        let other = Scene(back, front.origin)
+        let roles = try await self.node(other)["roles"]
+        #expect(roles == ["transfer", "launch"], "\(roles)")
+        try await back.terminate()
+
+        try await front.service.start()
+        #expect(try await front.completed(number)["outcome"] == "succeeded")
+        #expect(try await front.launches().map { $0["state"].string } == ["completed"])
     }
 }

@@ -81,6 +81,7 @@ import Testing
         try await tour.refresh()
         try await tour.system()
         try await tour.ends()
+        try await tour.drain()
         let all = Set(Contract.shared.operations.map(\.identifier))
         #expect(all.subtracting(succeeded.withLock { $0 }) == [])
         tour.checkWebhooks()
@@ -268,6 +269,7 @@ private struct Tour {
         let window: JSON = ["days": ["monday"], "from": "22:00", "to": "06:00", "bandwidthLimit": 1000]
         try await admin.put("/v1/system/conditions", ["windows": [window], "maximumLoad": 2.5])
         try await admin.get("/v1/system/conditions")
+        try await admin.get("/v1/nodes")
         try await admin.get("/metrics")
         for path in ["/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/", "/docs", "/page/icon.svg"] {
             try await api.with(key: nil).get(path)
@@ -281,6 +283,12 @@ private struct Tour {
         try await eventually("it is invalid") { try await api.get("/v1/sessions/s").json["state"] == "invalid" }
         try await api.get("/v1/sessions/s/events?after=0&limit=1000")
         try await api.delete("/v1/sessions/s")
+    }
+
+    /// The last: nothing is transferred afterwards.
+    func drain() async throws {
+        let node = try await admin.get("/v1/nodes").json["items"][0]["id"].string ?? ""
+        try await admin.post("/v1/nodes/\(node)/drain")
     }
 
     /// Holds what the receiver got against the webhooks of the description.

@@ -139,6 +139,8 @@ struct ReachTests {
         await call { try await client.deleteBody("body_1") }
         await call { _ = try await client.conditions() }
         await call { _ = try await client.setConditions(Conditions()) }
+        await call { _ = try await client.nodes() }
+        await call { _ = try await client.drainNode("n") }
         await call { _ = try await client.metrics() }
         await call { _ = try await client.apiDescription() }
         await call { _ = try await client.apiDescription(asJSON: true) }

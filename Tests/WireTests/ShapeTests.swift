@@ -642,6 +642,28 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             ])
     }
 
+    @Test func `Nodes come back as they went`() throws {
+        var node = Node {
+            $0.id = "n"
+            $0.state = .draining
+            $0.roles = [.api, .transfer, .launch]
+            $0.version = "1.2.3"
+            $0.url = "https://h"
+            $0.startedAt = time
+            $0.heartbeatAt = time
+            $0.transfersRunning = 3
+            $0.maximumTransfers = 256
+            $0.load = 0.5
+        }
+        try checkRoundTrip(Page(items: [node], nextCursor: nil))
+        node.load = nil
+        #expect(text(node).contains(#""load":null"#))
+        // A client keeps what a newer node says of itself.
+        let newer = text(node).replacing("launch", with: "newer").replacing("draining", with: "leaving")
+        let read = try Node(parsing: Array(newer.utf8), .tolerant)
+        #expect(read.roles.last?.rawValue == "newer" && read.state.rawValue == "leaving")
+    }
+
     @Test func `Problems say what clients switch on`() throws {
         let problem = Problem(
             .eventsExpired, "Events before 7 are gone.", instance: "/v1/x",
