@@ -10,7 +10,8 @@ extension PostgreSQLDatabase {
     ///   - proxy: The network that leads to the server; nil for one that never fails.
     ///   - limits: By default, the node never speaks unasked, and no server is away for too long.
     func open(
-        node: String = "test", contents: String? = nil, through proxy: CuttingProxy? = nil, keepsStatements: Bool = true,
+        node: String = "test", contents: String? = nil, through proxy: CuttingProxy? = nil,
+        keepsStatements: Bool = true,
         limits: PostgreSQLWriter.Limits = .init(heartbeat: 3_600_000, patience: 60_000), readers: Int = 2,
         longestRead: Duration = .seconds(60), migrations: [Migration] = Migration.things,
         onCommit: @escaping @Sendable (Commit) -> Void = { _ in },

@@ -13,7 +13,10 @@ import Testing
         ("SELECT path FROM discarded_file ORDER BY path LIMIT", "in the order of its key, as many as are asked for"),
         ("SELECT app FROM deleted_app ORDER BY app LIMIT 100", "in the order of its key, a hundred"),
         ("SELECT id FROM session WHERE forgotten = 1 ORDER BY id LIMIT 1", "the first of an index of those alone"),
-        ("SELECT task, node FROM live WHERE stage = 'active'", "an index of transfers under way alone: --max-transfers"),
+        (
+            "SELECT task, node FROM live WHERE stage = 'active'",
+            "an index of transfers under way alone: --max-transfers"
+        ),
         ("SELECT task, node FROM live WHERE node IS NOT NULL", "an index of tasks that nodes have alone"),
         ("SELECT l.id, l.origin, count(*) AS running FROM live", "an index of tasks that other nodes have alone"),
         ("SELECT DISTINCT node FROM launch WHERE state = 'delivering'", "an index of launches in flight alone"),

@@ -116,7 +116,8 @@ struct ClusterTests {
     @Test func `What is decided at one node stops a transfer at another, and is gone on with there`() async throws {
         let scene = try await Self.scene()
         scene.origin.serve(
-            "/long", .generated(seed: 3, length: 20 << 20), always: [.trickle(size: 1 << 20, pause: .milliseconds(150))])
+            "/long", .generated(seed: 3, length: 20 << 20), always: [.trickle(size: 1 << 20, pause: .milliseconds(150))]
+        )
         let (cancelled, suspended) = (try await scene.download("/long"), try await scene.download("/long"))
         try await eventually("both are under way") { scene.origin.inFlight.now == 2 }
         try await scene.waitFor("has bytes", task: suspended) { $0["countOfBytesReceived"].int ?? 0 > 9 << 20 }
@@ -135,7 +136,8 @@ struct ClusterTests {
     // MARK: Death
 
     @Test func `The others go on with what a killed node had`() async throws {
-        let scene = try await Self.scene(["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
+        let scene = try await Self.scene(
+            ["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
         try await Self.orderSlow(60, scene)
         let victim = scene.service.nodes[1]
         try await eventually("each has some") {
@@ -155,7 +157,8 @@ struct ClusterTests {
     }
 
     @Test func `A node that stood still changes nothing any more, and begins anew`() async throws {
-        let scene = try await Self.scene(["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
+        let scene = try await Self.scene(
+            ["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
         try await Self.orderSlow(60, scene)
         let sleeper = scene.service.nodes[2]
         try await eventually("it has some") { try await Self.transfers(of: sleeper) > 0 }
@@ -172,7 +175,8 @@ struct ClusterTests {
     }
 
     @Test func `A drained node hands over what it has, and goes on answering`() async throws {
-        let scene = try await Self.scene(["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
+        let scene = try await Self.scene(
+            ["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
         try await Self.orderSlow(40, scene)
         let node = scene.service.nodes[1]
         try await eventually("it has some") { try await Self.transfers(of: node) > 0 }

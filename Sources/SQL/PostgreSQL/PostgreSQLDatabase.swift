@@ -16,7 +16,8 @@ extension Database {
     ///   too old, ``SQLError/Code/superseded`` where another node has the store.
     package static func open(
         _ server: PostgreSQLServer, node id: String, contents: String? = nil, readers: Int = 2,
-        longestRead: Duration = .seconds(5), migrations: [Migration], log: Log, onCommit: @escaping @Sendable (Commit) -> Void = { _ in },
+        longestRead: Duration = .seconds(5), migrations: [Migration], log: Log,
+        onCommit: @escaping @Sendable (Commit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (SQLError) -> Never
     ) throws(SQLError) -> Database {
         try open(

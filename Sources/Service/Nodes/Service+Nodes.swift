@@ -28,7 +28,9 @@ extension Service {
                 try await tellDepartures()
                 try await self.look(&look)
             } catch {
-                if Store.Obstacle(error) != .away { log.error("the other nodes could not be watched", ("error", "\(error)")) }
+                if Store.Obstacle(error) != .away {
+                    log.error("the other nodes could not be watched", ("error", "\(error)"))
+                }
             }
             try? await Task.sleep(for: .milliseconds(Int.random(in: Self.pauses)))
         }
@@ -45,7 +47,8 @@ extension Service {
             look.transferring = nodes.transferring
             inbox.tell(.sharers(look.transferring))
         }
-        let committed = Dictionary(uniqueKeysWithValues: records.lazy.filter { $0.id != own }.map { ($0.id, $0.committed) })
+        let committed = Dictionary(
+            uniqueKeysWithValues: records.lazy.filter { $0.id != own }.map { ($0.id, $0.committed) })
         guard committed != look.committed else { return }
         // What is read next may be newer than that, never older.
         look.committed = committed
@@ -71,7 +74,9 @@ extension Service {
         let news = try await store.news(of: watched)
         for session in watched.sessions where news.sessions[session] != look.sessions[session] {
             hub.sessions.signal(session)
-            if news.sessions[session]?.revision != look.sessions[session]?.revision { inbox.tell(.sessionChanged(session)) }
+            if news.sessions[session]?.revision != look.sessions[session]?.revision {
+                inbox.tell(.sessionChanged(session))
+            }
         }
         look.sessions = news.sessions
         for task in watched.tasks where !news.unfinished.contains(task) { hub.tasks.signal(task) }

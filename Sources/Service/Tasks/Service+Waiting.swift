@@ -77,7 +77,9 @@ extension Service {
         }
         // What the other nodes have under way counts as well.
         let elsewhere = nodes.hasOthers ? "the nodes have as many under way as may be" : nil
-        return (others ?? elsewhere).map { WaitingReason(kind: .capacity, detail: "Other transfers come first: \($0).") }
+        return (others ?? elsewhere).map {
+            WaitingReason(kind: .capacity, detail: "Other transfers come first: \($0).")
+        }
     }
 
     /// Whether the declared conditions let the task run.

@@ -121,7 +121,9 @@ extension Store {
     package func hasLivingOthers() async throws -> Bool { try await nodes().contains { $0.isAlive && $0.id != node } }
 
     /// The names of other nodes that live, or were never taken over.
-    func livingOthers(_ db: Connection) throws -> Set<String> { Set(try db.nodes().map(\.id)).subtracting([node ?? ""]) }
+    func livingOthers(_ db: Connection) throws -> Set<String> {
+        Set(try db.nodes().map(\.id)).subtracting([node ?? ""])
+    }
 
     /// Takes what is held by nodes that are none any more.
     func releaseStrays(but nodes: Set<String>, _ transaction: Transaction) throws -> TakeOver {
