@@ -138,4 +138,17 @@ import Testing
         #expect(try await front.completed(number)["outcome"] == "succeeded")
         #expect(try await front.launches().map { $0["state"].string } == ["completed"])
     }
+
+    @Test(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
+    func `Of two processes of one name the one that lost its place soon says so and ends`() async throws {
+        let database = try await SharedPostgreSQL.database()
+        let first = try await ServiceProcess(["--store", database.connection])
+        let copy = TemporaryFolder()
+        try await ChildProcess.run(["/bin/cp", "-a", first.data.file("data"), copy.path])
+        let second = try await ServiceProcess(["--store", database.connection], data: copy)
+        #expect(try await first.waitForExit() == .exited(70), "\(first.errors)")
+        #expect(first.errors.contains("another process has this node's name"), "\(first.errors)")
+        expect(try await second.api.put("/v1/sessions/s", [:]), 201)
+        #expect(try await second.admin.get("/v1/nodes").json["items"].array?.count == 1)
+    }
 }

@@ -45,7 +45,9 @@ struct PostgreSQLNode: Sendable {
                 "the node \(stranger) holds this store: stop it first, or wait \(Self.lease) seconds if it has died;"
                     + " nodes share a store only with the same --contents in a bucket")
         }
-        try db.execute("DELETE FROM node WHERE id <> ?1 AND lease_until <= now()", id)
+        // The others of this service are for those to judge who have been in touch for long enough.
+        try db.execute(
+            "DELETE FROM node WHERE id <> ?1 AND lease_until <= now() AND contents IS DISTINCT FROM ?2", id, contents)
         try db.execute(
             """
             INSERT INTO node (id, epoch, lease_until, contents) VALUES (?1, ?2, now() + make_interval(secs => ?3), ?4) \

@@ -50,7 +50,8 @@ package final class Nodes: Sendable {
     func note(_ records: [NodeRecord], own: String) {
         state.withLock { state in
             state.records = records
-            state.isKeeper = records.first { $0.isAlive && !$0.isDraining }?.id == own
+            let living = records.filter(\.isAlive)
+            state.isKeeper = (living.first { !$0.isDraining } ?? living.first)?.id == own
         }
     }
 }

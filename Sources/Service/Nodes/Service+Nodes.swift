@@ -13,7 +13,13 @@ extension Service {
         /// When the profile was stored (monotonic ms).
         var describedAt: Int64 = .min
         var transferring = 1
+        /// Since when the store has answered each look (monotonic ms).
+        var inTouchSince: Int64?
     }
+
+    /// For how long the store has to be there before nodes are given up that it has not heard of, in milliseconds: after an
+    /// outage it has heard of none, and each says within this time that it lives.
+    private static let mourning: Int64 = 10_000
 
     /// Between two looks, in milliseconds: spread, so that nodes do not ask all at once.
     private static let pauses = 250...450
@@ -28,6 +34,7 @@ extension Service {
                 try await tellDepartures()
                 try await self.look(&look)
             } catch {
+                look.inTouchSince = nil
                 if Store.Obstacle(error) != .away {
                     log.error("the other nodes could not be watched", ("error", "\(error)"))
                 }
@@ -41,8 +48,8 @@ extension Service {
         let records = try await store.nodes()
         nodes.note(records, own: own)
         if records.contains(where: { $0.id == own && $0.isDraining }), !nodes.isDraining { retire() }
-        if records.contains(where: { !$0.isAlive && $0.id != own }) { try await takeOver() }
         try await describe(&look)
+        try await takeOver(from: records, own, &look)
         if nodes.transferring != look.transferring {
             look.transferring = nodes.transferring
             inbox.tell(.sharers(look.transferring))
@@ -90,15 +97,22 @@ extension Service {
         nodes.tellNews()
     }
 
-    /// Takes over what dead nodes have left.
-    private func takeOver() async throws {
+    /// Takes over what nodes have left that died, or ended and had not handed over all.
+    private func takeOver(from records: [NodeRecord], _ own: String, _ look: inout Look) async throws {
+        let now = clock.monotonic()
+        let inTouchSince = look.inTouchSince ?? now
+        look.inTouchSince = inTouchSince
+        let known = Set(records.map(\.id))
+        let hasDead = now - inTouchSince >= Self.mourning && records.contains { !$0.isAlive && $0.id != own }
+        guard hasDead || look.committed.keys.contains(where: { !known.contains($0) }) else { return }
         let (takeOver, aftermath) = try await store.takeOver(at: clock.now)
         outlet.handle(aftermath)
-        guard !takeOver.nodes.isEmpty else { return }
-        nodes.takeOvers.add(Int64(takeOver.nodes.count))
-        log.warning(
-            "nodes died, their work goes on here and elsewhere", ("nodes", takeOver.nodes.joined(separator: " ")),
-            ("tasks", takeOver.tasks))
+        if !takeOver.nodes.isEmpty {
+            nodes.takeOvers.add(Int64(takeOver.nodes.count))
+            log.warning(
+                "nodes died, their work goes on here and elsewhere", ("nodes", takeOver.nodes.joined(separator: " ")),
+                ("tasks", takeOver.tasks))
+        }
         inbox.tell(.othersCommitted)
         // When launches were to be asked for again, only those nodes knew.
         try await checkAllSessions(at: clock.now + settings.detachGrace)

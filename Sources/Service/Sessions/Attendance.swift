@@ -62,7 +62,8 @@ package final class Attendance: Sendable {
     /// - Returns: Whether it was the last.
     func detach(_ session: SessionID, _ kind: Presence.Kind) -> Bool {
         let now = clock.now
-        departures?.withLock { _ = $0.insert(session) }
+        // When it is told, it has left.
+        defer { departures?.withLock { _ = $0.insert(session) } }
         return entries.withLock { entries in
             guard var entry = entries[session] else { return false }
             if kind == .stream { entry.streams -= 1 } else { entry.waits -= 1 }
