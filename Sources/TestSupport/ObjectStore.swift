@@ -51,6 +51,8 @@ package final class ObjectStore: Sendable {
         var requests: [Request] = []
         var turns: [Step: ArraySlice<Turn>] = [:]
         var heedsConditions = true
+        /// What it says that all it has is of.
+        var time = "2099-01-01T00:00:00.000Z"
         var lastUpload = 0
     }
 
@@ -71,6 +73,22 @@ package final class ObjectStore: Sendable {
     package func next(_ step: Step, _ turns: [Turn]) { state.withLock { $0.turns[step] = turns[...] } }
 
     package func ignoreConditions() { state.withLock { $0.heedsConditions = false } }
+
+    /// Says from now on that objects are old, and uploads begun long ago.
+    package func age() { state.withLock { $0.time = "2001-01-01T00:00:00.000Z" } }
+
+    /// Puts an object where it wants it.
+    package func put(_ key: String, _ bytes: [UInt8]) {
+        state.withLock { $0.objects[key] = Object(bytes: bytes, fields: HTTPFields()) }
+    }
+
+    /// Begins an upload that nobody goes on with.
+    package func beginUpload(_ key: String) {
+        state.withLock { state in
+            state.lastUpload += 1
+            state.uploads["u\(state.lastUpload)"] = Upload(key: key, fields: HTTPFields())
+        }
+    }
 
     /// Objects by their keys, the prefix included.
     package var objects: [String: Object] { state.withLock { $0.objects } }
@@ -123,7 +141,7 @@ package final class ObjectStore: Sendable {
         }
         let key = decoded(target[0].split(separator: "/").dropFirst().joined(separator: "/"))
         let step: Step =
-            switch (words[0], query["uploads"] != nil, query["uploadId"] != nil) {
+            switch (words[0], query["uploads"] != nil || query["list-type"] != nil, query["uploadId"] != nil) {
             case ("GET", true, _): .list
             case ("POST", true, _): .create
             case ("PUT", _, true): .part
@@ -202,9 +220,17 @@ package final class ObjectStore: Sendable {
             return state.uploads.removeValue(forKey: upload) == nil ? error(404, "NoSuchUpload", call) : answer(204)
         case .list:
             let wanted = call.query["prefix"] ?? ""
+            if call.query["list-type"] != nil {
+                let start = call.query["start-after"] ?? ""
+                let keys = state.objects.keys.filter { $0.hasPrefix(wanted) && $0 > start }.sorted().prefix(2)
+                let items = keys.map {
+                    "<Contents><Key>\($0)</Key><LastModified>\(state.time)</LastModified></Contents>"
+                }
+                return answer(200, [], "<ListBucketResult>\(items.joined())</ListBucketResult>")
+            }
             let items = state.uploads.filter { $0.value.key.hasPrefix(wanted) }.map {
                 "<Upload><Key>\($0.value.key)</Key><UploadId>\($0.key)</UploadId>"
-                    + "<Initiated>2099-01-01T00:00:00.000Z</Initiated></Upload>"
+                    + "<Initiated>\(state.time)</Initiated></Upload>"
             }
             return answer(200, [], "<ListMultipartUploadsResult>\(items.joined())</ListMultipartUploadsResult>")
         }

@@ -123,7 +123,12 @@ package struct BucketFolder: Sendable {
     }
 
     /// What `--contents` takes.
-    package var contents: [String] { ["--contents", "s3://bucket/\(prefix)?endpoint=http://127.0.0.1:\(store.port)"] }
+    package var contents: [String] { contents(through: store.port) }
+
+    /// - Parameter port: Of a network that leads there.
+    package func contents(through port: UInt16) -> [String] {
+        ["--contents", "s3://bucket/\(prefix)?endpoint=http://127.0.0.1:\(port)"]
+    }
 
     /// Keys of all objects, but those with which a service tries the bucket.
     package func keys() async throws -> [String] {

@@ -30,7 +30,10 @@ final class ServicePeers: Sendable {
     /// Where requests are taken.
     var port: UInt16 { balancer.port }
 
-    var arguments: [String] { ["--public-url", "http://127.0.0.1:\(port)"] + bucket.contents }
+    /// - Parameter hasContents: Whether each is told by itself where contents are.
+    func arguments(hasContents: Bool) -> [String] {
+        ["--public-url", "http://127.0.0.1:\(port)"] + (hasContents ? [] : bucket.contents)
+    }
 
     var environment: [String: String] { SeaweedFS.environment }
 

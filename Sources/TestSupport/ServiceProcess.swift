@@ -23,6 +23,8 @@ package final class ServiceProcess: Sendable {
 
     /// The data directory, which outlives restarts.
     package let data: TemporaryFolder
+    /// What all nodes are started with.
+    private let shared: [String]
     private let command: [String]
     private let environment: [String: String]
     private let current: Locked<Run?>
@@ -34,34 +36,36 @@ package final class ServiceProcess: Sendable {
 
     /// Starts the service with `--dev` (unless told otherwise) on a free port, and waits until it listens.
     ///
-    /// `wrapper` is a command that becomes the service's: the service's own follows it.
+    /// `wrapper` is a command that becomes the service's: the service's own follows it. Where there are many `nodes`, each
+    /// may have arguments of its `own`, which tell of the store and of `--contents` then.
     package init(
         _ arguments: [String] = [], environment: [String: String] = [:], dev: Bool = true,
         data: TemporaryFolder = TemporaryFolder(), binary: String = ServiceProcess.binary, wrapper: [String] = [],
-        nodes: Int = TestStore.nodes
+        nodes: Int = TestStore.nodes, eachWith own: ((Int) -> [String])? = nil
     ) async throws {
         self.data = data
         isFirst = true
         let peers = nodes > 1 ? try await ServicePeers() : nil
         self.peers = peers
-        command =
+        shared =
             wrapper + [binary, "serve"] + (dev ? ["--dev"] : []) + ["--data-dir", data.file("data")]
             + (arguments.contains("--listen") ? [] : ["--listen", "127.0.0.1:0"])
             // What tests write is small, and the disk of the machine may be smaller than the usual floor.
             + (arguments.contains("--free-disk-floor") ? [] : ["--free-disk-floor", "16777216"]) + arguments
-            + (peers?.arguments ?? [])
+            + (peers?.arguments(hasContents: own != nil) ?? [])
+        command = shared + (own?(0) ?? [])
         var environment = environment.merging(peers?.environment ?? [:]) { own, _ in own }
-        if TestStore.isOnServer || nodes > 1 {
+        if own == nil, TestStore.isOnServer || nodes > 1 {
             environment["URLSESSIOND_STORE"] = try await TestStore.connection(for: data)
         }
         self.environment = environment
         current = Locked(nil)
         await Self.permits.take()
         try await start()
-        for _ in 1..<nodes { try await addNode() }
+        for number in 1..<nodes { try await addNode(own?(number) ?? []) }
     }
 
-    /// Starts one more node of the service. The arguments come behind those of the first.
+    /// Starts one more node of the service. The arguments come behind those of all nodes.
     @discardableResult
     package func addNode(_ arguments: [String] = []) async throws -> ServiceProcess {
         let node = try await ServiceProcess(besides: self, arguments)
@@ -74,10 +78,11 @@ package final class ServiceProcess: Sendable {
         data = TemporaryFolder()
         peers = nil
         let (own, other) = (data, first.data)
+        shared = []
         command =
-            first.command.map { $0 == other.file("data") ? own.file("data") : $0 }
+            first.shared.map { $0 == other.file("data") ? own.file("data") : $0 }
             + ["--master-key-file", other.file("data/master.key")]
-            + (first.command.contains("--dev") ? [] : ["--admin-key-file", other.file("data/admin.key")]) + arguments
+            + (first.shared.contains("--dev") ? [] : ["--admin-key-file", other.file("data/admin.key")]) + arguments
         environment = first.environment
         current = Locked(nil)
         try await start()

@@ -14,6 +14,9 @@ struct BucketSetting {
     /// Whether the machine's role has the credentials.
     let usesInstance: Bool
 
+    /// Where its objects are. Nodes may have different ways to the same bucket.
+    var place: String { "s3://\(bucket.name)/\(bucket.prefix)" }
+
     static func all(_ values: inout SettingValues) -> [String: BucketSetting] {
         var buckets: [String: BucketSetting] = [:]
         for text in values.list("bucket") {

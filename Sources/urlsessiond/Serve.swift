@@ -158,7 +158,7 @@ struct Serve {
         }
         return .server(
             server, node: String(decoding: bytes.prefix { $0 != 10 }, as: UTF8.self),
-            contents: configuration.contents?.text)
+            contents: configuration.contents?.place)
     }
 
     private func makeLaunches(

@@ -25,6 +25,14 @@ final class Scene: Sendable {
         if let configuration { try await makeSession("s", configuration) }
     }
 
+    /// A service of many nodes, each with arguments of its own.
+    init(nodes: Int, configuration: JSON, eachWith own: (Int) -> [String]) async throws {
+        key = "dev"
+        origin = try OriginServer()
+        service = try await ServiceProcess(nodes: nodes, eachWith: own)
+        try await makeSession("s", configuration)
+    }
+
     /// A part of a service that others play on too: an app of its own, with the session `s`.
     init(on service: ServiceProcess, key: String, configuration: JSON) async throws {
         self.service = service

@@ -30,20 +30,20 @@ extension Scene {
         return task.result?.progress ?? task.progress
     }
 
-    /// Waits until a backup of the running service says that so many bytes of the first task are synced.
-    func waitUntilRecorded(_ count: Int) async throws {
+    /// Waits until a backup of the running service says that so many bytes of a task, by default the first, are synced.
+    func waitUntilRecorded(_ count: Int, ofTask row: Int64 = 1) async throws {
         try await eventually("\(count) bytes are recorded") {
             let folder = TemporaryFolder()
             let copy = folder.file("copy.db")
-            if TestStore.isOnServer { return try await hasRecorded(count, in: copy) }
+            if TestStore.isOnServer { return try await hasRecorded(count, row, in: copy) }
             let backup = try await ServiceProcess.run(
                 ["backup", copy, "--data-dir", service.data.file("data")])
             try #require(backup.status == .exited(0), "\(backup.errors)")
-            return try await hasRecorded(count, in: copy)
+            return try await hasRecorded(count, row, in: copy)
         }
     }
 
-    private func hasRecorded(_ count: Int, in database: String) async throws -> Bool {
-        try await storedProgress(in: database)?.resume.map { $0.offset >= Int64(count) } ?? false
+    private func hasRecorded(_ count: Int, _ row: Int64, in database: String) async throws -> Bool {
+        try await storedProgress(ofTask: row, in: database)?.resume.map { $0.offset >= Int64(count) } ?? false
     }
 }

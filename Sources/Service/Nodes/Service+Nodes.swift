@@ -105,7 +105,7 @@ extension Service {
         let known = Set(records.map(\.id))
         let hasDead = now - inTouchSince >= Self.mourning && records.contains { !$0.isAlive && $0.id != own }
         guard hasDead || look.committed.keys.contains(where: { !known.contains($0) }) else { return }
-        let (takeOver, aftermath) = try await store.takeOver(at: clock.now)
+        let (takeOver, aftermath) = try await store.takeOver(burying: hasDead, at: clock.now)
         outlet.handle(aftermath)
         if !takeOver.nodes.isEmpty {
             nodes.takeOvers.add(Int64(takeOver.nodes.count))

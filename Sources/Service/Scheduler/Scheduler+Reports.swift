@@ -38,8 +38,8 @@ extension Scheduler {
                 tellResumption(of: &transfer, offset: 0, total: ContentLength.parse(head.fields).value, cause: cause)
             }
         case .notADownload where judgement.body == .keep(at: 0) && transfer.writesObject:
-            // A page takes the place of what came, and is no part of its object.
-            transfer.progress.multipart = nil
+            // A page takes the place of what came: none of its parts may ever stand for the content's.
+            transfer.progress.forgetBytes()
         default: break
         }
         transfer.restartCause = nil

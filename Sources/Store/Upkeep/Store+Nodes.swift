@@ -103,14 +103,17 @@ extension Store {
         }
     }
 
-    /// Takes over what nodes have left that said nothing for too long: nothing that they have begun is committed any more.
+    /// Takes over what nodes have left that are gone.
     ///
     /// Their tasks go back to the queue uncharged, their launches go out again, their clients count as gone. Costs a row for
     /// each task that they had.
-    package func takeOver(at now: Timestamp) async throws -> (TakeOver, Aftermath) {
+    ///
+    /// - Parameter burying: Whether nodes that said nothing for too long are gone, too: nothing that they have begun is
+    ///   committed any more.
+    package func takeOver(burying: Bool = true, at now: Timestamp) async throws -> (TakeOver, Aftermath) {
         guard let node else { return (TakeOver(), Aftermath()) }
         return try await transact(at: now) { transaction in
-            let buried = try transaction.db.buryNodes(but: node)
+            let buried = burying ? try transaction.db.buryNodes(but: node) : []
             var takeOver = try self.releaseStrays(but: self.livingOthers(transaction.db).union([node]), transaction)
             takeOver.nodes = buried
             return takeOver

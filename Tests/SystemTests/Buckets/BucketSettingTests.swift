@@ -53,4 +53,23 @@ import Testing
                 + ["--bucket-credentials", folder.file("none")])
         #expect(run.errors.contains(folder.file("none")) && run.errors.contains("cannot be read"), "\(run.errors)")
     }
+
+    @Test func `A bucket of contents is shown, and told what is wrong with it`() async throws {
+        let setting = "s3://my.bucket-1/a/b?region=eu-central-1"
+        let run = try await ServiceProcess.run(["check-config", "--contents", setting], environment: Self.keys)
+        #expect(run.status == .exited(0), "\(run.errors)")
+        #expect(run.output.contains(setting) && !(run.output + run.errors).contains("canary"), "\(run.output)")
+        for (arguments, reason) in [
+            (["--contents", "x=s3://bucket"], "begins with s3://"),
+            (["--contents", "s3://bucket?key=x"], "is none of region="),
+            (["--contents", "s3://bucket", "--bucket", "contents=s3://other"], "none is named contents"),
+        ] {
+            let run = try await ServiceProcess.run(["check-config"] + arguments, environment: Self.keys)
+            #expect(run.status != .exited(0) && run.errors.contains(reason), "\(run.errors)")
+        }
+        let data = TemporaryFolder()
+        let bare = try await ServiceProcess.run(
+            ["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir", data.file("data"), "--contents", "s3://bucket"])
+        #expect(bare.status != .exited(0) && bare.errors.contains("[contents]"), "\(bare.errors)")
+    }
 }

@@ -147,14 +147,8 @@ struct ContentsTests {
         let pace = Locked(2 * Self.part + 100_000)
         scene.origin.serve("/a", .generated(seed: 2, length: length), always: [.leash { pace.withLock { $0 } }])
         let number = try await scene.download("/a")
-        try await eventually("parts are in the bucket") { try await store.uploads() == 1 }
-        try await scene.waitFor("two parts came", task: number) { $0["countOfBytesReceived"].int ?? 0 > 2 * Self.part }
-        try await eventually("they are recorded") {
-            try await scene.service.kill()
-            let recorded = try await scene.storedProgress(ofTask: 2)?.multipart?.parts.count ?? 0
-            if recorded < 2 { try await scene.service.start() }
-            return recorded >= 2
-        }
+        try await scene.waitUntilRecorded(2 * Self.part, ofTask: 2)
+        try await scene.service.kill()
         // Nothing but the store and its key goes along.
         let other = TemporaryFolder()
         other.makeFolder("data")
@@ -225,6 +219,30 @@ struct ContentsTests {
         #expect(try await scene.completed(gone)["outcome"] == "httpError")
         #expect(try await scene.content(gone).body == Content.bytes(seed: 3, length: length))
         try await eventually("no upload is left") { try await store.uploads() == 0 }
+    }
+
+    @Test func `No part of a page ever stands for one of the content`() async throws {
+        let store = try await SharedSeaweedFS.folder()
+        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.01]])
+        let (length, gate) = (3 * Self.part + 7, Gate())
+        let page = Resource.generated(seed: 3, length: length).with { $0.status = 404 }
+        scene.origin.serve(
+            "/a", .generated(seed: 4, length: length),
+            turns: [
+                [.cut(after: Self.part + 1000, .reset)],
+                [.become(page), .holdBody(after: 2 * Self.part + 100_000, gate)],
+            ])
+        let number = try await scene.download("/a")
+        try await eventually("some of the page came") { scene.origin.bytesSent("/a") > 3 * Self.part + 50_000 }
+        // What is stored of it is written by then.
+        try await Task.sleep(for: .seconds(2))
+        try await scene.service.kill()
+        scene.origin.serve("/a", .generated(seed: 4, length: length))
+        try await scene.service.start()
+        let task = try await scene.completed(number)
+        let requests = scene.origin.requests("/a").map { "\($0.fields["Range"] ?? "all"): \($0.bytesSent)" }
+        #expect(task["outcome"] == "succeeded", "\(task) \(requests)")
+        #expect(try await scene.content(number).body == Content.bytes(seed: 4, length: length))
     }
 
     @Test func `A bucket that is away is told before the answer, or ends it`() async throws {

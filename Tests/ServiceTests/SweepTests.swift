@@ -1,0 +1,54 @@
+import Base
+import Buckets
+import Core
+import Store
+import TestSupport
+import Testing
+import TransferEngine
+
+@testable import Service
+
+/// What is removed from the bucket of contents because no row knows of it.
+struct SweepTests {
+    private static func contents(_ store: ObjectStore, prefix: String = "p/") throws -> ContentsBucket {
+        let endpoint = ParsedURL(
+            text: "http://127.0.0.1:\(store.port)/", isSecure: false, host: "127.0.0.1", port: store.port)
+        let client = BucketClient(
+            Bucket(name: "bucket", prefix: prefix, region: "us-east-1", endpoint: endpoint, style: .path),
+            credentials: CredentialsSource(BucketCredentials(accessKeyID: "id", secretAccessKey: "secret")),
+            exchanges: try Exchanges(log: .none), egress: EgressPolicy(allowed: ServiceStage.loopback), clock: .system)
+        return ContentsBucket(client, folder: "ours", clock: .system, log: .none)
+    }
+
+    @Test func `What is old and unknown goes, and nothing else`() async throws {
+        let bucket = try ObjectStore()
+        let contents = try Self.contents(bucket)
+        try await ServiceStage.run(configured: { $0.contents = contents }) { stage in
+            stage.origin.serve("/a", .generated(seed: 1, length: 100_000))
+            let session = try await stage.session()
+            try await stage.run(.download, "GET", stage.origin.url("/a"), in: session)
+            let known = Set(bucket.objects.keys.filter { $0.hasPrefix("p/ours/contents/") })
+            #expect(known.count == 1)
+            let note = contents.newKey(ofBody: "body_1")
+            _ = try await stage.service.store.beginUpload(
+                of: TaskID(0), bucket: Store.contentsBucket, key: note, at: stage.service.clock.now,
+                until: stage.service.clock.now + .seconds(3600))
+            let strangers: Set = [
+                "other", "p/other", "p/theirs/contents/1-a", "p/ours2/contents/1-a",
+            ]
+            let lost = (1...5).map { "p/ours/contents/\($0)-lost" } + ["p/ours/bodies/body_1-lost"]
+            for key in strangers.union(lost).union(["p/\(note)"]) { bucket.put(key, [1]) }
+            for key in ["p/ours/contents/7-lost", "p/theirs/contents/7-a", "p/\(note)"] { bucket.beginUpload(key) }
+
+            // Nobody knows yet how old they will become.
+            var removed = try await stage.service.sweep(contents)
+            #expect(removed.objects == 0 && removed.uploads == 0)
+            bucket.age()
+            removed = try await stage.service.sweep(contents)
+            #expect(removed.objects == lost.count && removed.uploads == 1, "\(removed)")
+            let left = Set(bucket.objects.keys.filter { !$0.contains(".urlsessiond-probe") })
+            #expect(left == strangers.union(known).union(["p/\(note)"]))
+            #expect(bucket.uploads == 2)
+        }
+    }
+}
