@@ -19,7 +19,10 @@ package final class CuttingProxy: Sendable {
         port = server.port
     }
 
-    deinit {
+    deinit { close() }
+
+    /// Listens no more, as a server does not that is gone.
+    package func close() {
         server.stop()
         network.cut()
     }

@@ -26,7 +26,7 @@ final class Scene: Sendable {
     }
 
     /// A service of many nodes, each with arguments of its own.
-    init(nodes: Int, configuration: JSON, eachWith own: (Int) -> [String]) async throws {
+    init(nodes: Int, configuration: JSON, eachWith own: @escaping (Int) -> [String]) async throws {
         key = "dev"
         origin = try OriginServer()
         service = try await ServiceProcess(nodes: nodes, eachWith: own)

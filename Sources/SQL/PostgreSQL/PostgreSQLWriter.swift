@@ -130,9 +130,14 @@ final class PostgreSQLWriter: Writer {
     /// Runs the closures in one transaction. No closures are a sign of life.
     private func attempt(_ jobs: [Job]) -> Ending {
         do throws(SQLError) {
-            // A node that stands still, or that the network has lost, keeps the others waiting for no longer than this.
+            // A node that stands still, or that the network has lost, keeps the others waiting for five seconds at most; and
+            // what it sent last, which the server does not know is nobody's any more, waits for its turn no longer than ten.
             try connection.begin(
-                "BEGIN ISOLATION LEVEL READ COMMITTED", "SET LOCAL idle_in_transaction_session_timeout = 5000")
+                "BEGIN ISOLATION LEVEL READ COMMITTED",
+                """
+                SELECT set_config('idle_in_transaction_session_timeout', '5000', TRUE), \
+                set_config('lock_timeout', '10000', TRUE)
+                """)
             if !jobs.isEmpty { try connection.takeTurn() }
             var outcomes: [Job.Outcome] = []
             outcomes.reserveCapacity(jobs.count)
