@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -59,9 +60,21 @@ static const int clinux_O_DIRECT = 040000;
 // Bytes that wait in a socket to be read.
 static inline int clinux_unread_bytes(int socket, int *count) { return ioctl(socket, FIONREAD, count); }
 
+// The signal that comes when the parent ends. It is a thread's: another one that runs the program anew would lose it.
+static inline int *clinux_parent_death_signal(void) {
+    static int number;
+    return &number;
+}
+
+// Called on the first thread, before `clinux_restart` on any.
+static inline int clinux_prepare_restart(void) {
+    return prctl(PR_GET_PDEATHSIG, clinux_parent_death_signal());
+}
+
 // Runs the program anew in place of this one: with no descriptor but the standard ones, and no signal blocked.
 // Returns -1 with errno where it cannot.
 static inline int clinux_restart(char *const *arguments) {
+    if (prctl(PR_SET_PDEATHSIG, *clinux_parent_death_signal()) != 0) return -1;
     sigset_t signals;
     sigemptyset(&signals);
     pthread_sigmask(SIG_SETMASK, &signals, 0);

@@ -9,8 +9,11 @@ enum Restart {
     /// the two would take each other's place for ever. In milliseconds.
     private static let shortest: Int64 = 15_000
 
-    /// Notes when the process started. Call it first.
-    static func prepare() { _ = startedAt }
+    /// Notes when the process started, and what its parent wants. Call it first.
+    static func prepare() {
+        _ = startedAt
+        _ = clinux_prepare_restart()
+    }
 
     /// Returns where the process has to end.
     static func perform(_ log: Log, _ logWriter: LogWriter) {

@@ -8,7 +8,9 @@ import Testing
 /// nothing is lost, nothing doubled.
 ///
 /// With `SOAK=1` at full scale: four nodes, 10,000 tasks, a trouble of each kind every minute, stops of 60 s.
-@Suite(.serialized, .enabled(if: PostgreSQL.isAvailable && SeaweedFS.isAvailable))
+@Suite(
+    .serialized, .enabled(if: PostgreSQL.isAvailable && SeaweedFS.isAvailable && !TestStore.isOnServer)
+)
 struct ClusterStormTests {
     private static let isSoak = getenv("SOAK").map { String(cString: $0) } == "1"
     private static let configuration: JSON = [

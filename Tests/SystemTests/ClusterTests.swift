@@ -5,7 +5,9 @@ import TestSupport
 import Testing
 
 /// Section 23: three nodes behind a balancer of connections, on one PostgreSQL and one bucket.
-@Suite(.serialized, .enabled(if: PostgreSQL.isAvailable && SeaweedFS.isAvailable))
+@Suite(
+    .serialized, .enabled(if: PostgreSQL.isAvailable && SeaweedFS.isAvailable && !TestStore.isOnServer)
+)
 struct ClusterTests {
     private static let configuration: JSON = ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.2]]
 
