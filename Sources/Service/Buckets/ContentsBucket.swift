@@ -12,6 +12,7 @@ package struct ContentsBucket: Sendable {
     let fetcher: ObjectFetcher
     let clock: Clock
     let readers = ObjectReaders()
+    let writers = BodyWriters()
 
     package init(_ client: BucketClient, folder: String, clock: Clock, log: Log) {
         self.client = client
