@@ -129,6 +129,8 @@ extension Problem {
             case .storeUnavailable: Problem(.storeUnavailable, "The database cannot be reached, or took too long.")
             case .contentsUnavailable:
                 Problem(.contentsUnavailable, "The bucket that has these bytes is out of reach.")
+            case .overloaded:
+                Problem(.rateLimited, "Too many large bodies are being read; try again soon.", status: 503)
             case .shuttingDown: Problem(.shuttingDown, "The service is shutting down.")
             case .bodyTooLong(let limit): Problem(.payloadTooLarge, "A body may have \(limit.counted("byte")).")
             case .digestMismatch: Problem(.digestMismatch, "The bytes do not have the digest that was sent with them.")

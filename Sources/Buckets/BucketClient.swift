@@ -104,7 +104,7 @@ package final class BucketClient: Sendable {
         var headers = HTTPFields()
         headers.append("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
         let answer = try await send(
-            "GET", bucket.target(key), .repeatable, headers: headers, limit: range.count, attempts: 3)
+            "GET", bucket.target(key), .repeatable, headers: headers, limit: range.count, attempts: 3, isHasty: true)
         guard answer.body.count == range.count else {
             throw .unexpected("The store sent \(answer.body.count) bytes instead of \(range.count).")
         }
@@ -276,12 +276,13 @@ package final class BucketClient: Sendable {
 
     private func send(
         _ method: String, _ target: S3Target, _ manner: Manner, headers: HTTPFields = HTTPFields(),
-        content: SentBytes? = nil, limit: Int = BucketClient.answerLimit, attempts: Int = BucketClient.attempts
+        content: SentBytes? = nil, limit: Int = BucketClient.answerLimit, attempts: Int = BucketClient.attempts,
+        isHasty: Bool = false
     ) async throws(BucketFault) -> Answer {
         var attempt = 1
         while true {
             do throws(BucketFault) {
-                return try await sendOnce(method, target, manner, headers, content, limit)
+                return try await sendOnce(method, target, manner, headers, content, limit, isHasty)
             } catch {
                 let mayRepeat = manner == .repeatable && error.remedy == .later
                 guard mayRepeat, attempt < attempts, !Task.isCancelled else { throw error }
@@ -294,7 +295,7 @@ package final class BucketClient: Sendable {
 
     private func sendOnce(
         _ method: String, _ target: S3Target, _ manner: Manner, _ headers: HTTPFields, _ content: SentBytes?,
-        _ limit: Int
+        _ limit: Int, _ isHasty: Bool
     ) async throws(BucketFault) -> Answer {
         var headers = headers
         if let md5 = content?.md5Field { headers.append("Content-MD5", md5) }
@@ -306,6 +307,8 @@ package final class BucketClient: Sendable {
             egress: egress
         ) { _ in HeadJudgement(.keep(at: 0)) }
         request.headers = headers
+        // Somebody waits for the first byte of an answer of ours.
+        if isHasty { (request.connectTimeout, request.idleTimeout) = (.seconds(3), .seconds(10)) }
         // On a connection that breaks libcurl would send it again by itself.
         request.usesFreshConnection = manner == .once
         if let content { request.body = .bytes(content.bytes) }

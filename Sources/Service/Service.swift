@@ -24,6 +24,8 @@ package enum ServiceError: Error, Hashable, Sendable {
     case storeUnavailable
     /// The bucket of contents is out of reach, or the service was started without it.
     case contentsUnavailable
+    /// So many large bodies are being received that there is no memory for another one.
+    case overloaded
     case shuttingDown
     case bodyTooLong(limit: Int64)
     /// The digest that the client sent is not that of the bytes.

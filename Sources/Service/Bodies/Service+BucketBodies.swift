@@ -65,6 +65,8 @@ extension Service {
                 }
             } catch let error where error is BucketFault || error as? ServiceError == .digestMismatch {
                 throw error
+            } catch ServiceError.overloaded {
+                throw ServiceError.overloaded
             } catch {
                 // What came before the client broke off counts.
                 failure = error

@@ -47,9 +47,9 @@ extension Service {
     ///
     /// - Throws: ``DomainError/contentExpired`` where they are not there any more; ``ServiceError/contentsUnavailable``.
     package func read(_ objects: [StoredObject], _ range: Range<Int64>) async throws -> ObjectReading {
-        let client = try contentsClient()
+        let contents = try contents()
         return try await fromContents { () throws(BucketFault) in
-            try await ObjectReading(objects, range, client, log: log)
+            try await ObjectReading(objects, range, contents, log: log)
         }
     }
 
@@ -62,16 +62,16 @@ extension Service {
         of objects: [StoredObject], _ method: String, fields: [(name: String, value: String)]
     ) async throws -> String? {
         guard objects.count == 1 else { return nil }
-        let client = try contentsClient()
+        let client = try contents().client
         let query = fields.map { (name: "response-\($0.name.asciiLowercased)", value: $0.value) }
         return try await fromContents { () throws(BucketFault) in
             try await client.address(toRead: objects[0].key, method, for: Self.addressLife, query: query)
         }
     }
 
-    private func contentsClient() throws(ServiceError) -> BucketClient {
+    private func contents() throws(ServiceError) -> ContentsBucket {
         guard let contents = settings.contents else { throw .contentsUnavailable }
-        return contents.client
+        return contents
     }
 
     private func fromContents<Result>(_ body: () async throws(BucketFault) -> Result) async throws -> Result {

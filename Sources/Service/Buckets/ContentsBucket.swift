@@ -11,6 +11,8 @@ package struct ContentsBucket: Sendable {
     package let folder: String
     let fetcher: ObjectFetcher
     let clock: Clock
+    let readers = ObjectReaders()
+    let writers = BodyWriters()
 
     package init(_ client: BucketClient, folder: String, clock: Clock, log: Log) {
         self.client = client

@@ -2,12 +2,30 @@ import Base
 import Buckets
 import Core
 
+/// How many read from the bucket of contents at a time, which share what memory there is for them.
+final class ObjectReaders: Sendable {
+    /// Bytes that all have in memory together, as long as there are no more than 512 of them.
+    private static let memory: Int64 = 256 << 20
+    /// One piece is sent, copied for that, another one is being read.
+    private static let piecesAtOnce: Int64 = 4
+
+    private let count = Locked<Int64>(0)
+
+    func begin() { count.withLock { $0 += 1 } }
+
+    func end() { count.withLock { $0 -= 1 } }
+
+    /// Bytes of one request.
+    var pieceLength: Int64 {
+        let share = Self.memory / Self.piecesAtOnce / max(1, count.withLock { $0 })
+        return min(max(128 << 10, share), 2 << 20)
+    }
+}
+
 /// Bytes of objects in the bucket of contents, read in order: the next piece while one is being used.
 package struct ObjectReading: Sendable {
-    /// Bytes of one request. Two of them are in memory.
-    private static let pieceLength: Int64 = 2 << 20
-
     private let client: BucketClient
+    private let readers: ObjectReaders
     private let objects: [StoredObject]
     private let range: Range<Int64>
     /// Read already, so that what is missing or out of reach is found out before anything is promised.
@@ -16,13 +34,14 @@ package struct ObjectReading: Sendable {
 
     /// - Parameter range: Of the bytes of all objects, one behind the other.
     init(
-        _ objects: [StoredObject], _ range: Range<Int64>, _ client: BucketClient, log: Log
+        _ objects: [StoredObject], _ range: Range<Int64>, _ contents: ContentsBucket, log: Log
     ) async throws(BucketFault) {
-        self.client = client
+        client = contents.client
+        readers = contents.readers
         self.objects = objects
         self.range = range
         self.log = log
-        let end = min(range.upperBound, range.lowerBound + Self.pieceLength)
+        let end = min(range.upperBound, range.lowerBound + readers.pieceLength)
         first = try await objects.piece(at: range.lowerBound, to: end, client)
     }
 
@@ -30,6 +49,8 @@ package struct ObjectReading: Sendable {
     ///
     /// - Throws: ``BucketFault``, and what `take` throws.
     package func copy(to take: @Sendable ([UInt8]) async throws -> Void) async throws {
+        readers.begin()
+        defer { readers.end() }
         var (piece, end) = (first, range.lowerBound + Int64(first.count))
         while true {
             let offset = end
@@ -44,7 +65,7 @@ package struct ObjectReading: Sendable {
     private func pieceLogged(at offset: Int64) async throws(BucketFault) -> [UInt8] {
         do throws(BucketFault) {
             return try await objects.piece(
-                at: offset, to: min(range.upperBound, offset + Self.pieceLength), client)
+                at: offset, to: min(range.upperBound, offset + readers.pieceLength), client)
         } catch {
             if !Task.isCancelled {
                 log.warning("a content broke off on its way", ("code", error.code), ("message", error.message))

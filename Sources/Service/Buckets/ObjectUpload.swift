@@ -5,6 +5,34 @@ import Files
 import Notation
 import Store
 
+/// How many bodies are being written into the bucket of contents, each of which has a part in memory.
+final class BodyWriters: Sendable {
+    /// With parts of 8 MiB, 512 MiB.
+    static let most = 64
+
+    /// One of them, until it is let go.
+    final class Permit: Sendable {
+        private let writers: BodyWriters
+
+        fileprivate init(_ writers: BodyWriters) { self.writers = writers }
+
+        deinit { writers.count.withLock { $0 -= 1 } }
+    }
+
+    private let count = Locked(0)
+
+    /// - Throws: ``ServiceError/overloaded``.
+    func take() throws(ServiceError) -> Permit {
+        let isFree = count.withLock { count in
+            guard count < Self.most else { return false }
+            count += 1
+            return true
+        }
+        guard isFree else { throw .overloaded }
+        return Permit(self)
+    }
+}
+
 /// Writes bytes that come in order into a new object of the bucket of contents: in one request what fits into a part, else
 /// in parts.
 ///
@@ -25,6 +53,7 @@ struct ObjectUpload {
     private var row: Int64?
     private var upload: String?
     private var tags: [String] = []
+    private var permit: BodyWriters.Permit?
 
     /// - Parameters:
     ///   - task: Whose newest upload this is; nil where no task goes on with it.
@@ -44,7 +73,9 @@ struct ObjectUpload {
     private var client: BucketClient { contents.client }
     private var clock: Clock { contents.clock }
 
+    /// - Throws: ``ServiceError/overloaded``, ``BucketFault``, and what the store throws.
     mutating func write(_ piece: [UInt8]) async throws {
+        if task == nil, permit == nil { permit = try contents.writers.take() }
         var rest = piece[...]
         while !rest.isEmpty {
             let partLength = Int(plan.length(ofPart: tags.count + 1))

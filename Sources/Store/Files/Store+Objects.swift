@@ -53,11 +53,12 @@ extension Store {
 
     /// Notes an object for removal, unless another row names it.
     func discard(object key: String, _ transaction: Transaction) throws {
-        guard try !isNamed(object: key, transaction.db) else { return }
         try transaction.db.execute(
             """
             INSERT INTO bucket_upload (task, bucket, object_key, upload_id, begun_at, due_at) \
-            VALUES (0, ?1, ?2, ?3, ?4, ?4)
+            SELECT 0, CAST(?1 AS TEXT), CAST(?2 AS TEXT), CAST(?3 AS TEXT), CAST(?4 AS BIGINT), CAST(?4 AS BIGINT) \
+            WHERE NOT EXISTS (SELECT 1 FROM content WHERE object = CAST(?2 AS TEXT)) \
+            AND NOT EXISTS (SELECT 1 FROM body_object WHERE object_key = CAST(?2 AS TEXT))
             """, Self.contentsBucket, key, Self.noUpload, transaction.now.milliseconds)
     }
 
@@ -108,8 +109,15 @@ extension Store {
     }
 
     func discardObjects(ofBody id: Int64, _ transaction: Transaction) throws {
-        let objects = try objects(ofBody: id, transaction.db)
+        try transaction.db.execute(
+            """
+            INSERT INTO bucket_upload (task, bucket, object_key, upload_id, begun_at, due_at) \
+            SELECT 0, CAST(?2 AS TEXT), object_key, CAST(?3 AS TEXT), CAST(?4 AS BIGINT), CAST(?4 AS BIGINT) \
+            FROM body_object AS mine WHERE body = ?1 \
+            AND NOT EXISTS (SELECT 1 FROM content WHERE object = mine.object_key) \
+            AND NOT EXISTS (SELECT 1 FROM body_object AS other WHERE other.object_key = mine.object_key \
+            AND other.body <> mine.body)
+            """, id, Self.contentsBucket, Self.noUpload, transaction.now.milliseconds)
         try transaction.db.execute("DELETE FROM body_object WHERE body = ?1", id)
-        for object in objects { try discard(object: object.key, transaction) }
     }
 }
