@@ -124,7 +124,7 @@ package actor Scheduler {
                 for message in inbox.take() { await take(message, &group) }
                 storeAdvances(&group)
                 await expire()
-                lookAround()
+                await lookAround()
                 await startDeletions()
                 if hasWork { await advance() }
                 widenAll()
@@ -143,8 +143,12 @@ package actor Scheduler {
     }
 
     /// Looks whether conditions changed, and whether a wait for them or for an origin is over.
-    func lookAround() {
+    func lookAround() async {
         let now = clock.now
+        // What other nodes declared holds for what is taken next.
+        if store.node != nil, agenda.withLock({ $0.wantsTasks(room) }), let declared = try? await store.conditions() {
+            conditions.set(declared.conditions, declared.refreshStatus)
+        }
         if conditions.changed(at: now) {
             lookAgain()
             applyConditions()
