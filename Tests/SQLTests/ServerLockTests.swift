@@ -87,7 +87,7 @@ struct `Locks of others on a server` {
         let limit = try await database.write { db in
             try db.first("SELECT current_setting('idle_in_transaction_session_timeout')") { $0.text(0) }
         }
-        #expect(limit == "30s")
+        #expect(limit == "5s")
     }
 
     @Test func `A division by zero is the closure's own, and not taken for a place that was lost`() async throws {

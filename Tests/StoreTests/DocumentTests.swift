@@ -104,6 +104,7 @@ import Testing
         progress.isConfirmed = true
         progress.restartCause = "c"
         progress.adoptedFile = "f"
+        progress.node = "n"
         progress.segments = SegmentRecord {
             $0.total = 100
             $0.held = [HeldRange(0, 10, source: 1), HeldRange(20, 100, source: 0)]

@@ -47,7 +47,10 @@ struct PostgreSQLNode: Sendable {
         }
         // The others of this service are for those to judge who have been in touch for long enough.
         try db.execute(
-            "DELETE FROM node WHERE id <> ?1 AND lease_until <= now() AND contents IS DISTINCT FROM ?2", id, contents)
+            """
+            DELETE FROM node WHERE id <> ?1 AND lease_until <= now() \
+            AND (contents = ?2 AND contents IS NOT NULL) IS NOT TRUE
+            """, id, contents)
         try db.execute(
             """
             INSERT INTO node (id, epoch, lease_until, contents) VALUES (?1, ?2, now() + make_interval(secs => ?3), ?4) \
