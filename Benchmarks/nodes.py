@@ -23,8 +23,11 @@ def server_seconds(server):
     first = int((server.directory / "data/postmaster.pid").read_text().split()[0])
     fields = pathlib.Path(f"/proc/{first}/stat").read_text().rsplit(")", 1)[1].split()
     ended = (int(fields[13]) + int(fields[14])) / TICKS
-    children = pathlib.Path(f"/proc/{first}/task/{first}/children").read_text().split()
-    return cpu_seconds(first) + ended + sum(cpu_seconds(child) for child in children)
+    seconds = cpu_seconds(first) + ended
+    for child in pathlib.Path(f"/proc/{first}/task/{first}/children").read_text().split():
+        with contextlib.suppress(OSError):  # it ends just now
+            seconds += cpu_seconds(child)
+    return seconds
 
 
 def play(here, origin, sessions, nodes, flags, server):
