@@ -17,7 +17,6 @@ import Testing
             "SELECT task, node FROM live WHERE stage = 'active'",
             "an index of transfers under way alone: --max-transfers"
         ),
-        ("SELECT task, node FROM live WHERE node IS NOT NULL", "an index of tasks that nodes have alone"),
         ("SELECT l.id, l.origin, count(*) AS running FROM live", "an index of tasks that other nodes have alone"),
         ("SELECT DISTINCT node FROM launch WHERE state = 'delivering'", "an index of launches in flight alone"),
         ("SELECT DISTINCT node FROM presence", "clients of the last hour, when a node has died"),

@@ -57,9 +57,9 @@ extension Service {
         let committed = Dictionary(
             uniqueKeysWithValues: records.lazy.filter { $0.id != own }.map { ($0.id, $0.committed) })
         guard committed != look.committed else { return }
-        // What is read next may be newer than that, never older.
-        look.committed = committed
+        // What is read here may be newer than that, never older.
         try await takeNews(&look)
+        look.committed = committed
     }
 
     /// Says how this node is, where that has changed, or now and then.
@@ -105,13 +105,19 @@ extension Service {
         let known = Set(records.map(\.id))
         let hasDead = now - inTouchSince >= Self.mourning && records.contains { !$0.isAlive && $0.id != own }
         guard hasDead || look.committed.keys.contains(where: { !known.contains($0) }) else { return }
-        let (takeOver, aftermath) = try await store.takeOver(burying: hasDead, at: clock.now)
-        outlet.handle(aftermath)
-        if !takeOver.nodes.isEmpty {
-            nodes.takeOvers.add(Int64(takeOver.nodes.count))
+        var (buried, tasks, hasMore) = ([String](), 0, true)
+        while hasMore {
+            let (takeOver, aftermath) = try await store.takeOver(burying: hasDead, at: clock.now)
+            outlet.handle(aftermath)
+            buried += takeOver.nodes
+            tasks += takeOver.tasks
+            hasMore = takeOver.hasMore
+        }
+        if !buried.isEmpty {
+            nodes.takeOvers.add(Int64(buried.count))
             log.warning(
-                "nodes died, their work goes on here and elsewhere", ("nodes", takeOver.nodes.joined(separator: " ")),
-                ("tasks", takeOver.tasks))
+                "nodes died, their work goes on here and elsewhere", ("nodes", buried.joined(separator: " ")),
+                ("tasks", tasks))
         }
         inbox.tell(.othersCommitted)
         // When launches were to be asked for again, only those nodes knew.

@@ -113,8 +113,10 @@ final class Transaction {
                 try body(live)
             } else {
                 try db.execute(
-                    "UPDATE live SET due_at = NULL, resource_deadline = NULL, question = NULL WHERE task = ?1",
-                    id.rawValue)
+                    """
+                    UPDATE live SET due_at = NULL, resource_deadline = NULL, question = NULL, node = NULL \
+                    WHERE task = ?1
+                    """, id.rawValue)
             }
         }
     }

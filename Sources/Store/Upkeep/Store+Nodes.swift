@@ -8,6 +8,8 @@ package struct TakeOver: Sendable {
     package var tasks = 0
     /// Sessions whose clients were at those nodes.
     package var sessions: [SessionID] = []
+    /// Whether they have left more.
+    package var hasMore = false
 }
 
 /// What a node wants to know of others' commits.
@@ -105,8 +107,8 @@ extension Store {
 
     /// Takes over what nodes have left that are gone.
     ///
-    /// Their tasks go back to the queue uncharged, their launches go out again, their clients count as gone. Costs a row for
-    /// each task that they had.
+    /// Their tasks go back to the queue uncharged, up to ``commandGroup`` at a time, their launches go out again, their
+    /// clients count as gone.
     ///
     /// - Parameter burying: Whether nodes that said nothing for too long are gone, too: nothing that they have begun is
     ///   committed any more.
@@ -114,7 +116,8 @@ extension Store {
         guard let node else { return (TakeOver(), Aftermath()) }
         return try await transact(at: now) { transaction in
             let buried = burying ? try transaction.db.buryNodes(but: node) : []
-            var takeOver = try self.releaseStrays(but: self.livingOthers(transaction.db).union([node]), transaction)
+            var takeOver = try self.releaseStrays(
+                but: self.livingOthers(transaction.db).union([node]), limit: Self.commandGroup, transaction)
             takeOver.nodes = buried
             return takeOver
         }
@@ -129,14 +132,21 @@ extension Store {
     }
 
     /// Takes what is held by nodes that are none any more.
-    func releaseStrays(but nodes: Set<String>, _ transaction: Transaction) throws -> TakeOver {
+    ///
+    /// - Parameter limit: How many tasks.
+    func releaseStrays(but nodes: Set<String>, limit: Int, _ transaction: Transaction) throws -> TakeOver {
         let db = transaction.db
         var takeOver = TakeOver()
-        let held = try db.all("SELECT task, node FROM live WHERE node IS NOT NULL ORDER BY session, task") {
-            (id: TaskID($0.integer("task")), node: $0.text("node"))
-        }.filter { !nodes.contains($0.node) }
-        try transaction.preread(held.map(\.id))
-        try transaction.forEachLive(held.map(\.id)) { live in
+        let holders = try db.all("SELECT DISTINCT node FROM live WHERE node IS NOT NULL") { $0.text(0) }
+        var held: [TaskID] = []
+        for holder in holders where !nodes.contains(holder) {
+            held += try db.all(
+                "SELECT task FROM live WHERE node = ?1 ORDER BY task LIMIT ?2", holder, limit - held.count
+            ) { TaskID($0.integer(0)) }
+        }
+        takeOver.hasMore = held.count == limit
+        try transaction.preread(held)
+        try transaction.forEachLive(held) { live in
             // What was to be moved is on a disk that is out of reach.
             try db.execute("UPDATE live SET move_document = NULL WHERE task = ?1", live.id.rawValue)
             if live.life.phase == .active {

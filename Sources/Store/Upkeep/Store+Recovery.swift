@@ -60,7 +60,7 @@ extension Store {
             }
             // The cause is found: the others were only beside it.
             if recovered.failed > 0 { try self.clearSuspects(transaction) }
-            _ = try self.releaseStrays(but: others, transaction)
+            _ = try self.releaseStrays(but: others, limit: .max, transaction)
             return recovered
         }
     }
