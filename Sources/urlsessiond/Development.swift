@@ -12,6 +12,12 @@ enum Development {
         do {
             return try await service.app(identifier: key).id
         } catch DomainError.notFound {
+            return try await make(in: service)
+        }
+    }
+
+    private static func make(in service: Service) async throws -> AppID {
+        do {
             let now = service.clock.now
             let record = KeyRecord(
                 app: AppID(0), keyIdentifier: key, hash: Digest.of(Array(key.utf8)), scopes: Scope.allCases,
@@ -20,6 +26,9 @@ enum Development {
                 identifier: key, webhook: WebhookSettings(), backgroundRefreshStatus: .available, limits: AppLimits(),
                 key: record, webhookSecret: [UInt8](repeating: 0, count: 32), recording: nil
             ).id
+        } catch DomainError.appExists {
+            // Another node, which started at the same time, was faster.
+            return try await service.app(identifier: key).id
         }
     }
 

@@ -87,9 +87,10 @@ final class PostgreSQLConnection: Connection {
     override func run(
         _ sql: StaticString, _ values: [(any SQLBindable)?], _ body: (Row) throws(SQLError) -> Bool
     ) throws(SQLError) {
-        writes += sql.isQuery ? 0 : 1
         try pipeline.send(sql, values, isWanted: true)
         guard let answer = try pipeline.wait().first else { return }
+        // What found no row to change leaves nothing to commit.
+        writes += sql.isQuery || answer.changes == 0 ? 0 : 1
         while answer.row < answer.count {
             guard try body(Row(answer: answer)) else { return }
             answer.row += 1
@@ -102,9 +103,10 @@ final class PostgreSQLConnection: Connection {
     }
 
     override func changes(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int {
-        writes += 1
         try pipeline.send(sql, values, isWanted: true)
-        return try pipeline.wait().first?.changes ?? 0
+        let changes = try pipeline.wait().first?.changes ?? 0
+        writes += changes > 0 ? 1 : 0
+        return changes
     }
 
     override func number(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int64 {
@@ -194,5 +196,7 @@ final class PostgreSQLConnection: Connection {
 
 extension StaticString {
     /// Whether it changes nothing.
-    fileprivate var isQuery: Bool { withUTF8Buffer { $0.starts(with: "SELECT".utf8) } }
+    fileprivate var isQuery: Bool {
+        withUTF8Buffer { $0.starts(with: "SELECT".utf8) || $0.starts(with: "WITH RECURSIVE".utf8) }
+    }
 }
