@@ -29,7 +29,7 @@ sanitize: ## All tests under ThreadSanitizer and AddressSanitizer, their service
 	@exec scripts/sanitize $(KIND) $(if $(ONLY),'^($(ONLY))\.')
 
 # Suites that do more when SOAK=1.
-SOAKING = LaunchModelTests|LaunchStormTests|EnduranceTests
+SOAKING = LaunchModelTests|LaunchStormTests|EnduranceTests|ClusterStormTests
 
 soak: ## The long tests at full scale: storms, kills, crowds (ONLY=LaunchStormTests chooses)
 	@scripts/install-packages build test

@@ -132,7 +132,11 @@ package struct BucketFolder: Sendable {
 
     /// Keys of all objects, but those with which a service tries the bucket.
     package func keys() async throws -> [String] {
-        try await client.objects(below: "").map(\.key).filter { !$0.contains(".urlsessiond-probe") }
+        var keys: [String] = []
+        while case let page = try await client.objects(below: "", after: keys.last).map(\.key), !page.isEmpty {
+            keys += page
+        }
+        return keys.filter { !$0.contains(".urlsessiond-probe") }
     }
 
     /// Uploads that were neither completed nor aborted.
