@@ -66,20 +66,19 @@ package class Connection {
 
     /// All rows of the answers to one statement for each list of values. A server is waited for once.
     package func allOfEach<T>(
-        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], read: (Row) throws -> T
+        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], read: @escaping (Row) throws -> T
     ) throws -> [[T]] {
-        var result = [[T]](repeating: [], count: lists.count)
-        var failure: (any Error)?
-        try runEach(sql, lists) { index, row throws(SQLError) in
-            guard failure == nil else { return }
-            do {
-                result[index].append(try read(row))
-            } catch {
-                failure = error
-            }
-        }
-        if let failure { throw failure }
-        return result
+        try ask(sql, lists, read: read).get()
+    }
+
+    /// Asks for all rows of the answers to one statement for each list of values, which are read later: a server is waited
+    /// for once for all that was asked of it until then.
+    package func ask<T>(
+        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], read: @escaping (Row) throws -> T
+    ) throws -> Asked<T> {
+        let asked = Asked<T>(lists.count, of: self)
+        try runEach(sql, lists) { index, row in asked.take(row, of: index, read) }
+        return asked
     }
 
     /// Shows each row to `body` until it returns `false`.
@@ -107,17 +106,21 @@ package class Connection {
         _ sql: StaticString, _ values: [(any SQLBindable)?], _ body: (Row) throws(SQLError) -> Bool
     ) throws(SQLError) { preconditionFailure("an engine's") }
 
-    /// Runs a statement for each list of values and shows each row, with the list's index.
+    /// Runs a statement for each list of values and shows each row, with the list's index: at once, or at the latest when
+    /// ``waitForAnswers()`` returns.
     func runEach(
-        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], _ body: (Int, Row) throws(SQLError) -> Void
+        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], _ body: @escaping (Int, Row) -> Void
     ) throws(SQLError) {
         for (index, values) in lists.enumerated() {
             try run(sql, values) { row throws(SQLError) in
-                try body(index, row)
+                body(index, row)
                 return true
             }
         }
     }
+
+    /// Waits until all is answered that was asked.
+    func waitForAnswers() throws(SQLError) {}
 
     /// Runs a statement whose answer nobody waits for.
     func enqueue(_ sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) {
@@ -134,11 +137,12 @@ package class Connection {
         preconditionFailure("an engine's")
     }
 
-    /// Inserts rows, in order.
+    /// Runs a statement for each list of values, in any order. A server gets few statements that do it for many.
     ///
-    /// - Parameter sql: `INSERT INTO … VALUES (?1, …)`, with a parameter for each value of a row.
-    package func insertAll(_ sql: StaticString, _ rows: [[(any SQLBindable)?]]) throws(SQLError) {
-        for row in rows { try enqueue(sql, row) }
+    /// - Parameter sql: `INSERT INTO … VALUES (?1, …)`; or `UPDATE` or `DELETE` whose last `WHERE` is its own and whose
+    ///   lists are about different rows.
+    package func executeAll(_ sql: StaticString, _ lists: [[(any SQLBindable)?]]) throws(SQLError) {
+        for values in lists { try enqueue(sql, values) }
     }
 
     /// Numbers that no row of the table has had, in rising order: the `id` of rows that the transaction inserts next.

@@ -53,6 +53,19 @@ package final class Database: Sendable {
     /// no room (`SQLError.isPassing`) all that shared it fail.
     @discardableResult
     package func write<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
+        try await writeThenRead { connection in
+            let result = try body(connection)
+            return { result }
+        }
+    }
+
+    /// Runs `body` and makes what it wrote durable, as above.
+    ///
+    /// - Parameter body: Answers what gives the result. That is called after the commit, so that what was asked last
+    ///   (``Connection/ask(_:_:read:)``) is answered with it.
+    package func writeThenRead<T: Sendable>(
+        _ body: @escaping @Sendable (Connection) throws -> () throws -> T
+    ) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
             let job = Job(body, for: continuation)
             if !writes.put(job) { job.fail(SQLError.closed) }

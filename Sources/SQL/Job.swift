@@ -12,13 +12,15 @@ struct Job: Sendable {
         let answer: () -> Void
     }
 
+    /// - Parameter body: Answers what gives its result, which is asked for after a write's commit.
     init<T: Sendable>(
-        _ body: @escaping @Sendable (Connection) throws -> T, for continuation: CheckedContinuation<T, any Error>
+        _ body: @escaping @Sendable (Connection) throws -> () throws -> T,
+        for continuation: CheckedContinuation<T, any Error>
     ) {
         run = { connection in
             do {
-                let value = try body(connection)
-                return Outcome(error: nil) { continuation.resume(returning: value) }
+                let result = try body(connection)
+                return Outcome(error: nil) { continuation.resume(with: Result(catching: result)) }
             } catch {
                 return Outcome(error: error) { continuation.resume(throwing: error) }
             }

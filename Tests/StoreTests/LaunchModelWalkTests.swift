@@ -263,7 +263,7 @@ private struct ModelWalk {
             let expected = model.sessions[s]
             let id = sessions[s].id
             let stored = try await fixture.store.database.read { db in
-                try SessionEntry.read([id], db).first.map { ($0.book, $0.attachment, $0.counts.running) }
+                try SessionEntry.ask([id], db).get()[0].first.map { ($0.book, $0.attachment, $0.counts.running) }
             }
             let entry: (book: LaunchBook, attachment: [UInt8]?, running: Int64) = try #require(stored)
             var book = entry.book

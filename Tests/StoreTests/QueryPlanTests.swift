@@ -19,6 +19,7 @@ import Testing
         ),
         ("SELECT l.id, l.origin, count(*) AS running FROM live", "an index of tasks that other nodes have alone"),
         ("SELECT DISTINCT node FROM launch WHERE state = 'delivering'", "an index of launches in flight alone"),
+        ("UPDATE lane SET served_at = ?4, queued = (SELECT", "counts what the next statement takes"),
         ("SELECT DISTINCT node FROM presence", "clients of the last hour, when a node has died"),
         ("SELECT task FROM live WHERE app = ?1 AND stage = 'active'", "an index of transfers under way alone"),
         ("SELECT id FROM app ORDER BY id", "apps, whose common refresh status an operator changes"),
@@ -134,7 +135,7 @@ import Testing
         return try files.filter { $0.hasSuffix(".swift") && !$0.hasSuffix("/Schema.swift") }.flatMap { file in
             let source = try String(contentsOfFile: "\(folder)/\(file)", encoding: .utf8)
             let calls = source.matches(
-                of: /db\.(?:execute|change|allOfEach|insertAll|insert|first|exists|all|forEach)\(\s*/)
+                of: /db\.(?:executeAll|execute|change|allOfEach|ask|insert|first|exists|all|forEach)\(\s*/)
             #expect(source.matches(of: /db\.execute\(/).count == source.matches(of: /\.execute\(/).count, "\(file)")
             return calls.compactMap { call in
                 let sql = literal(source[call.range.upperBound...])

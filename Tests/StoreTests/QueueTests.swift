@@ -80,7 +80,7 @@ struct QueueTests {
             guard !isWhole else { break }
             try #require(window < 30)
         }
-        #expect(seen == all && cursor == QueueCursor())
+        #expect(seen == all && cursor.isAtStart)
     }
 
     @Test

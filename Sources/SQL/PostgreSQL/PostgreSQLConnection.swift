@@ -8,6 +8,17 @@ final class PostgreSQLConnection: Connection {
     private var isInTransaction = false
     /// Statements that may have changed something, in this transaction.
     private(set) var writes = 0
+    /// What was asked and is not answered, in order.
+    private var questions: [Question] = []
+
+    /// Statements whose rows somebody wants to see.
+    private struct Question {
+        /// How many answer it.
+        var statements: Int
+        /// Whether one statement was sent for several lists, whose number is its rows' last column.
+        var isNumbered = false
+        var show: (Int, Row) -> Void
+    }
 
     init(_ server: PostgreSQLServer) throws(SQLError) { pipeline = try PostgreSQLPipeline(server) }
 
@@ -26,7 +37,7 @@ final class PostgreSQLConnection: Connection {
     ///   - setting: A `SET LOCAL`.
     func begin(_ sql: StaticString, _ setting: StaticString? = nil) throws(SQLError) {
         pipeline.forgive()
-        writes = 0
+        (writes, questions) = (0, [])
         try pipeline.connect()
         isInTransaction = true
         try pipeline.send(sql, [])
@@ -41,14 +52,14 @@ final class PostgreSQLConnection: Connection {
     /// Ends the transaction and waits until that is done.
     func commit() throws(SQLError) {
         try pipeline.send("COMMIT", [])
-        try pipeline.wait()
+        try answer()
         isInTransaction = false
     }
 
     /// Ends a transaction that may have changed nothing, or is lost; nothing is waited for.
     func rollBack() {
         let isOpen = isInTransaction && pipeline.isConnected
-        isInTransaction = false
+        (isInTransaction, questions) = (false, [])
         pipeline.forgive()
         guard isOpen else { return }
         do throws(SQLError) {
@@ -78,17 +89,42 @@ final class PostgreSQLConnection: Connection {
         let result = try body(self)
         if let failure { throw failure }
         // To be told that it may not.
-        if writes > 0 { try pipeline.wait() }
+        if writes > 0 { try answer() }
         return result
     }
 
     // MARK: Statements
 
+    /// Waits for the answers to all that was sent.
+    ///
+    /// - Returns: That to the last statement, where it is nobody else's.
+    @discardableResult
+    private func answer() throws(SQLError) -> PostgreSQLAnswer? {
+        var answers = try pipeline.wait()[...]
+        for question in questions.takeAll() {
+            for index in 0..<question.statements {
+                guard let answer = answers.popFirst() else { return nil }
+                let last = Int32(answer.columns.names.count) - 1
+                while answer.row < answer.count {
+                    let row = Row(answer: answer)
+                    question.show(question.isNumbered ? Int(answer.integer(last)) - 1 : index, row)
+                    answer.row += 1
+                }
+            }
+        }
+        return answers.last
+    }
+
+    override func waitForAnswers() throws(SQLError) {
+        if let failure { throw failure }
+        if !questions.isEmpty { try answer() }
+    }
+
     override func run(
         _ sql: StaticString, _ values: [(any SQLBindable)?], _ body: (Row) throws(SQLError) -> Bool
     ) throws(SQLError) {
         try pipeline.send(sql, values, isWanted: true)
-        guard let answer = try pipeline.wait().first else { return }
+        guard let answer = try answer() else { return }
         // What found no row to change leaves nothing to commit.
         writes += sql.isQuery || answer.changes == 0 ? 0 : 1
         while answer.row < answer.count {
@@ -104,7 +140,7 @@ final class PostgreSQLConnection: Connection {
 
     override func changes(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int {
         try pipeline.send(sql, values, isWanted: true)
-        let changes = try pipeline.wait().first?.changes ?? 0
+        let changes = try answer()?.changes ?? 0
         writes += changes > 0 ? 1 : 0
         return changes
     }
@@ -112,31 +148,31 @@ final class PostgreSQLConnection: Connection {
     override func number(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int64 {
         writes += 1
         try pipeline.send(sql, values, ending: " RETURNING id", isWanted: true)
-        return try pipeline.wait().first?.integer(0) ?? 0
+        return try answer()?.integer(0) ?? 0
     }
 
     override func runEach(
-        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], _ body: (Int, Row) throws(SQLError) -> Void
+        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], _ body: @escaping (Int, Row) -> Void
     ) throws(SQLError) {
         guard !lists.isEmpty else { return }
-        writes += sql.isQuery ? 0 : 1
-        for values in lists { try pipeline.send(sql, values, isWanted: true) }
-        for (index, answer) in try pipeline.wait().enumerated() {
-            while answer.row < answer.count {
-                try body(index, Row(answer: answer))
-                answer.row += 1
-            }
+        if sql.isQuery, lists.count > 1 {
+            try pipeline.send(sql, lists: lists[...], isWanted: true)
+            questions.append(Question(statements: 1, isNumbered: true, show: body))
+        } else {
+            writes += sql.isQuery ? 0 : 1
+            for values in lists { try pipeline.send(sql, values, isWanted: true) }
+            questions.append(Question(statements: lists.count, show: body))
         }
     }
 
-    /// Rows that one statement inserts at most.
-    private static let rowLimit = 256
+    /// Lists of values that one statement gets at most.
+    private static let listLimit = 256
 
-    override func insertAll(_ sql: StaticString, _ rows: [[(any SQLBindable)?]]) throws(SQLError) {
-        guard rows.count > 1 else { return try super.insertAll(sql, rows) }
+    override func executeAll(_ sql: StaticString, _ lists: [[(any SQLBindable)?]]) throws(SQLError) {
+        guard lists.count > 1 else { return try super.executeAll(sql, lists) }
         writes += 1
-        for start in stride(from: 0, to: rows.count, by: Self.rowLimit) {
-            try pipeline.send(sql, rows: rows[start..<min(start + Self.rowLimit, rows.count)])
+        for start in stride(from: 0, to: lists.count, by: Self.listLimit) {
+            try pipeline.send(sql, lists: lists[start..<min(start + Self.listLimit, lists.count)])
         }
     }
 

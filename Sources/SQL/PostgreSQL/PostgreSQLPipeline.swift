@@ -112,10 +112,12 @@ final class PostgreSQLPipeline {
         try sendValues(sql, isWanted: isWanted) { Self.translated(sql) + ending.description }
     }
 
-    /// Sends an INSERT with rows, whose columns go as arrays.
-    func send(_ sql: StaticString, rows: ArraySlice<[(any SQLBindable)?]>) throws(SQLError) {
-        values.set(columnsOf: rows)
-        try sendValues(sql, isWanted: false) { Self.insertion(sql, values.form) }
+    /// Sends a statement once for several lists of values, an array for each parameter.
+    func send(
+        _ sql: StaticString, lists: ArraySlice<[(any SQLBindable)?]>, isWanted: Bool = false
+    ) throws(SQLError) {
+        values.set(columnsOf: lists)
+        try sendValues(sql, isWanted: isWanted) { PostgreSQLSet.statement(sql, values.form) }
     }
 
     /// Marks that all before is undone by what is sent next, whatever becomes of it.
@@ -124,17 +126,6 @@ final class PostgreSQLPipeline {
         // Where something fails, the server skips all up to the next mark: what undoes it is behind it.
         try sync()
         sent.append(.undone)
-    }
-
-    /// An INSERT of rows that come as an array for each column.
-    private static func insertion(_ sql: StaticString, _ form: [UInt32]) -> String {
-        let text = sql.description
-        guard let values = text.firstRange(of: "VALUES (") else { preconditionFailure("no VALUES: \(text)") }
-        let names = form.indices.map { form[$0] == 0 ? "NULL" : "c\($0)" }
-        let present = names.filter { $0 != "NULL" }
-        let parameters = present.indices.map { "$\($0 + 1)" }
-        return text[..<values.lowerBound] + "SELECT " + names.joined(separator: ", ") + " FROM unnest("
-            + parameters.joined(separator: ", ") + ") AS rows (" + present.joined(separator: ", ") + ")"
     }
 
     /// Sends a statement with the values that are set.

@@ -153,6 +153,7 @@ final class PostgreSQLWriter: Writer {
             let hasWritten = connection.writes > 0
             let isSilent = Clock.system.monotonic() - lastSign >= limits.heartbeat
             guard hasWritten || jobs.isEmpty || isSilent else {
+                try connection.waitForAnswers()
                 connection.rollBack()
                 return .done(outcomes, hasWritten: false)
             }

@@ -8,7 +8,7 @@ package final class Nodes: Sendable {
         var records: [NodeRecord] = []
         var isDraining = false
         var isKeeper: Bool
-        var listeners: [@Sendable () -> Void] = []
+        var onNews: @Sendable () -> Void = {}
     }
 
     private let state: Locked<State>
@@ -40,9 +40,9 @@ package final class Nodes: Sendable {
     }
 
     /// Has `body` called when other nodes have committed something.
-    package func onNews(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.listeners.append(body) } }
+    package func onNews(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.onNews = body } }
 
-    func tellNews() { for listener in state.withLock({ $0.listeners }) { listener() } }
+    func tellNews() { state.withLock { $0.onNews }() }
 
     func drain() { state.withLock { $0.isDraining = true } }
 

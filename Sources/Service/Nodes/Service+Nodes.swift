@@ -13,6 +13,7 @@ extension Service {
         /// When the profile was stored (monotonic ms).
         var describedAt: Int64 = .min
         var transferring = 1
+        var hasOthers = false
         /// Since when the store has answered each look (monotonic ms).
         var inTouchSince: Int64?
     }
@@ -50,9 +51,9 @@ extension Service {
         if records.contains(where: { $0.id == own && $0.isDraining }), !nodes.isDraining { retire() }
         try await describe(&look)
         try await takeOver(from: records, own, &look)
-        if nodes.transferring != look.transferring {
-            look.transferring = nodes.transferring
-            inbox.tell(.sharers(look.transferring))
+        if (nodes.transferring, nodes.hasOthers) != (look.transferring, look.hasOthers) {
+            (look.transferring, look.hasOthers) = (nodes.transferring, nodes.hasOthers)
+            inbox.tell(.nodes(transferring: look.transferring, hasOthers: look.hasOthers))
         }
         let committed = Dictionary(
             uniqueKeysWithValues: records.lazy.filter { $0.id != own }.map { ($0.id, $0.committed) })

@@ -36,7 +36,7 @@ extension Agenda {
     /// - Returns: Where to look on.
     mutating func beginRound(_ conditions: CurrentConditions.Snapshot, _ room: Room) -> QueueCursor? {
         guard wantsTasks(room) else { return nil }
-        if cursor == QueueCursor() { look = .rest }
+        if cursor.isAtStart { look = .rest }
         let lanes = Array(lanes.values) + deletions.values + connections.values
         round = Round(
             conditions: conditions, freeSlots: freeSlots(room),

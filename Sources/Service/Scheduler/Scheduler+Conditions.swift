@@ -27,7 +27,7 @@ extension Scheduler {
         let all = Int64(max(1, transfers.values.reduce(0) { $0 + $1.exchanges.count }))
         let limit = (sessions[session]?.configuration ?? transfer.configuration).bandwidthLimit
         let shares = [limit.map { $0 / count }, conditions.snapshot.bandwidthLimit.map { $0 / all }]
-        return shares.compactMap { $0.map { max(1, $0 / Int64(sharers)) } }.min()
+        return shares.compactMap { $0.map { max(1, $0 / Int64(transferringNodes)) } }.min()
     }
 
     /// Shares a session's bandwidth anew when one of its transfers begins or ends.

@@ -25,6 +25,8 @@ extension Scheduler {
     func advance() async {
         let batch = settlements
         settlements = []
+        let sessions = settledSessions.union(batch.lazy.compactMap { self.transfers[$0.task]?.task.session })
+        settledSessions = []
         let offsets = unrecorded
         unrecorded = [:]
         storing = Set(batch.lazy.map(\.task))
@@ -45,15 +47,16 @@ extension Scheduler {
         do {
             if let cursor {
                 let taken = try await store.advance(
-                    settling: batch, cookies: jars, after: cursor, through: sieve, at: snapshot.now,
+                    settling: batch, of: sessions, cookies: jars, after: cursor, through: sieve, at: snapshot.now,
                     pick: { [agenda] queue in agenda.withLock { $0.pick(queue) } })
                 (claimed, unreadable) = (taken.claimed, taken.unreadable)
+                settlements += taken.postponed.map { Settlement(task: $0.id, .interrupted($0.progress)) }
                 round = agenda.withLock {
                     $0.endRound(at: taken.cursor, isWhole: taken.isWhole, claimed: taken.claimed.map(\.id))
                 }
                 outlet.handle(taken.aftermath)
             } else {
-                outlet.handle(try await store.settle(batch, cookies: jars, at: snapshot.now))
+                outlet.handle(try await store.settle(batch, of: sessions, cookies: jars, at: snapshot.now))
             }
         } catch {
             cookies.putBack(jars)

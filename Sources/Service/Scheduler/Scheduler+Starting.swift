@@ -64,6 +64,7 @@ extension Scheduler {
         live.ended(id)
         widening.remove(id)
         guard let transfer = transfers.removeValue(forKey: id) else { return }
+        settledSessions.insert(transfer.task.session)
         if isLimited(transfer.task.session) { shareBandwidth(of: transfer.task.session) }
         cookies.letGo(transfer.task.session)
         let now = clock.now

@@ -28,6 +28,8 @@ package actor Scheduler {
     var transfers: [TaskID: Transfer] = [:]
     var tasksOfExchanges: [ExchangeID: TaskID] = [:]
     var settlements: [Settlement] = []
+    /// Sessions of transfers that ended since the last commit began.
+    var settledSessions: Set<SessionID> = []
     /// How far content is on disk, where no commit has recorded it yet.
     var unrecorded: [ExchangeID: Int64] = [:]
     /// Tasks whose settlements are being stored.
@@ -47,8 +49,10 @@ package actor Scheduler {
     var widening: Set<TaskID> = []
     /// Downloads in segments of which more is on disk than was stored.
     var advancing: Set<TaskID> = []
-    /// Nodes that share a session's bandwidth.
-    var sharers = 1
+    /// Nodes that transfer, and share a session's bandwidth.
+    var transferringNodes = 1
+    /// Others may declare conditions.
+    var hasOtherNodes = false
     /// Tasks may wait for room on the disk.
     var mayWaitForDisk = true
     /// Rung after each turn of the loop, for those who wait for what it does.
@@ -89,8 +93,8 @@ package actor Scheduler {
         case appChanged(AppID)
         /// Other nodes changed what is remembered here.
         case othersCommitted
-        /// So many nodes transfer.
-        case sharers(Int)
+        /// So many nodes transfer, and whether there are others at all.
+        case nodes(transferring: Int, hasOthers: Bool)
         case drain
     }
 
@@ -146,7 +150,7 @@ package actor Scheduler {
     func lookAround() async {
         let now = clock.now
         // What other nodes declared holds for what is taken next.
-        if store.node != nil, agenda.withLock({ $0.wantsTasks(room) }), let declared = try? await store.conditions() {
+        if hasOtherNodes, agenda.withLock({ $0.wantsTasks(room) }), let declared = try? await store.conditions() {
             conditions.set(declared.conditions, declared.refreshStatus)
         }
         if conditions.changed(at: now) {
@@ -193,8 +197,8 @@ package actor Scheduler {
             webhooks = [:]
             appsWithCredentials = [:]
             agenda.withLock { $0.dueTimeMayHaveChanged() }
-        case .sharers(let count):
-            sharers = count
+        case .nodes(let count, let hasOthers):
+            (transferringNodes, hasOtherNodes) = (count, hasOthers)
             for session in Set(transfers.values.map(\.task.session)) { shareBandwidth(of: session) }
         case .drain:
             agenda.withLock { $0.drain() }

@@ -60,6 +60,10 @@ final class Transaction {
     private var sessions: [SessionID: SessionEntry] = [:]
     /// Rows that were read ahead; each serves once, since it may change afterwards.
     private var preread: [TaskID: LiveTask.Reading?] = [:]
+    /// What the launch rule asks besides, read ahead.
+    private var circumstances: [SessionID: Circumstances] = [:]
+    /// Tasks that are completed, as ``flushCompleted()`` writes them.
+    private var completed: [[(any SQLBindable)?]] = []
     /// Rows that are written at the end, all at once.
     private var events: [[(any SQLBindable)?]] = []
     private var contents: [[(any SQLBindable)?]] = []
@@ -78,30 +82,49 @@ final class Transaction {
     /// The session's counters, read once in a transaction.
     func session(_ id: SessionID) throws -> SessionEntry {
         if let entry = sessions[id] { return entry }
-        guard let entry = try SessionEntry.read([id], db).first else { throw DomainError.notFound }
-        sessions[id] = entry
+        try readSessions([id])
+        guard let entry = sessions[id] else { throw DomainError.notFound }
         return entry
     }
 
-    /// Reads the rows of tasks and of their sessions in two flights, for whoever asks for each of them next. Nothing may
-    /// change one of them before its turn but what is done with it itself.
-    func preread(_ tasks: [TaskID]) throws {
+    /// Reads the rows of tasks and of their sessions, for whoever asks for each of them next. Nothing may change one of the
+    /// tasks before its turn but what is done with it itself.
+    ///
+    /// - Parameter likely: Sessions that they are probably of: what is needed of those comes together with the tasks.
+    func preread(_ tasks: [TaskID], likely: Set<SessionID> = []) throws {
         let tasks = Array(Set(tasks))
-        let rows = try LiveTask.read(tasks, db)
-        for (id, row) in zip(tasks, rows) { preread[id] = .some(row) }
-        try readSessions(rows.compactMap { $0?.session })
+        let ids = Array(likely)
+        let rows = try LiveTask.ask(tasks, db)
+        let entries = try SessionEntry.ask(ids.filter { sessions[$0] == nil }, db)
+        let circumstances = try askCircumstances(of: ids)
+        for (id, row) in zip(tasks, try rows.get()) { preread[id] = .some(row.first) }
+        for entry in try entries.get().joined() { sessions[entry.id] = entry }
+        for (id, rows) in zip(ids, try circumstances.get()) { self.circumstances[id] = rows.first }
+        try readSessions(preread.values.compactMap { $0?.session })
     }
 
-    /// Reads the counters of sessions in one flight.
-    func readSessions(_ ids: [SessionID]) throws {
+    /// Reads the counters of sessions.
+    private func readSessions(_ ids: [SessionID]) throws {
         let unread = Set(ids).filter { sessions[$0] == nil }
-        for entry in try SessionEntry.read(Array(unread), db) { sessions[entry.id] = entry }
+        for entry in try SessionEntry.ask(Array(unread), db).get().joined() { sessions[entry.id] = entry }
     }
+
+    /// What was read of the circumstances ahead; nil where it may have changed since.
+    func circumstances(of session: SessionID) -> Circumstances? { circumstances[session] }
+
+    /// Something about questions was written.
+    func questionsChanged() { circumstances = [:] }
 
     /// The row of a task that is not completed. Nil as well where its session is forgotten: such a task is as good as
     /// gone, and counted nowhere any more.
     func live(_ id: TaskID) throws -> LiveTask? {
-        let reading = try preread.removeValue(forKey: id) ?? LiveTask.read([id], db)[0]
+        let reading: LiveTask.Reading?
+        if let row = preread.removeValue(forKey: id) {
+            reading = row
+        } else {
+            try flushCompleted()
+            reading = try LiveTask.ask([id], db).get()[0].first
+        }
         return try reading.flatMap { try session($0.session).isForgotten ? nil : $0.task.get() }
     }
 
@@ -173,12 +196,26 @@ final class Transaction {
     /// Keeps what a task brought.
     func keep(content row: [(any SQLBindable)?]) { contents.append(row) }
 
+    /// Ends a task for good: its row, and that of its life.
+    func complete(task row: [(any SQLBindable)?]) { completed.append(row) }
+
+    /// Writes tasks that were completed, so that statements of the same transaction see it.
+    func flushCompleted() throws {
+        try db.executeAll(
+            """
+            UPDATE task SET state = ?6, outcome = ?2, result_document = ?3, completed_at = ?4, \
+            completed_seq = ?5, revision = revision + 1 WHERE id = ?1
+            """, completed)
+        try db.executeAll("DELETE FROM live WHERE task = ?1", completed.map { [$0[0]] })
+        completed = []
+    }
+
     /// Writes events and contents, so that statements of the same transaction see them.
     private func flushRows() throws {
-        try db.insertAll(
+        try db.executeAll(
             "INSERT INTO event (session, seq, kind, task, occurred_at, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)", events)
         events = []
-        try db.insertAll(
+        try db.executeAll(
             """
             INSERT INTO content (task, session, seq, length, algorithm, digest, bytes, file, expires_at, expired, \
             object) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
@@ -214,6 +251,7 @@ final class Transaction {
 
     /// Writes what changed in each session, after ending invalidations and asking the launch rule.
     func finish() throws -> Aftermath {
+        try flushCompleted()
         try flushCounters()
         let changed = sessions.values.filter(\.isChanged)
         for session in changed where session.counts.unfinished == 0 {
@@ -236,10 +274,23 @@ extension Store {
     func transact<Result: Sendable>(
         at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Result
     ) async throws -> (Result, Aftermath) {
-        try await database.write { db in
+        try await transactThenRead(at: now) { transaction in
+            let result = try body(transaction)
+            return { result }
+        }
+    }
+
+    /// Runs `body` as one transaction and answers what it leaves to do.
+    ///
+    /// - Parameter body: Answers what gives the result, which is called after the commit.
+    func transactThenRead<Result: Sendable>(
+        at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> () throws -> Result
+    ) async throws -> (Result, Aftermath) {
+        try await database.writeThenRead { db in
             let transaction = Transaction(db, self, now: now)
             let result = try body(transaction)
-            return (result, try transaction.finish())
+            let aftermath = try transaction.finish()
+            return { (try result(), aftermath) }
         }
     }
 }

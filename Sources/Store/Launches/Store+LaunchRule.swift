@@ -6,19 +6,23 @@ extension Transaction {
     /// Asks whether sessions have to launch their app, and writes the launches if so.
     func askLaunchRule(of sessions: [SessionEntry]) throws {
         let sessions = sessions.filter { !$0.isForgotten && $0.sendsLaunches }
-        for (session, circumstances) in zip(sessions, try circumstances(of: sessions)) {
-            try askLaunchRule(session, circumstances)
+        let unknown = sessions.map(\.id).filter { circumstances(of: $0) == nil }
+        let read = zip(unknown, try askCircumstances(of: unknown).get())
+        let newlyRead = Dictionary(uniqueKeysWithValues: read.map { ($0, $1.first) })
+        for session in sessions {
+            let known = circumstances(of: session.id) ?? newlyRead[session.id] ?? nil
+            try askLaunchRule(session, known ?? Circumstances())
         }
     }
 
     /// What the rule asks for besides the session's own row.
-    private struct Circumstances {
+    struct Circumstances {
         /// The newest events of questions that nobody answered yet.
-        var challenge: Int64 = 0
-        var delayedRequest: Int64 = 0
+        fileprivate var challenge: Int64 = 0
+        fileprivate var delayedRequest: Int64 = 0
         /// Clients at other nodes.
-        var isAttachedElsewhere = false
-        var lastDetachedElsewhere: Timestamp?
+        fileprivate var isAttachedElsewhere = false
+        fileprivate var lastDetachedElsewhere: Timestamp?
     }
 
     private func askLaunchRule(_ session: SessionEntry, _ circumstances: Circumstances) throws {
@@ -38,20 +42,21 @@ extension Transaction {
         }
     }
 
-    private func circumstances(of sessions: [SessionEntry]) throws -> [Circumstances] {
-        try db.allOfEach(
+    func askCircumstances(of sessions: [SessionID]) throws -> Asked<Circumstances> {
+        try db.ask(
             """
             SELECT coalesce(max(CASE WHEN e.kind = 'task.didReceiveChallenge' THEN q.seq END), 0) AS challenge, \
             coalesce(max(CASE WHEN e.kind = 'task.willBeginDelayedRequest' THEN q.seq END), 0) AS delayed_request, \
             (SELECT count(kind) FROM presence WHERE session = ?1 AND node <> ?2) AS attached, \
-            (SELECT max(detached_at) FROM presence WHERE session = ?1 AND node <> ?2) AS detached_at FROM question q JOIN event e ON e.session = q.session AND e.seq = q.seq \
+            (SELECT max(detached_at) FROM presence WHERE session = ?1 AND node <> ?2) AS detached_at \
+            FROM question q JOIN event e ON e.session = q.session AND e.seq = q.seq \
             WHERE q.session = ?1 AND q.state = 'open'
-            """, sessions.map { [$0.id.rawValue, node ?? ""] }
+            """, sessions.map { [$0.rawValue, node ?? ""] }
         ) { row in
             Circumstances(
                 challenge: row.integer("challenge"), delayedRequest: row.integer("delayed_request"),
                 isAttachedElsewhere: row.bool("attached"), lastDetachedElsewhere: row.timeOrNil("detached_at"))
-        }.map { $0.first ?? Circumstances() }
+        }
     }
 
     /// Streams and waits from memory and from other nodes' rows, leases from the session's.

@@ -50,6 +50,7 @@ extension Store {
         var state = before
         let effects = try state.handle(event, deadline: deadline, at: transaction.now)
         guard state != before else { return effects }
+        transaction.questionsChanged()
         // Nobody is left to be released where the one that waits fails.
         let isReleasing = effects.contains(.release) && (waiting ?? 0 > 1 || !effects.contains(.failTask))
         try transaction.db.execute(
@@ -117,6 +118,7 @@ extension Store {
             documents.encode(
                 question, sealedAs: "question/\(questionId)", if: question.request?.holdsSecrets ?? false),
             transaction.now.milliseconds, deadline.milliseconds, space)
+        transaction.questionsChanged()
         transaction.wake(at: deadline)
         return QuestionID(id, publicId: questionId)
     }
@@ -268,6 +270,7 @@ extension Store {
     /// A task that ends waits no longer. Its question is the next one's that waits for it, or ends with it.
     func leaveQuestion(_ live: LiveTask, _ transaction: Transaction) throws {
         guard let question = live.life.question?.rawValue else { return }
+        try transaction.flushCompleted()
         let next = try transaction.db.first(
             "SELECT task FROM live WHERE question = ?1 ORDER BY number LIMIT 1", question
         ) { $0.integer(0) }

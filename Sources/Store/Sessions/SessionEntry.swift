@@ -25,8 +25,8 @@ final class SessionEntry {
 
     var lastSeq: Int64 { book.lastSeq }
 
-    static func read(_ ids: [SessionID], _ db: Connection) throws -> [SessionEntry] {
-        try db.allOfEach(
+    static func ask(_ ids: [SessionID], _ db: Connection) throws -> Asked<SessionEntry> {
+        try db.ask(
             """
             SELECT s.id, s.app, s.identifier, sends_launches, resource_timeout, state, \
             forgotten = 1 OR a.id IS NULL AS gone, next_task, last_seq, \
@@ -35,7 +35,7 @@ final class SessionEntry {
             bytes_received, bytes_sent, invalid_at, s.revision, a.identifier AS app_identifier, discretionary \
             FROM session s LEFT JOIN app a ON a.id = s.app WHERE s.id = ?1
             """, ids.map { [$0.rawValue] }
-        ) { try SessionEntry($0) }.compactMap(\.first)
+        ) { try SessionEntry($0) }
     }
 
     private init(_ row: Row) throws {

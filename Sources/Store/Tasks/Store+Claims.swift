@@ -49,15 +49,18 @@ private struct TakenRow: Sendable {
     }
 }
 
-/// A row with where it was taken from, and where the bytes of its body are.
-private struct TakenTask: Sendable {
-    let row: TakenRow
-    let lane: QueuedLane
-    var body: BodyLocation?
+/// A row with where it was taken from.
+private typealias TakenTask = (row: TakenRow, lane: QueuedLane)
 
-    init(_ row: TakenRow, of lane: QueuedLane) {
-        self.row = row
-        self.lane = lane
+/// Rows that were asked for with the commit that takes them, and where each list of them is taken from.
+private struct Taking {
+    var lanes: [QueuedLane] = []
+    var rows: Asked<TakenRow>?
+
+    func get() throws -> [TakenTask] {
+        try zip(rows?.get() ?? [], lanes).flatMap { rows, lane in
+            rows.map { ($0, lane) }.sorted { $0.0.number < $1.0.number }
+        }
     }
 }
 
@@ -68,59 +71,90 @@ extension Store {
     /// matter.
     ///
     /// - Parameters:
+    ///   - sessions: Of which the settled tasks probably are.
     ///   - cookies: Jars that changed, as lines of Netscape's cookie file. One row each.
     ///   - cursor: How far the queue has been looked at.
     ///   - sieve: What may start at all.
     ///   - pick: What starts. Pure.
-    /// - Returns: The tasks taken; those among them whose documents cannot be read (the master key is another one); how
-    ///   far the queue has been looked at now, and whether that was all of it.
+    /// - Returns: The tasks taken; those besides that have to go back, since the store cannot be asked for their bodies, and
+    ///   those whose documents cannot be read (the master key is another one); how far the queue has been looked at now,
+    ///   and whether that was all of it.
     package func advance(
-        settling settlements: [Settlement], cookies: [SessionID: [String]] = [:], after cursor: QueueCursor,
-        through sieve: QueueSieve, at now: Timestamp, pick: @escaping @Sendable (Queue) -> Claim
+        settling settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: [String]] = [:],
+        after cursor: QueueCursor, through sieve: QueueSieve, at now: Timestamp,
+        pick: @escaping @Sendable (Queue) -> Claim
     ) async throws -> (
-        claimed: [ClaimedTask], unreadable: [TaskID], cursor: QueueCursor, isWhole: Bool, aftermath: Aftermath
+        claimed: [ClaimedTask], postponed: [ClaimedTask], unreadable: [TaskID], cursor: QueueCursor, isWhole: Bool,
+        aftermath: Aftermath
     ) {
-        let (result, aftermath) = try await transact(at: now) { transaction -> ([TakenTask], QueueCursor, Bool) in
-            try self.settle(settlements, transaction)
+        let (result, aftermath) = try await transactThenRead(at: now) { transaction in
+            // All that is read is asked for first. What settlements put into the queue is seen by the next look.
+            let due = try self.askDueTasks(transaction)
+            var asked = try self.askQueue(after: cursor, transaction.db)
+            try self.settle(settlements, of: sessions, transaction)
             for (session, lines) in cookies { try self.save(cookies: lines, of: session, transaction.db) }
-            try self.promoteDueTasks(transaction)
-            try transaction.flushCounters()
-            var cursor = cursor
-            let (queue, isWhole) = try self.queue(after: &cursor, through: sieve, transaction.db)
-            return (try self.claim(pick(queue), of: queue, transaction), cursor, isWhole)
+            if try self.promote(due, transaction) {
+                try transaction.flushCounters()
+                asked = try self.askQueue(after: cursor, transaction.db)
+            }
+            var after = cursor
+            let (queue, isWhole) = try self.queue(asked, after: &after, through: sieve, transaction.db)
+            let (taking, cursor) = (try self.claim(pick(queue), of: queue, transaction), after)
+            return { (tasks: try taking.get(), cursor: cursor, isWhole: isWhole) }
         }
-        var (tasks, unreadable): ([ClaimedTask], [TaskID]) = ([], [])
-        for taken in result.0 {
+        let bodies = try? await bodies(of: result.tasks.compactMap(\.row.body))
+        var (tasks, postponed, unreadable): ([ClaimedTask], [ClaimedTask], [TaskID]) = ([], [], [])
+        for taken in result.tasks {
+            let body = taken.row.body.flatMap { bodies?[$0] }
             do {
-                tasks.append(try claimed(taken))
+                let task = try claimed(taken, body)
+                if taken.row.body == nil || body != nil {
+                    tasks.append(task)
+                } else if bodies == nil {
+                    postponed.append(task)
+                }
+                // A task whose body is gone was ended meanwhile.
             } catch {
                 unreadable.append(taken.row.id)
             }
         }
-        return (tasks, unreadable, result.1, result.2, aftermath)
+        return (tasks, postponed, unreadable, result.cursor, result.isWhole, aftermath)
     }
 
     /// Stores how attempts ended, and takes nothing.
     package func settle(
-        _ settlements: [Settlement], cookies: [SessionID: [String]] = [:], at now: Timestamp
+        _ settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: [String]] = [:],
+        at now: Timestamp
     ) async throws -> Aftermath {
         try await transact(at: now) { transaction in
-            try self.settle(settlements, transaction)
+            let due = try self.askDueTasks(transaction)
+            try self.settle(settlements, of: sessions, transaction)
             for (session, lines) in cookies { try self.save(cookies: lines, of: session, transaction.db) }
-            try self.promoteDueTasks(transaction)
+            _ = try self.promote(due, transaction)
         }.1
     }
 
-    /// Moves tasks whose moment has come into the queue, up to 500 at a time.
-    private func promoteDueTasks(_ transaction: Transaction) throws {
-        let due = try transaction.db.all(
-            "SELECT task FROM live WHERE due_at <= ?1 ORDER BY due_at, task LIMIT 500", transaction.now.milliseconds
+    /// Asks for tasks whose moment has come, up to 500 at a time.
+    private func askDueTasks(_ transaction: Transaction) throws -> Asked<TaskID> {
+        try transaction.db.ask(
+            "SELECT task FROM live WHERE due_at <= ?1 ORDER BY due_at, task LIMIT 500",
+            [[transaction.now.milliseconds]]
         ) { TaskID($0.integer(0)) }
-        try transaction.preread(due)
-        try transaction.forEachLive(due) { try move($0, .due, transaction) }
     }
 
-    private func claim(_ claim: Claim, of queue: Queue, _ transaction: Transaction) throws -> [TakenTask] {
+    /// Moves tasks into the queue whose moment has come.
+    ///
+    /// - Returns: Whether there were any.
+    private func promote(_ due: Asked<TaskID>, _ transaction: Transaction) throws -> Bool {
+        let due = try due.get()[0]
+        if due.isEmpty { return false }
+        try transaction.flushCompleted()
+        try transaction.preread(due)
+        try transaction.forEachLive(due) { try move($0, .due, transaction) }
+        return true
+    }
+
+    private func claim(_ claim: Claim, of queue: Queue, _ transaction: Transaction) throws -> Taking {
         switch claim {
         case .alone(let task, let lane): return try self.claim(alone: task, of: lane, transaction)
         case .tasks(let grants):
@@ -129,19 +163,27 @@ extension Store {
         }
     }
 
-    private func claim(_ grants: [(lane: QueuedLane, count: Int)], _ transaction: Transaction) throws -> [TakenTask] {
+    private func claim(_ grants: [(lane: QueuedLane, count: Int)], _ transaction: Transaction) throws -> Taking {
         let db = transaction.db
-        let grants = grants.filter { $0.count > 0 }
-        try transaction.readSessions(grants.map(\.lane.session))
-        let open = try grants.filter { lane, _ in
-            guard try transaction.session(lane.session).isForgotten else { return true }
+        let open = try grants.filter { lane, count in
+            guard count > 0 else { return false }
+            guard lane.isForgotten else { return true }
             // The janitor has not come to it yet. Whoever waits behind it gets the turn.
             _ = try emptyLanes(of: lane.session, Self.laneWindow, db)
             transaction.aftermath.hasQueuedTasks = true
             return false
         }
+        if open.isEmpty { return Taking() }
+        try transaction.flushCounters()
+        // As many as the next statement takes.
+        try db.executeAll(
+            """
+            UPDATE lane SET served_at = ?4, queued = (SELECT CASE WHEN lane.queued > count(*) \
+            THEN lane.queued - count(*) ELSE 0 END FROM (SELECT 1 FROM live l WHERE l.lane = ?1 AND l.stage = 'queued' \
+            AND (l.node IS NULL OR l.node = ?3) LIMIT ?2) AS next) WHERE id = ?1
+            """, open.map { [$0.lane.id, $0.count, node, transaction.now.milliseconds] })
         let phase = try Self.phase(ofClaimed: .queued, transaction.now)
-        let rows = try db.allOfEach(
+        let rows = try db.ask(
             """
             UPDATE live SET stage = ?3, node = ?4 WHERE task IN (SELECT task FROM live WHERE lane = ?1 \
             AND stage = 'queued' AND (node IS NULL OR node = ?4) ORDER BY priority DESC, number LIMIT ?2) \
@@ -149,26 +191,18 @@ extension Store {
             (SELECT specification_document FROM task WHERE id = live.task) AS specification_document
             """, open.map { [$0.lane.id, $0.count, phase, node] }
         ) { TakenRow($0) }
-        var taken: [TakenTask] = []
-        for (rows, (lane, _)) in zip(rows, open) {
-            transaction.addQueued(-Int64(rows.count), lane: lane.id)
-            try db.execute("UPDATE lane SET served_at = ?2 WHERE id = ?1", lane.id, transaction.now.milliseconds)
-            taken += try withBodies(rows.map { TakenTask($0, of: lane) }, db)
-        }
-        return taken
+        return Taking(lanes: open.map(\.lane), rows: rows)
     }
 
-    private func claim(
-        alone task: TaskID, of lane: QueuedLane, _ transaction: Transaction
-    ) throws -> [TakenTask] {
-        let taken = try transaction.db.all(
+    private func claim(alone task: TaskID, of lane: QueuedLane, _ transaction: Transaction) throws -> Taking {
+        let rows = try transaction.db.ask(
             """
             UPDATE live SET stage = ?2, node = ?3 WHERE task = ?1 AND stage = 'quarantined' \
             AND (node IS NULL OR node = ?3) RETURNING task, number, body, progress_document, resource_deadline, \
             (SELECT specification_document FROM task WHERE id = live.task) AS specification_document
-            """, task.rawValue, try Self.phase(ofClaimed: .quarantined, transaction.now), node
-        ) { TakenTask(TakenRow($0), of: lane) }
-        return try withBodies(taken, transaction.db)
+            """, [[task.rawValue, try Self.phase(ofClaimed: .quarantined, transaction.now), node]]
+        ) { TakenRow($0) }
+        return Taking(lanes: [lane], rows: rows)
     }
 
     /// The phase of tasks that are claimed. Nothing else of their lives changes, so one statement writes it to many.
@@ -178,23 +212,25 @@ extension Store {
         return life.phase?.rawValue
     }
 
-    private func withBodies(_ taken: [TakenTask], _ db: Connection) throws -> [TakenTask] {
-        try taken.map { task in
-            var task = task
-            task.body = try task.row.body.flatMap { try bodyLocation($0, db) }
-            return task
-        }.sorted { $0.row.number < $1.row.number }
+    /// Where the bytes of bodies are, of those that are still there.
+    private func bodies(of rows: [Int64]) async throws -> [Int64: BodyLocation] {
+        if rows.isEmpty { return [:] }
+        return try await database.read { db in
+            let rows = Array(Set(rows))
+            let locations = try rows.map { try self.bodyLocation($0, db) }
+            return Dictionary(uniqueKeysWithValues: zip(rows, locations)).compactMapValues { $0 }
+        }
     }
 
     /// Reads the documents of tasks that were taken, off the writer's thread.
-    private func claimed(_ taken: TakenTask) throws -> ClaimedTask {
-        let (row, lane) = (taken.row, taken.lane)
+    private func claimed(_ taken: TakenTask, _ body: BodyLocation?) throws -> ClaimedTask {
+        let (row, lane) = taken
         return ClaimedTask(
             id: row.id, session: lane.session, app: lane.app, number: row.number, lane: lane.id,
             specification: try documents.decode(
                 TaskSpecification.self, row.specification, sealedAs: Self.context(lane.session, row.number)),
             progress: try row.progress.map { try documents.decode(TaskProgress.self, $0) } ?? TaskProgress(),
-            body: taken.body, resourceDeadline: row.resourceDeadline)
+            body: body, resourceDeadline: row.resourceDeadline)
     }
 
     /// The next moment that something is due: a delayed task, a retry, a resource timeout, a question's deadline, or at
@@ -202,14 +238,14 @@ extension Store {
     package func nextDueTime() async throws -> Timestamp? {
         try await database.read { db in
             let times = [
-                try db.first("SELECT min(due_at) FROM live WHERE due_at IS NOT NULL") { $0.integerOrNil(0) } ?? nil,
-                try db.first("SELECT min(resource_deadline) FROM live WHERE resource_deadline IS NOT NULL") {
+                try db.ask("SELECT min(due_at) FROM live WHERE due_at IS NOT NULL", [[]]) { $0.integerOrNil(0) },
+                try db.ask("SELECT min(resource_deadline) FROM live WHERE resource_deadline IS NOT NULL", [[]]) {
                     $0.integerOrNil(0)
-                } ?? nil,
-                try db.first("SELECT min(deadline) FROM question WHERE state = 'open'") { $0.integerOrNil(0) } ?? nil,
-                try db.first("SELECT 0 FROM question WHERE releasing = 1 LIMIT 1") { $0.integer(0) },
+                },
+                try db.ask("SELECT min(deadline) FROM question WHERE state = 'open'", [[]]) { $0.integerOrNil(0) },
+                try db.ask("SELECT 0 FROM question WHERE releasing = 1 LIMIT 1", [[]]) { $0.integerOrNil(0) },
             ]
-            return times.compactMap { $0 }.min().map(Timestamp.init(milliseconds:))
+            return try times.compactMap { try $0.get()[0].first ?? nil }.min().map(Timestamp.init(milliseconds:))
         }
     }
 

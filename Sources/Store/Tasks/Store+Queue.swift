@@ -18,6 +18,8 @@ package struct QueuedLane: Hashable, Sendable {
     package var patience: Conditions.Patience?
     /// The highest priority among the waiting tasks.
     package var priority: Double
+    /// Its session is, and nothing of it may start.
+    package var isForgotten = false
 }
 
 /// Which conditions the tasks of a lane wait for.
@@ -58,8 +60,19 @@ package struct QueueCursor: Hashable, Sendable {
     var seen: Set<Int64> = []
     /// Whether this turn met an app of which it has not.
     var isPartial = false
+    /// Apps that the last look found. The next one asks for their lanes before it knows which apps have any.
+    fileprivate(set) var foundApps: [Int64] = []
 
     package init() {}
+
+    /// Whether a turn begins.
+    package var isAtStart: Bool { lastApp == 0 && places.isEmpty && seen.isEmpty && !isPartial }
+
+    fileprivate mutating func begin() {
+        let apps = foundApps
+        self = QueueCursor()
+        foundApps = apps
+    }
 }
 
 /// What of the queue may start now, asked while it is read.
@@ -78,9 +91,16 @@ package struct QueueSieve: Sendable {
 }
 
 /// Transfers of other nodes.
-struct TransfersElsewhere {
+private struct TransfersElsewhere {
     var lanes: [Int64: Int] = [:]
     var origins: [String: Int] = [:]
+
+    init(_ transfers: [Store.TransferElsewhere]) {
+        for (lane, origin, running) in transfers {
+            lanes[lane] = running
+            origins[origin, default: 0] += running
+        }
+    }
 }
 
 /// A sieve that takes off what other nodes have under way: limits for a host hold over all of them.
@@ -121,22 +141,42 @@ extension Store {
     static let appWindow = 128
     static let suspectWindow = 64
 
-    /// The next window of the queue, and whether all of it has been seen by then.
+    /// What one look at the queue asks for at once.
+    struct AskedQueue {
+        fileprivate var elsewhere: Asked<TransferElsewhere>?
+        fileprivate var suspects: Asked<Suspect>
+        fileprivate var apps: Asked<Int64>
+        /// Of the apps that were found before.
+        fileprivate var windows: [LaneWindow]
+        fileprivate var lanes: Asked<PlacedLane>
+    }
+
+    /// Asks for the next window of the queue.
+    func askQueue(after cursor: QueueCursor, _ db: Connection) throws -> AskedQueue {
+        let windows = windows(of: cursor.foundApps.filter { $0 > cursor.lastApp }, after: cursor)
+        return AskedQueue(
+            elsewhere: try askTransfersElsewhere(db), suspects: try askSuspects(db),
+            apps: try askQueuedApps(after: cursor.lastApp, db), windows: windows, lanes: try askLanes(in: windows, db))
+    }
+
+    /// The next window of the queue, as it was when it was asked for, and whether all of it has been seen by then.
     func queue(
-        after cursor: inout QueueCursor, through sieve: QueueSieve, _ db: Connection
+        _ asked: AskedQueue, after cursor: inout QueueCursor, through sieve: QueueSieve, _ db: Connection
     ) throws -> (queue: Queue, isWhole: Bool) {
         var queue = Queue()
-        let elsewhere = try transfersElsewhere(db)
+        let elsewhere = TransfersElsewhere(try asked.elsewhere?.get()[0] ?? [])
         queue.elsewhere = elsewhere.origins
         let sieve = SharedSieve(sieve: sieve, elsewhere: elsewhere)
-        queue.suspect = try suspect(through: sieve, db)
-        let apps = try queuedApps(after: cursor.lastApp, db)
-        let share = max(1, Self.laneWindow / max(1, apps.count))
-        let windows = apps.map { app in
-            LaneWindow(
-                app: app, place: cursor.places[app] ?? QueueCursor.Place(), limit: min(share, Self.lanesAtFirst))
+        queue.suspect = try asked.suspects.get()[0].first { task, lane in
+            sieve.room(lane) > 0 && sieve.lane(lane) != nil
         }
-        for (window, rows) in zip(windows, try lanes(in: windows, db)) {
+        let apps = try asked.apps.get()[0]
+        let share = share(of: apps.count)
+        let newWindows = windows(of: apps.filter { !cursor.foundApps.contains($0) }, after: cursor)
+        let new = zip(newWindows, try askLanes(in: newWindows, db).get())
+        let known = zip(asked.windows, try asked.lanes.get()).filter { apps.contains($0.0.app) }
+        cursor.foundApps = apps
+        for (window, rows) in (known + new).sorted(by: { $0.0.app < $1.0.app }) {
             let app = window.app
             let place = try sift(rows, of: window, atMost: share, through: sieve, db, into: &queue.lanes)
             cursor.places[app] = place
@@ -144,35 +184,47 @@ extension Store {
             if !cursor.seen.contains(app) { cursor.isPartial = true }
         }
         let isWhole = apps.count < Self.appWindow && !cursor.isPartial
-        if isWhole { cursor = QueueCursor() }
+        if isWhole { cursor.begin() }
         cursor.lastApp = apps.count < Self.appWindow ? 0 : apps.last ?? 0
         if cursor.lastApp == 0 { cursor.isPartial = false }
         return (queue, isWhole)
     }
 
     /// Apps with something queued, each found by one look into the index.
-    private func queuedApps(after last: Int64, _ db: Connection) throws -> [Int64] {
-        try db.all(
+    private func askQueuedApps(after last: Int64, _ db: Connection) throws -> Asked<Int64> {
+        try db.ask(
             """
             WITH RECURSIVE queued (app) AS (SELECT (SELECT min(app) FROM lane WHERE queued > 0 AND app > ?1) UNION ALL \
             SELECT (SELECT min(app) FROM lane WHERE queued > 0 AND app > queued.app) FROM queued \
             WHERE queued.app IS NOT NULL) SELECT app FROM queued WHERE app IS NOT NULL LIMIT ?2
-            """, last, Self.appWindow
+            """, [[last, Self.appWindow]]
         ) { $0.integer(0) }
     }
 
     /// Lanes that are read of an app before it is known whether their origin takes any; four times as many then.
-    private static let lanesAtFirst = 8
+    private static let lanesAtFirst = 16
 
     /// An app's next lanes, from a place on.
-    private struct LaneWindow {
+    fileprivate struct LaneWindow {
         var app: Int64
         var place: QueueCursor.Place
         var limit: Int
     }
 
-    private func lanes(in windows: [LaneWindow], _ db: Connection) throws -> [[(lane: QueuedLane, servedAt: Int64)]] {
-        try db.allOfEach(
+    fileprivate typealias PlacedLane = (lane: QueuedLane, servedAt: Int64)
+    fileprivate typealias Suspect = (task: TaskID, lane: QueuedLane)
+    fileprivate typealias TransferElsewhere = (lane: Int64, origin: String, running: Int)
+
+    /// How many lanes of the window each of so many apps gets.
+    private func share(of apps: Int) -> Int { max(1, Self.laneWindow / max(1, apps)) }
+
+    private func windows(of apps: [Int64], after cursor: QueueCursor) -> [LaneWindow] {
+        let limit = min(share(of: apps.count), Self.lanesAtFirst)
+        return apps.map { LaneWindow(app: $0, place: cursor.places[$0] ?? QueueCursor.Place(), limit: limit) }
+    }
+
+    private func askLanes(in windows: [LaneWindow], _ db: Connection) throws -> Asked<PlacedLane> {
+        try db.ask(
             """
             SELECT l.id, l.app, l.session, l.origin, l.queued, l.limit_per_host, l.background, l.conditions, \
             (SELECT priority FROM live WHERE lane = l.id AND stage = 'queued' \
@@ -180,7 +232,9 @@ extension Store {
             CASE WHEN l.conditions & ?6 <> 0 THEN (SELECT resource_deadline FROM live WHERE lane = l.id AND stage = 'queued' \
             ORDER BY priority DESC, number LIMIT 1) END AS resource_deadline, \
             CASE WHEN l.conditions & ?6 <> 0 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
-            END AS resource_timeout, l.served_at FROM lane l WHERE l.queued > 0 AND l.app = ?1 \
+            END AS resource_timeout, l.served_at, \
+            NOT EXISTS (SELECT 1 FROM session s JOIN app a ON a.id = s.app WHERE s.id = l.session AND s.forgotten = 0) \
+            AS forgotten FROM lane l WHERE l.queued > 0 AND l.app = ?1 \
             AND (l.origin, l.served_at, l.id) > (?2, ?3, ?4) ORDER BY l.origin, l.served_at, l.id LIMIT ?5
             """,
             windows.map { window in
@@ -196,10 +250,8 @@ extension Store {
     ///
     /// - Returns: Where to go on, nil behind the last one.
     private func sift(
-        _ rows: [(lane: QueuedLane, servedAt: Int64)], of window: LaneWindow, atMost count: Int,
-        through sieve: SharedSieve,
-        _ db: Connection,
-        into lanes: inout [QueuedLane]
+        _ rows: [PlacedLane], of window: LaneWindow, atMost count: Int, through sieve: SharedSieve,
+        _ db: Connection, into lanes: inout [QueuedLane]
     ) throws -> QueueCursor.Place? {
         var (rows, window, left) = (rows, window, count)
         var (origin, room) = (String?.none, 0)
@@ -222,40 +274,32 @@ extension Store {
             if !isClosed, rows.count < window.limit { return nil }
             guard left > 0 else { return window.place }
             window.limit = min(left, isClosed ? Self.lanesAtFirst : window.limit * 4)
-            rows = try self.lanes(in: [window], db)[0]
+            rows = try askLanes(in: [window], db).get()[0]
         }
     }
 
-    private func suspect(through sieve: SharedSieve, _ db: Connection) throws -> (task: TaskID, lane: QueuedLane)? {
-        try db.all(
+    private func askSuspects(_ db: Connection) throws -> Asked<Suspect> {
+        try db.ask(
             """
             SELECT l.id, l.app, l.session, l.origin, 1 AS queued, l.limit_per_host, l.background, l.conditions, \
             s.priority, CASE WHEN l.conditions & ?2 <> 0 THEN s.resource_deadline END AS resource_deadline, \
             CASE WHEN l.conditions & ?2 <> 0 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
-            END AS resource_timeout, s.task \
+            END AS resource_timeout, s.task, 0 AS forgotten \
             FROM live s JOIN lane l ON l.id = s.lane WHERE s.stage = 'quarantined' AND (s.node IS NULL OR s.node = ?3) \
             ORDER BY s.task LIMIT ?1
-            """, Self.suspectWindow, LaneConditions.discretionary.rawValue, node
-        ) { row in (TaskID(row.integer("task")), Self.queuedLane(row)) }
-        .first { sieve.room($0.1) > 0 && sieve.lane($0.1) != nil }
-        .map { (task: $0.0, lane: $0.1) }
+            """, [[Self.suspectWindow, LaneConditions.discretionary.rawValue, node]]
+        ) { (TaskID($0.integer("task")), Self.queuedLane($0)) }
     }
 
     /// What other nodes have under way: rows as many as there are lanes with transfers, found by an index.
-    private func transfersElsewhere(_ db: Connection) throws -> TransfersElsewhere {
-        guard let node else { return TransfersElsewhere() }
-        var elsewhere = TransfersElsewhere()
-        let lanes = try db.all(
+    private func askTransfersElsewhere(_ db: Connection) throws -> Asked<TransferElsewhere>? {
+        guard let node else { return nil }
+        return try db.ask(
             """
             SELECT l.id, l.origin, count(*) AS running FROM live s JOIN lane l ON l.id = s.lane \
             WHERE s.node IS NOT NULL AND s.node <> ?1 GROUP BY l.id, l.origin
-            """, node
+            """, [[node]]
         ) { ($0.integer("id"), $0.text("origin"), $0.int("running")) }
-        for (lane, origin, running) in lanes {
-            elsewhere.lanes[lane] = running
-            elsewhere.origins[origin, default: 0] += running
-        }
-        return elsewhere
     }
 
     private static func queuedLane(_ row: Row) -> QueuedLane {
@@ -264,7 +308,7 @@ extension Store {
             origin: row.text("origin"), queued: row.integer("queued"), limitPerHost: row.int("limit_per_host"),
             isBackground: row.bool("background"), conditions: LaneConditions(rawValue: row.int("conditions")),
             patience: patience(row.integerOrNil("resource_deadline"), row.integerOrNil("resource_timeout")),
-            priority: row.real("priority"))
+            priority: row.real("priority"), isForgotten: row.bool("forgotten"))
     }
 
     /// When a discretionary task's resource timeout began, and how long it is.

@@ -70,8 +70,13 @@ extension Store {
     /// was suspended meanwhile keeps its progress; when all of it was done already it completes, since doing it once more
     /// could do harm.
     /// Costs about eight rows for each completed task.
-    func settle(_ settlements: [Settlement], _ transaction: Transaction) throws {
-        try transaction.preread(settlements.map(\.task))
+    ///
+    /// - Parameter sessions: Of which the tasks probably are.
+    func settle(
+        _ settlements: [Settlement], of sessions: Set<SessionID> = [], _ transaction: Transaction
+    ) throws {
+        if settlements.isEmpty { return }
+        try transaction.preread(settlements.map(\.task), likely: sessions)
         for settlement in settlements {
             guard let live = try transaction.live(settlement.task), isHeld(live) else {
                 transaction.aftermath.filesToRemove += settlement.files
@@ -164,6 +169,7 @@ extension Store {
         result.error = error
         result.response = response
         try complete(live, outcome, result, by: TaskLife.Event.end, content: nil, transaction)
+        try transaction.flushCompleted()
     }
 
     /// Completes a task: its row, content and last events, in the order that G3 promises.
@@ -195,13 +201,9 @@ extension Store {
         try transaction.append(.didFinishCollectingMetrics, to: session, task: live.id)
         let seq = try transaction.append(.didComplete, to: session, task: live.id, data: session.counts.completions)
         session.book.lastCompletionSeq = seq
-        try db.execute(
-            """
-            UPDATE task SET state = ?6, outcome = ?2, result_document = ?3, completed_at = ?4, \
-            completed_seq = ?5, revision = revision + 1 WHERE id = ?1
-            """,
-            live.id.rawValue, outcome.rawValue, documents.encode(result), now.milliseconds, seq,
-            life.state.rawValue)
+        transaction.complete(task: [
+            live.id.rawValue, outcome.rawValue, documents.encode(result), now.milliseconds, seq, life.state.rawValue,
+        ])
         if let content { try insert(content, of: live, seq: seq, transaction) }
         // While the task is active the transfer may still write; its last settlement discards the file then.
         if leavesPartialFile || (live.life.phase != .active && live.progress != nil && content == nil) {
@@ -211,7 +213,6 @@ extension Store {
         if let file = result.progress.adoptedFile, try !isKept(file, unspent: true, db) {
             try discard(file, transaction)
         }
-        try db.execute("DELETE FROM live WHERE task = ?1", live.id.rawValue)
         try leaveQuestion(live, transaction)
         if let body = live.body { try release(body: body, transaction) }
         if outcome == .cancelled, result.progress.uploadURL != nil {

@@ -29,16 +29,16 @@ struct LiveTask {
         }
     }
 
-    /// The rows of tasks, nil for those that have none.
-    static func read(_ ids: [TaskID], _ db: Connection) throws -> [Reading?] {
-        try db.allOfEach(
+    /// The rows of tasks, for each one or none.
+    static func ask(_ ids: [TaskID], _ db: Connection) throws -> Asked<Reading> {
+        try db.ask(
             """
             SELECT task, session, number, kind, lane, stage, begins_at, due_at, resource_deadline, resource_remaining, \
             body, progress_document, question, (SELECT public_id FROM question WHERE id = live.question) AS question_id, \
             disk_needed, disk_kept, disk_not_before, crashes, node, \
             (SELECT client_task_id FROM task WHERE id = live.task) AS client_task_id FROM live WHERE task = ?1
             """, ids.map { [$0.rawValue] }
-        ) { Reading($0) }.map(\.first)
+        ) { Reading($0) }
     }
 
     private init(_ row: Row) throws {

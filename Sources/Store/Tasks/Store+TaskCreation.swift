@@ -80,13 +80,13 @@ extension Store {
 
         /// Writes the rows of the tasks that were created since the last time.
         mutating func flush(_ db: Connection) throws {
-            try db.insertAll(
+            try db.executeAll(
                 """
                 INSERT INTO task (id, session, number, state, client_task_id, fingerprint, group_name, priority, \
                 specification_document, created_at, started_at, app) \
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
                 """, tasks)
-            try db.insertAll(
+            try db.executeAll(
                 """
                 INSERT INTO live (task, app, session, lane, number, kind, stage, priority, due_at, begins_at, \
                 resource_deadline, resource_remaining, body, progress_document) \

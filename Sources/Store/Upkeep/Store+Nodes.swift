@@ -6,8 +6,6 @@ package struct TakeOver: Sendable {
     package var nodes: [String] = []
     /// Tasks that were under way.
     package var tasks = 0
-    /// Sessions whose clients were at those nodes.
-    package var sessions: [SessionID] = []
     /// Whether they have left more.
     package var hasMore = false
 }
@@ -162,10 +160,9 @@ extension Store {
         for sender in senders where !nodes.contains(sender) { try self.takeBackLaunches(of: sender, transaction) }
         let hosts = try db.all("SELECT DISTINCT node FROM presence") { $0.text(0) }
         for host in hosts where !nodes.contains(host) {
-            takeOver.sessions += try db.all(
-                "UPDATE presence SET kind = NULL, detached_at = ?2 WHERE node = ?1 AND kind IS NOT NULL RETURNING session",
-                host, transaction.now.milliseconds
-            ) { SessionID($0.integer(0)) }
+            try db.execute(
+                "UPDATE presence SET kind = NULL, detached_at = ?2 WHERE node = ?1 AND kind IS NOT NULL", host,
+                transaction.now.milliseconds)
         }
         return takeOver
     }
