@@ -20,7 +20,7 @@ package final class Asked<Item> {
 
     /// What was read, for each list of values.
     package func get() throws -> [[Item]] {
-        try connection.waitForAnswers()
+        if !items.isEmpty { try connection.waitForAnswers() }
         if let failure { throw failure }
         return items
     }

@@ -70,6 +70,95 @@ enum EitherEngine {
         #expect(size == writers * times)
     }
 
+    // MARK: Many at once
+
+    /// What was asked is answered as things stood then, and may be read after the commit.
+    static func expectAnswersLater(_ database: Database) async throws {
+        @Sendable func sizes(_ db: Connection) throws -> Asked<Int> {
+            try db.ask("SELECT size FROM thing WHERE name = ?1", [["a"], ["b"], ["c"]]) { $0.int("size") }
+        }
+        let answers = try await database.writeThenRead { db in
+            try add("a")(db)
+            let (first, none) = (try sizes(db), try db.ask("SELECT id FROM thing", []) { $0.int(0) })
+            try add("b")(db)
+            try db.execute("UPDATE thing SET size = 7 WHERE name = 'a'")
+            let second = try sizes(db)
+            // Waits, which answers what was asked before.
+            #expect(try db.exists("SELECT 1 FROM thing WHERE name = 'b'"))
+            let third = try db.ask("UPDATE thing SET size = size + 1 WHERE name = ?1 RETURNING size", [["a"], ["b"]]) {
+                $0.int("size")
+            }
+            return { [try none.get(), try first.get(), try second.get(), try third.get()] }
+        }
+        #expect(answers == [[], [[0], [], []], [[7], [0], []], [[8], [1]]])
+        // The same of a closure that writes nothing, and of one whose neighbour fails.
+        let read = try await database.writeThenRead { db in
+            let asked = try sizes(db)
+            return { try asked.get() }
+        }
+        #expect(read == [[8], [1], []])
+        let results = try await database.together([
+            { db in
+                let asked = try sizes(db)
+                try add("c")(db)
+                guard try asked.get() == [[8], [1], []] else { throw Refusal() }
+            },
+            { db in
+                try add("d")(db)
+                throw Refusal()
+            },
+        ])
+        #expect(throws: Never.self) { try results[0].get() }
+        #expect(throws: Refusal()) { try results[1].get() }
+        await #expect(throws: Refusal()) {
+            try await database.writeThenRead { db in
+                let asked = try db.ask("SELECT 1", [[]]) { _ -> Int in throw Refusal() }
+                return { try asked.get() }
+            }
+        }
+        #expect(try await database.names() == ["a", "b", "c"])
+    }
+
+    /// One statement for many lists of values does what one for each does.
+    static func expectSets(_ database: Database) async throws {
+        typealias Thing = (name: String, size: Int, body: [UInt8]?)
+        let count = 600
+        try await database.write { db in
+            try db.executeAll(
+                "INSERT INTO thing (name, size, body) VALUES (?1, ?2, ?3)",
+                (0..<count).map { ["\($0)", $0, $0 % 3 == 0 ? [UInt8($0 % 256)] : nil] })
+            // A value that is NULL in all lists, and one that is in some.
+            try db.executeAll(
+                "UPDATE thing SET body = coalesce(?3, body), size = size + coalesce(?2, 0) WHERE name = ?1",
+                (0..<count).map { ["\($0)", $0 % 2 == 0 ? 1000 : nil, [UInt8]?.none] })
+            try db.executeAll("DELETE FROM thing WHERE name = ?1", [])
+            try db.executeAll(
+                "DELETE FROM thing WHERE size >= ?2 AND name = ?1",
+                (0..<count).map { ["\($0)", $0 < 300 ? 1000 : 3000] })
+        }
+        let rest = try await database.read { db in
+            try db.all("SELECT name, size, body FROM thing ORDER BY id") {
+                ($0.text("name"), $0.int("size"), $0.blobOrNil("body")) as Thing
+            }
+        }
+        let numbers = (0..<count).filter { $0 >= 300 || $0 % 2 == 1 }
+        let expected = numbers.map { number -> Thing in
+            let body: [UInt8]? = number % 3 == 0 ? [UInt8(number % 256)] : nil
+            return ("\(number)", number % 2 == 0 ? number + 1000 : number, body)
+        }
+        #expect(rest.map(\.name) == expected.map(\.name))
+        #expect(rest.map(\.size) == expected.map(\.size))
+        #expect(rest.map(\.body) == expected.map(\.body))
+        // Each list has its own order and its own limit.
+        let found = try await database.read { db in
+            try db.allOfEach(
+                "SELECT name FROM thing WHERE size > ?1 AND size < 1000 ORDER BY size DESC LIMIT ?2",
+                [[590, 2], [2000, 5], [0, 3]]
+            ) { $0.text("name") }
+        }
+        #expect(found == [["599", "597"], [], ["599", "597", "595"]])
+    }
+
     // MARK: Migrations
 
     typealias Open = (_ migrations: [Migration]) throws -> Database

@@ -27,6 +27,16 @@ import Testing
         #expect(try await database.names() == ["b"])
     }
 
+    @Test func `What is asked is answered as things stood, and may be read after the commit`() async throws {
+        let folder = TemporaryFolder()
+        try await EitherEngine.expectAnswersLater(folder.open())
+    }
+
+    @Test func `One statement for many lists of values does what one for each does`() async throws {
+        let folder = TemporaryFolder()
+        try await EitherEngine.expectSets(folder.open())
+    }
+
     @Test func `Closures run in the order they came`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()

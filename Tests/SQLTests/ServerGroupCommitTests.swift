@@ -93,6 +93,37 @@ struct `Group commit on a server` {
         #expect(try await database.names().count == 101)
     }
 
+    @Test(arguments: [true, false])
+    func `What is asked is answered as things stood, and may be read after the commit`(_ keepsStatements: Bool)
+        async throws
+    {
+        try await EitherEngine.expectAnswersLater(
+            try await SharedPostgreSQL.database().open(keepsStatements: keepsStatements))
+    }
+
+    @Test(arguments: [true, false])
+    func `One statement for many lists of values does what one for each does`(_ keepsStatements: Bool) async throws {
+        try await EitherEngine.expectSets(try await SharedPostgreSQL.database().open(keepsStatements: keepsStatements))
+    }
+
+    @Test
+    func `All that is asked before somebody reads an answer takes one wait, and what is read after the commit none`()
+        async throws
+    {
+        let commits = Locked<[Int]>([])
+        let database = try await SharedPostgreSQL.database().open(
+            onCommit: { commit in commits.withLock { $0.append(commit.roundTrips) } })
+        _ = try await database.writeThenRead { db in
+            let names = try db.ask("SELECT name FROM thing WHERE id = ?1", [[1], [2], [3]]) { $0.text(0) }
+            let count = try db.ask("SELECT count(*) FROM thing", [[]]) { $0.int(0) }
+            #expect(try names.get().count == 3 && count.get() == [[0]])
+            try Self.add("a")(db)
+            let added = try db.ask("UPDATE thing SET size = 1 RETURNING name", [[]]) { $0.text(0) }
+            return { try added.get() }
+        }
+        try await eventually { commits.withLock { $0 } == [2] }
+    }
+
     @Test func `Neither side blocks the other when both have much to say`() async throws {
         let database = try await SharedPostgreSQL.database().open()
         let body = [UInt8](repeating: 7, count: 20 << 10)

@@ -27,7 +27,9 @@ struct ClaimTests {
         let body = NewTask.Body.bytes([1, 2, 3], mediaType: "text/plain", publicId: "body_1")
         let created = try await fixture.create(
             fixture.download(body: body) { $0.request.headers.append("Authorization", "canary") }, in: session)
-        let claimed = try #require(try await fixture.claim().first)
+        let taken = try #require(try await fixture.claim().first)
+        #expect(taken.body == nil)
+        let claimed = try await fixture.store.withBody(taken)
         #expect(claimed.id == created.id)
         #expect(claimed.specification == created.specification)
         #expect(claimed.specification.request.headers["Authorization"] == "canary")
@@ -38,6 +40,9 @@ struct ClaimTests {
         progress.durableOffset = 17
         try await fixture.settle(Settlement(task: claimed.id, .interrupted(progress)))
         #expect(try await fixture.claim().first?.progress == progress)
+        _ = try await fixture.store.deleteBody("body_1", app: session.app, at: fixture.now)
+        _ = try await fixture.store.command(.cancel(reason: nil), task: claimed.id, at: fixture.now)
+        await #expect(throws: DomainError.notFound) { try await fixture.store.withBody(taken) }
     }
 
     @Test

@@ -104,7 +104,8 @@ struct BodyTests {
         await #expect(throws: DomainError.bodyNotFound(index: 0)) {
             try await fixture.create([fixture.download(body: .stored("body_1"))], in: session)
         }
-        #expect(try await fixture.claim().first?.body?.place == .file("bodies/00/body_1"))
+        let taken = try #require(try await fixture.claim().first)
+        #expect(try await fixture.store.withBody(taken).body?.place == .file("bodies/00/body_1"))
         let end = try await fixture.settle(fixture.completion(task.id))
         #expect(end.filesToRemove == ["bodies/00/body_1"])
         try await expectSoundLedger(fixture)

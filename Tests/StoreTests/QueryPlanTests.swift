@@ -17,7 +17,10 @@ import Testing
             "SELECT task, node FROM live WHERE stage = 'active'",
             "an index of transfers under way alone: --max-transfers"
         ),
-        ("SELECT l.id, l.origin, count(*) AS running FROM live", "an index of tasks that other nodes have alone"),
+        (
+            "SELECT l.id, l.origin, count(*) AS running FROM (SELECT lane FROM live WHERE node <",
+            "an index of tasks that nodes have, those of others alone"
+        ),
         ("SELECT DISTINCT node FROM launch WHERE state = 'delivering'", "an index of launches in flight alone"),
         ("UPDATE lane SET served_at = ?4, queued = (SELECT", "counts what the next statement takes"),
         ("SELECT DISTINCT node FROM presence", "clients of the last hour, when a node has died"),

@@ -23,6 +23,7 @@ final class StoreFixture: Sendable {
     init(
         at place: Store.Place, contentRetention: Duration = .seconds(24 * 3600),
         folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7,
+        onCommit: @escaping @Sendable (StoreCommit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (any Error) -> Never = { preconditionFailure("\($0)") }
     ) throws {
         self.folder = folder
@@ -36,7 +37,7 @@ final class StoreFixture: Sendable {
                         $0[session] ?? Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0))
                     }
                 }),
-            log: .none, onFatalError: onFatalError)
+            log: .none, onCommit: onCommit, onFatalError: onFatalError)
     }
 
     deinit { store.close() }

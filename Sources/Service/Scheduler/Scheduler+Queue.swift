@@ -50,7 +50,6 @@ extension Scheduler {
                     settling: batch, of: sessions, cookies: jars, after: cursor, through: sieve, at: snapshot.now,
                     pick: { [agenda] queue in agenda.withLock { $0.pick(queue) } })
                 (claimed, unreadable) = (taken.claimed, taken.unreadable)
-                settlements += taken.postponed.map { Settlement(task: $0.id, .interrupted($0.progress)) }
                 round = agenda.withLock {
                     $0.endRound(at: taken.cursor, isWhole: taken.isWhole, claimed: taken.claimed.map(\.id))
                 }
@@ -153,6 +152,7 @@ extension Scheduler {
             return
         }
         do {
+            let task = try await store.withBody(task)
             let session = try await known(task.session)
             let configuration = session.configuration
             try checkBuckets(of: task.specification)
@@ -199,7 +199,7 @@ extension Scheduler {
             let error = TaskError(.badURL, failingURL: task.specification.request.url)
             settlements.append(.failed(task.id, error, task.progress))
         } catch DomainError.notFound {
-            // Its session was deleted meanwhile: nothing is stored of what happens here.
+            // It was ended meanwhile, or its session deleted: nothing is stored of what happens here.
             settlements.append(Settlement(task: task.id, .interrupted(task.progress)))
             release(task.id)
         } catch {

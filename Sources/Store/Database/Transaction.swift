@@ -261,10 +261,8 @@ final class Transaction {
         }
         try flushRows()
         try askLaunchRule(of: changed)
-        for session in changed {
-            try session.write(db)
-            aftermath.sessions[session.id] = session.lastSeq
-        }
+        try SessionEntry.write(changed, db)
+        for session in changed { aftermath.sessions[session.id] = session.lastSeq }
         return aftermath
     }
 }

@@ -63,21 +63,27 @@ final class SessionEntry {
         revision = row.integer("revision")
     }
 
-    func write(_ db: Connection) throws {
-        try db.execute(
+    static func write(_ entries: [SessionEntry], _ db: Connection) throws {
+        try db.executeAll(
             """
             UPDATE session SET state = ?2, next_task = ?3, last_seq = ?4, acknowledged_seq = ?5, \
             last_completion_seq = ?6, exhausted_seq = ?7, open_launch = ?8, idle_completions = ?9, \
             launch_not_before = ?10, attachment_document = ?11, suspended = ?12, running = ?13, succeeded = ?14, \
             http_error = ?15, failed = ?16, cancelled = ?17, not_modified = ?18, bytes_received = ?19, \
             bytes_sent = ?20, invalid_at = ?21, revision = ?22, forgotten = ?23 WHERE id = ?1
-            """,
-            id.rawValue, state.phase.rawValue, nextTask, lastSeq, book.acknowledgedSeq,
-            book.lastCompletionSeq, book.exhaustedSeq, book.openLaunch, book.idleCompletions,
-            book.notBefore.milliseconds, attachment,
+            """, entries.map(\.row))
+        for entry in entries { entry.isChanged = false }
+    }
+
+    func write(_ db: Connection) throws { try Self.write([self], db) }
+
+    private var row: [(any SQLBindable)?] {
+        [
+            id.rawValue, state.phase.rawValue, nextTask, lastSeq, book.acknowledgedSeq, book.lastCompletionSeq,
+            book.exhaustedSeq, book.openLaunch, book.idleCompletions, book.notBefore.milliseconds, attachment,
             counts.suspended, counts.running, counts.succeeded, counts.httpError, counts.failed, counts.cancelled,
-            counts.notModified, bytesReceived, bytesSent, state.invalidSince?.milliseconds, revision, isForgotten)
-        isChanged = false
+            counts.notModified, bytesReceived, bytesSent, state.invalidSince?.milliseconds, revision, isForgotten,
+        ]
     }
 
     /// Lets no new task in.

@@ -11,12 +11,14 @@ package final class ClaimedTask: Sendable {
     package let lane: Int64
     package let specification: TaskSpecification
     package let progress: TaskProgress
+    /// Where the bytes of its body are, once ``Store/withBody(_:)`` has found them.
     package let body: BodyLocation?
+    fileprivate let bodyRow: Int64?
     package let resourceDeadline: Timestamp?
 
     package init(
         id: TaskID, session: SessionID, app: AppID, number: Int64, lane: Int64, specification: TaskSpecification,
-        progress: TaskProgress, body: BodyLocation?, resourceDeadline: Timestamp?
+        progress: TaskProgress, body: BodyLocation?, bodyRow: Int64? = nil, resourceDeadline: Timestamp?
     ) {
         self.id = id
         self.session = session
@@ -26,6 +28,7 @@ package final class ClaimedTask: Sendable {
         self.specification = specification
         self.progress = progress
         self.body = body
+        self.bodyRow = bodyRow
         self.resourceDeadline = resourceDeadline
     }
 }
@@ -76,16 +79,14 @@ extension Store {
     ///   - cursor: How far the queue has been looked at.
     ///   - sieve: What may start at all.
     ///   - pick: What starts. Pure.
-    /// - Returns: The tasks taken; those besides that have to go back, since the store cannot be asked for their bodies, and
-    ///   those whose documents cannot be read (the master key is another one); how far the queue has been looked at now,
-    ///   and whether that was all of it.
+    /// - Returns: The tasks taken; those among them whose documents cannot be read (the master key is another one); how
+    ///   far the queue has been looked at now, and whether that was all of it.
     package func advance(
         settling settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: [String]] = [:],
         after cursor: QueueCursor, through sieve: QueueSieve, at now: Timestamp,
         pick: @escaping @Sendable (Queue) -> Claim
     ) async throws -> (
-        claimed: [ClaimedTask], postponed: [ClaimedTask], unreadable: [TaskID], cursor: QueueCursor, isWhole: Bool,
-        aftermath: Aftermath
+        claimed: [ClaimedTask], unreadable: [TaskID], cursor: QueueCursor, isWhole: Bool, aftermath: Aftermath
     ) {
         let (result, aftermath) = try await transactThenRead(at: now) { transaction in
             // All that is read is asked for first. What settlements put into the queue is seen by the next look.
@@ -102,23 +103,15 @@ extension Store {
             let (taking, cursor) = (try self.claim(pick(queue), of: queue, transaction), after)
             return { (tasks: try taking.get(), cursor: cursor, isWhole: isWhole) }
         }
-        let bodies = try? await bodies(of: result.tasks.compactMap(\.row.body))
-        var (tasks, postponed, unreadable): ([ClaimedTask], [ClaimedTask], [TaskID]) = ([], [], [])
+        var (tasks, unreadable): ([ClaimedTask], [TaskID]) = ([], [])
         for taken in result.tasks {
-            let body = taken.row.body.flatMap { bodies?[$0] }
             do {
-                let task = try claimed(taken, body)
-                if taken.row.body == nil || body != nil {
-                    tasks.append(task)
-                } else if bodies == nil {
-                    postponed.append(task)
-                }
-                // A task whose body is gone was ended meanwhile.
+                tasks.append(try claimed(taken))
             } catch {
                 unreadable.append(taken.row.id)
             }
         }
-        return (tasks, postponed, unreadable, result.cursor, result.isWhole, aftermath)
+        return (tasks, unreadable, result.cursor, result.isWhole, aftermath)
     }
 
     /// Stores how attempts ended, and takes nothing.
@@ -212,25 +205,27 @@ extension Store {
         return life.phase?.rawValue
     }
 
-    /// Where the bytes of bodies are, of those that are still there.
-    private func bodies(of rows: [Int64]) async throws -> [Int64: BodyLocation] {
-        if rows.isEmpty { return [:] }
-        return try await database.read { db in
-            let rows = Array(Set(rows))
-            let locations = try rows.map { try self.bodyLocation($0, db) }
-            return Dictionary(uniqueKeysWithValues: zip(rows, locations)).compactMapValues { $0 }
-        }
+    /// A task that was taken, with the place of its body, if it has one.
+    ///
+    /// - Throws: ``DomainError/notFound`` where it is gone: the task was ended meanwhile.
+    package func withBody(_ task: ClaimedTask) async throws -> ClaimedTask {
+        guard let row = task.bodyRow else { return task }
+        guard let body = try await database.read({ try self.bodyLocation(row, $0) }) else { throw DomainError.notFound }
+        return ClaimedTask(
+            id: task.id, session: task.session, app: task.app, number: task.number, lane: task.lane,
+            specification: task.specification, progress: task.progress, body: body,
+            resourceDeadline: task.resourceDeadline)
     }
 
     /// Reads the documents of tasks that were taken, off the writer's thread.
-    private func claimed(_ taken: TakenTask, _ body: BodyLocation?) throws -> ClaimedTask {
+    private func claimed(_ taken: TakenTask) throws -> ClaimedTask {
         let (row, lane) = taken
         return ClaimedTask(
             id: row.id, session: lane.session, app: lane.app, number: row.number, lane: lane.id,
             specification: try documents.decode(
                 TaskSpecification.self, row.specification, sealedAs: Self.context(lane.session, row.number)),
             progress: try row.progress.map { try documents.decode(TaskProgress.self, $0) } ?? TaskProgress(),
-            body: body, resourceDeadline: row.resourceDeadline)
+            body: nil, bodyRow: row.body, resourceDeadline: row.resourceDeadline)
     }
 
     /// The next moment that something is due: a delayed task, a retry, a resource timeout, a question's deadline, or at

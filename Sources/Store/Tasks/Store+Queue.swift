@@ -296,8 +296,8 @@ extension Store {
         guard let node else { return nil }
         return try db.ask(
             """
-            SELECT l.id, l.origin, count(*) AS running FROM live s JOIN lane l ON l.id = s.lane \
-            WHERE s.node IS NOT NULL AND s.node <> ?1 GROUP BY l.id, l.origin
+            SELECT l.id, l.origin, count(*) AS running FROM (SELECT lane FROM live WHERE node < ?1 \
+            UNION ALL SELECT lane FROM live WHERE node > ?1) AS s JOIN lane l ON l.id = s.lane GROUP BY l.id, l.origin
             """, [[node]]
         ) { ($0.integer("id"), $0.text("origin"), $0.int("running")) }
     }

@@ -1,0 +1,45 @@
+import Base
+import Core
+import SQL
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// How often a server is waited for. With many nodes each of these is time in which the others wait for their turn.
+@Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
+struct RoundTripTests {
+    private let database: PostgreSQLDatabase
+    private let commits = Locked<[Int]>([])
+    private let fixture: StoreFixture
+
+    init() async throws {
+        database = try await SharedPostgreSQL.database()
+        let commits = commits
+        fixture = try StoreFixture(
+            at: .server(PostgreSQLServer(database.connection), node: "test"),
+            onCommit: { commit in commits.withLock { $0.append(commit.roundTrips) } })
+    }
+
+    @Test func `What ended is stored and what is next is taken with two round trips, launch rule included`()
+        async throws
+    {
+        let sessions = [try await fixture.makeSession(), try await fixture.makeSession()]
+        for session in sessions { try await fixture.create((0..<30).map { _ in fixture.download() }, in: session) }
+        var (cursor, running) = (QueueCursor(), [TaskID]())
+        var trips: [Int] = []
+        for _ in 0..<3 {
+            commits.withLock { $0 = [] }
+            let taken = try await fixture.store.advance(
+                settling: running.map { fixture.completion($0) }, of: Set(sessions.map(\.id)), after: cursor,
+                through: .everything, at: fixture.now
+            ) { .tasks($0.lanes.map { ($0.id, 10) }) }
+            (cursor, running) = (taken.cursor, taken.claimed.map(\.id))
+            #expect(running.count == 20)
+            try await eventually { commits.withLock { $0.count } == 1 }
+            trips += commits.withLock { $0 }
+        }
+        // The first look does not know which apps have anything queued.
+        #expect(trips == [3, 2, 2])
+    }
+}
