@@ -44,6 +44,21 @@ package final class PostgreSQL: Sendable {
         }
     }
 
+    /// Starts one that takes TLS as well, with the certificate ``certificate`` for 127.0.0.1.
+    package static func withTLS() async throws -> PostgreSQL {
+        try await PostgreSQL(["ssl=on"]) { data in
+            let script = #"""
+                "$1" --no-sync --no-instructions --auth=trust --encoding=UTF8 --locale=C --username=test -D "$0" &&
+                openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test \
+                    -addext subjectAltName=IP:127.0.0.1 -keyout "$0/server.key" -out "$0/server.crt"
+                """#
+            return ["/bin/sh", "-c", script, data, "\(Self.binaries)/initdb"]
+        }
+    }
+
+    /// The file of its certificate, which it has signed itself.
+    package var certificate: String { folder.file("data/server.crt") }
+
     /// Starts one whose data the command makes in a folder that is not there yet.
     init(_ settings: [String] = [], making: (_ data: String) -> [String]) async throws {
         folder = try Self.user.makeFolder(in: Self.memory)

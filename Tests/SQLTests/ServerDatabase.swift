@@ -7,10 +7,11 @@ extension PostgreSQLDatabase {
     /// Opens it as a node does.
     ///
     /// - Parameters:
+    ///   - options: What else the address says, as `?name=value`.
     ///   - proxy: The network that leads to the server; nil for one that never fails.
     ///   - limits: By default, the node never speaks unasked, and no server is away for too long.
     func open(
-        node: String = "test", contents: String? = nil, through proxy: CuttingProxy? = nil,
+        node: String = "test", contents: String? = nil, options: String = "", through proxy: CuttingProxy? = nil,
         keepsStatements: Bool = true,
         limits: PostgreSQLWriter.Limits = .init(heartbeat: 3_600_000, patience: 60_000), readers: Int = 2,
         longestRead: Duration = .seconds(60), migrations: [Migration] = Migration.things,
@@ -18,7 +19,7 @@ extension PostgreSQLDatabase {
         onFatalError: @escaping @Sendable (SQLError) -> Never = { preconditionFailure("\($0)") }
     ) throws -> Database {
         try Database.open(
-            place(through: proxy, keepsStatements: keepsStatements),
+            place(options: options, through: proxy, keepsStatements: keepsStatements),
             node: PostgreSQLNode(id: node, contents: contents), limits: limits, readers: readers,
             longestRead: longestRead, migrations: migrations, log: .none,
             // It is there for as long as somebody has it open, and so is the network.
@@ -26,10 +27,12 @@ extension PostgreSQLDatabase {
             onFatalError: onFatalError)
     }
 
-    func place(through proxy: CuttingProxy? = nil, keepsStatements: Bool = true) -> PostgreSQLServer {
+    func place(
+        options: String = "", through proxy: CuttingProxy? = nil, keepsStatements: Bool = true
+    ) -> PostgreSQLServer {
         let port = proxy?.port ?? server.port
         return PostgreSQLServer(
-            connection.replacing(":\(server.port)/", with: ":\(port)/"), keepsStatements: keepsStatements)
+            connection.replacing(":\(server.port)/", with: ":\(port)/") + options, keepsStatements: keepsStatements)
     }
 
     /// Ends all sessions in the database but that which asks, as an administrator or a server that shuts down does.
