@@ -101,6 +101,27 @@ struct ClusterTests {
         for stream in streams { try await stream.wait { $0.contains { $0.json["type"] == "task.didComplete" } } }
     }
 
+    @Test func `Streams at all nodes see how far a large content is`() async throws {
+        let scene = try await Self.scene()
+        let length = 24 << 20
+        scene.origin.serve(
+            "/huge", .generated(seed: 1, length: length),
+            always: [.trickle(size: length / 15, pause: .milliseconds(200))])
+        let streams = try await scene.service.nodes.mapAsync { node in
+            try await Self.api(node).openStream("/v1/sessions/s/events")
+        }
+        try await scene.download("/huge")
+        for stream in streams {
+            let events = try await stream.wait { $0.contains { $0.json["type"] == "task.didComplete" } }.map(\.json)
+            let progress = events.filter { $0["type"] == "task.didWriteData" }.map(\.["data"])
+            let totals = progress.compactMap(\.["totalBytesWritten"].int)
+            #expect(totals.contains { $0 >= 8 << 20 } && totals == totals.sorted(), "\(progress)")
+            #expect(progress.allSatisfy { $0["totalBytesExpectedToWrite"].int == length }, "\(progress)")
+            #expect(progress.reduce(0) { $0 + ($1["bytesWritten"].int ?? 0) } == totals.last)
+            #expect(events.last?["type"] == "task.didComplete")
+        }
+    }
+
     @Test func `A client at one node keeps another from launching`() async throws {
         let scene = try await Self.scene()
         let receiver = try Receiver()

@@ -9,6 +9,7 @@ package final class Nodes: Sendable {
         var isDraining = false
         var isKeeper: Bool
         var onNews: @Sendable () -> Void = {}
+        var progress: [SessionID: [TaskID: LiveState.Sample]] = [:]
     }
 
     private let state: Locked<State>
@@ -43,6 +44,21 @@ package final class Nodes: Sendable {
     package func onNews(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.onNews = body } }
 
     func tellNews() { state.withLock { $0.onNews }() }
+
+    /// How far transfers of other nodes are in a session that is streamed here, as they stored it last.
+    func samples(of session: SessionID) -> [TaskID: LiveState.Sample] {
+        state.withLock { $0.progress[session] ?? [:] }
+    }
+
+    /// Takes what is stored of other nodes' transfers.
+    ///
+    /// - Returns: Sessions of which there is news.
+    func note(_ progress: [SessionID: [TaskID: LiveState.Sample]]) -> [SessionID] {
+        state.withLock { state in
+            defer { state.progress = progress }
+            return progress.filter { state.progress[$0.key] != $0.value }.map(\.key)
+        }
+    }
 
     func drain() { state.withLock { $0.isDraining = true } }
 

@@ -78,6 +78,7 @@ extension Service {
         let transfers = await scheduler.underWay
         var watched = Watched()
         watched.sessions = Array(Set(hub.sessions.keys).union(transfers.values))
+        watched.streamed = hub.streamed
         watched.tasks = hub.tasks.keys
         let news = try await store.news(of: watched)
         for session in watched.sessions where news.sessions[session] != look.sessions[session] {
@@ -87,6 +88,7 @@ extension Service {
             }
         }
         look.sessions = news.sessions
+        for session in nodes.note(news.progress) { hub.sessions.signal(session) }
         for task in watched.tasks where !news.unfinished.contains(task) { hub.tasks.signal(task) }
         // Cancelled, suspended or changed at another node.
         let decided = transfers.keys.filter { !news.transferring.contains($0) }

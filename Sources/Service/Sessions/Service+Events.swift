@@ -66,16 +66,16 @@ package final class EventFeed: Sendable {
     /// Live messages since the last call: what happened, and the progress of running transfers that moved.
     package func live() async -> [LiveEvent] {
         var events = await withoutFinished(feed.buffer.withLock { $0.takeAll() })
-        let current = service.live.samples(of: session)
+        let current = service.nodes.samples(of: session).merging(service.live.samples(of: session)) { $1 }
         let moved = samples.withLock { samples in
-            let moved = current.filter { samples[$0.task] != $0.sample }
-                .map { (task: $0.task, before: samples[$0.task], now: $0.sample) }
-            samples = Dictionary(uniqueKeysWithValues: current.map { ($0.task, $0.sample) })
+            let moved = current.filter { samples[$0.key] != $0.value }
+                .map { (task: $0.key, before: samples[$0.key], now: $0.value) }
+            samples = current
             return moved
         }
         for (task, before, now) in moved {
             guard let record = try? await service.store.task(task), record.state == .running,
-                service.live.sample(task) != nil
+                service.live.sample(task) != nil || service.nodes.samples(of: session)[task] != nil
             else { continue }
             events += Self.messages(record, before, now, at: service.clock.now)
         }

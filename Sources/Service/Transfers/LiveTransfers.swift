@@ -108,9 +108,8 @@ package struct LiveTransfers: Sendable {
         Double(max(0, bytes)) * 1000 / Double(milliseconds)
     }
 
-    package func samples(of session: SessionID) -> [(task: TaskID, sample: LiveState.Sample)] {
-        let found = entries.withLock { entries in entries.filter { $0.value.session == session } }
-        return found.map { ($0.key, sample($0.value)) }
+    package func samples(of session: SessionID) -> [TaskID: LiveState.Sample] {
+        entries.withLock { entries in entries.filter { $0.value.session == session } }.mapValues { sample($0) }
     }
 
     package var count: Int { entries.withLock { $0.count } }

@@ -14,6 +14,8 @@ package struct TakeOver: Sendable {
 package struct Watched: Sendable {
     /// Sessions that clients wait for here, or that have transfers here.
     package var sessions: [SessionID] = []
+    /// Those of them whose transfers' progress is streamed here.
+    package var streamed: [SessionID] = []
     /// Tasks whose end clients wait for here.
     package var tasks: [TaskID] = []
 
@@ -29,6 +31,8 @@ package struct News: Sendable {
     /// Tasks that this node has under way.
     package var transferring: Set<TaskID> = []
     package var hasQueuedTasks = false
+    /// How far transfers of other nodes are in sessions that are streamed here, by what is stored of them.
+    package var progress: [SessionID: [TaskID: LiveState.Sample]] = [:]
 }
 
 package struct SessionNews: Hashable, Sendable {
@@ -65,11 +69,14 @@ extension Store {
         }
     }
 
+    /// Transfers of a session whose progress is read at once, at most.
+    private static let progressLimit = 256
+
     /// Looks how things stand of what is watched here. A few look-ups in indexes for each.
     package func news(of watched: Watched) async throws -> News {
-        try await database.read { [node] db in
+        try await database.read { [node, documents] db in
             var news = News()
-            let sessions = try db.allOfEach(
+            let sessions = try db.ask(
                 "SELECT id, last_seq, revision FROM session WHERE id = ?1 AND forgotten = 0",
                 watched.sessions.map { [$0.rawValue] }
             ) {
@@ -78,19 +85,32 @@ extension Store {
                     SessionNews(lastSeq: $0.integer("last_seq"), revision: $0.integer("revision"))
                 )
             }
-            news.sessions = Dictionary(sessions.joined()) { first, _ in first }
-            let tasks = try db.allOfEach(
+            let tasks = try db.ask(
                 "SELECT task FROM live WHERE task = ?1", watched.tasks.map { [$0.rawValue] }
             ) { TaskID($0.integer(0)) }
-            news.unfinished = Set(tasks.joined())
-            news.transferring = Set(
-                try db.all(
-                    """
-                    SELECT task FROM live l JOIN session s ON s.id = l.session AND s.forgotten = 0 \
-                    WHERE l.node = ?1 AND l.stage = 'active' AND EXISTS (SELECT 1 FROM app WHERE id = s.app)
-                    """, node
-                ) { TaskID($0.integer(0)) })
-            news.hasQueuedTasks = try db.exists("SELECT 1 FROM lane WHERE queued > 0 LIMIT 1")
+            let progress = try db.ask(
+                """
+                SELECT task, progress_document FROM live WHERE session = ?1 AND stage = 'active' AND node <> ?2 \
+                AND progress_document IS NOT NULL LIMIT ?3
+                """, watched.streamed.map { [$0.rawValue, node, Self.progressLimit] }
+            ) { (TaskID($0.integer("task")), $0.blob("progress_document")) }
+            let transferring = try db.ask(
+                """
+                SELECT task FROM live l JOIN session s ON s.id = l.session AND s.forgotten = 0 \
+                WHERE l.node = ?1 AND l.stage = 'active' AND EXISTS (SELECT 1 FROM app WHERE id = s.app)
+                """, [[node]]
+            ) { TaskID($0.integer(0)) }
+            let queued = try db.ask("SELECT 1 FROM lane WHERE queued > 0 LIMIT 1", [[]]) { $0.integer(0) }
+            news.sessions = Dictionary(try sessions.get().joined()) { first, _ in first }
+            news.unfinished = Set(try tasks.get().joined())
+            news.transferring = Set(try transferring.get().joined())
+            news.hasQueuedTasks = try queued.get() != [[]]
+            for (session, tasks) in zip(watched.streamed, try progress.get()) {
+                for (task, document) in tasks {
+                    news.progress[session, default: [:]][task] =
+                        LiveState.Sample(stored: try documents.decode(TaskProgress.self, document))
+                }
+            }
             return news
         }
     }
@@ -165,5 +185,14 @@ extension Store {
                 transaction.now.milliseconds)
         }
         return takeOver
+    }
+}
+
+extension LiveState.Sample {
+    /// Of a transfer at another node: what it has stored.
+    fileprivate init(stored progress: TaskProgress) {
+        self.init(
+            phase: .receiving, received: progress.segments?.count ?? progress.resume?.offset ?? 0,
+            sent: progress.uploadOffset ?? 0, expected: progress.resume?.totalLength)
     }
 }
