@@ -42,4 +42,13 @@ struct RoundTripTests {
         // The first look does not know which apps have anything queued.
         #expect(trips == [3, 2, 2])
     }
+
+    @Test func `Rows are found by their index though the server has not analysed their table`() async throws {
+        let session = try await fixture.makeSession()
+        try await fixture.create((0..<2000).map { _ in fixture.download() }, in: session)
+        let plan = try await fixture.store.database.write { db in
+            try db.all("EXPLAIN SELECT lane FROM live WHERE node < 'n'") { $0.text(0) }
+        }
+        #expect(plan.contains { $0.contains("Index Scan using live_node") }, "\(plan)")
+    }
 }
