@@ -156,6 +156,12 @@ package final class Service: Sendable {
                 "the service crashed the last time", ("suspects", recovered.suspects), ("failed", recovered.failed))
         }
         outlet.handle(aftermath)
+        var hasMore = true
+        while hasMore {
+            let strays = try await store.recoverStrays(at: clock.now)
+            outlet.handle(strays.aftermath)
+            hasMore = strays.hasMore
+        }
         for file in recovered.useless { try await folder.remove(file) }
         outlet.handle(try await store.cancelForbiddenTasks(at: clock.now))
         try await folder.disk.measure(room, folder.path)

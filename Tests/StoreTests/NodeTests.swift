@@ -167,8 +167,25 @@ final class NodeTests {
         let others = try await second.claim(3)
         let recovered = try await second.store.recoverInterruptedTasks(at: second.now, afterCrash: true).recovered
         #expect(recovered.interrupted == 3)
+        #expect(try await !second.store.recoverStrays(at: second.now).hasMore)
         #expect(Set(try await second.claim().map(\.id)).isSuperset(of: others.map(\.id)))
         #expect(try await database.query("SELECT 1 FROM live WHERE node = 'first'").count == 2)
+    }
+
+    @Test func `What nodes have left that are gone goes back in pieces when another one starts`() async throws {
+        let session = try await first.makeSession()
+        try await first.create((0..<Store.commandGroup + 3).map { _ in first.download() }, in: session)
+        #expect(try await first.claim().count == Store.commandGroup + 3)
+        // It ended without a word, and its row was taken away by one that could not take over all.
+        try await database.query("DELETE FROM node WHERE id = 'first'")
+        #expect(
+            try await second.store.recoverInterruptedTasks(at: second.now, afterCrash: true).recovered.interrupted == 0)
+        #expect(try await second.store.recoverStrays(at: second.now).hasMore)
+        #expect(try await database.query("SELECT 1 FROM live WHERE node IS NOT NULL").count == 3)
+        #expect(try await !second.store.recoverStrays(at: second.now).hasMore)
+        #expect(try await second.claim().count == Store.commandGroup + 3)
+        #expect(
+            try await database.query("SELECT 1 FROM live WHERE crashes > 0").isEmpty, "it was not the fault of these")
     }
 
     @Test func `A dead node's launches go out again, and its clients count as gone`() async throws {

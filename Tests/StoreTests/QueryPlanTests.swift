@@ -14,7 +14,7 @@ import Testing
         ("SELECT app FROM deleted_app ORDER BY app LIMIT 100", "in the order of its key, a hundred"),
         ("SELECT id FROM session WHERE forgotten = 1 ORDER BY id LIMIT 1", "the first of an index of those alone"),
         (
-            "SELECT task, node FROM live WHERE stage = 'active'",
+            "SELECT task FROM live WHERE stage = 'active' AND (node IS NULL",
             "an index of transfers under way alone: --max-transfers"
         ),
         (

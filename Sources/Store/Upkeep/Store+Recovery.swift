@@ -13,7 +13,7 @@ extension Store {
         package var useless: [String] = []
     }
 
-    /// Takes back what was under way when the service ended, and what nodes had that are gone. No attempt is charged.
+    /// Takes back what was under way here when the service ended. No attempt is charged.
     ///
     /// Called once at start, before the scheduler runs; costs one row for each transfer that was under way. Where the
     /// service crashed that counts against them, in the same commit that ends their being under way: a start that dies
@@ -28,12 +28,13 @@ extension Store {
         unrecorded: @escaping @Sendable (TaskID, TaskProgress) -> Int64? = { _, _ in nil }
     ) async throws -> (recovered: Recovered, aftermath: Aftermath) {
         try await transact(at: now) { transaction in
-            let others = try self.livingOthers(transaction.db)
             let active = try transaction.db.all(
-                "SELECT task, node FROM live WHERE stage = 'active' ORDER BY session, task"
-            ) { (TaskID($0.integer("task")), $0.textOrNil("node")) }
+                "SELECT task FROM live WHERE stage = 'active' AND (node IS NULL OR node = ?1) ORDER BY session, task",
+                self.node
+            ) { TaskID($0.integer("task")) }
+            try transaction.preread(active)
             var recovered = Recovered()
-            for (id, node) in active where node.map({ !others.contains($0) }) ?? true {
+            for id in active {
                 guard let live = try transaction.live(id) else { continue }
                 var progress = try self.progress(of: live)
                 if let count = unrecorded(id, progress) {
@@ -60,8 +61,17 @@ extension Store {
             }
             // The cause is found: the others were only beside it.
             if recovered.failed > 0 { try self.clearSuspects(transaction) }
-            _ = try self.releaseStrays(but: others, limit: .max, transaction)
             return recovered
+        }
+    }
+
+    /// Takes back what else bears this node's name, or that of one that is gone: tasks, up to ``commandGroup`` at a time,
+    /// launches and clients. Called at start until there is no more.
+    package func recoverStrays(at now: Timestamp) async throws -> (hasMore: Bool, aftermath: Aftermath) {
+        guard node != nil else { return (false, Aftermath()) }
+        return try await transact(at: now) { transaction in
+            let others = try self.livingOthers(transaction.db)
+            return try self.releaseStrays(but: others, limit: Self.commandGroup, transaction).hasMore
         }
     }
 
