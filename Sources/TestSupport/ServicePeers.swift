@@ -27,6 +27,11 @@ final class ServicePeers: Sendable {
         }
     }
 
+    deinit {
+        // Threads of the balancer hold them as well, and may last longer than the tests: their folders would stay behind.
+        _ = state.withLock { $0.others.takeAll() }
+    }
+
     /// Where requests are taken.
     var port: UInt16 { balancer.port }
 
