@@ -37,8 +37,8 @@ struct ClusterStormTests {
             let answer = try? await scene.api.get("/v1/sessions/s")
             return answer?.json["taskCounts"]["completed"].int == count
         }
-        try await Self.checkTasks(storm)
-        try await Self.checkLaunches(scene, receiver)
+        let last = try await Self.checkTasks(storm)
+        try await Self.checkLaunches(scene, receiver, upTo: last)
         let figures = Self.checkBytes(storm)
         try await eventually("no upload is left", within: .seconds(60)) { try await storm.folder.uploads() == 0 }
         let large = (0..<count).count { storm.contents.length(of: $0) > 65_536 }
@@ -50,7 +50,8 @@ struct ClusterStormTests {
                 + "\(storm.tookOverWithin) ms, \(ContinuousClock.now - began)")
     }
 
-    private static func checkTasks(_ storm: ClusterStorm) async throws {
+    /// Returns the number of the last completion's event.
+    private static func checkTasks(_ storm: ClusterStorm) async throws -> Int {
         let (scene, contents, count) = (storm.scene, storm.contents, storm.scale.tasks)
         let session = try await scene.session()
         #expect(session["taskCounts"]["succeeded"].int == count, "\(session["taskCounts"])")
@@ -74,12 +75,12 @@ struct ClusterStormTests {
             let digest = contents.digest(of: Int(task["clientTaskId"].string ?? "") ?? 0)
             #expect(Content.sha256(of: try await scene.content(number).body) == digest, "\(task)")
         }
+        return try #require(events.last { $0["type"] == "task.didComplete" }?["seq"].int)
     }
 
-    private static func checkLaunches(_ scene: Scene, _ receiver: Receiver) async throws {
+    private static func checkLaunches(_ scene: Scene, _ receiver: Receiver, upTo last: Int) async throws {
         try await eventually("all is handled", within: .seconds(120)) {
             let session = try await scene.session()
-            let last = try await scene.events().last { $0["type"] == "task.didComplete" }?["seq"].int ?? 0
             return session["launch"].isNull && session["acknowledgedSeq"].int ?? 0 >= last
         }
         let deliveries = Dictionary(grouping: receiver.deliveries) { $0.id ?? "" }
