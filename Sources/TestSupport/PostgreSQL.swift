@@ -213,6 +213,14 @@ package final class PostgreSQL: Sendable {
         return copy
     }
 
+    /// Removes a database, whoever has a session in it. Makes no folder: one would stay behind where the tests end first.
+    func drop(_ database: String) async throws {
+        try await ChildProcess.run([
+            "\(Self.binaries)/psql", "-X", "-q", "-o", "/dev/null", "-d", connection("postgres"), "-c",
+            "DROP DATABASE IF EXISTS \(database) WITH (FORCE)",
+        ])
+    }
+
     func connection(_ database: String, port: UInt16? = nil) -> String {
         "postgresql://test@127.0.0.1:\(port ?? self.port)/\(database)"
     }

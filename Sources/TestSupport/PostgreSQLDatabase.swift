@@ -12,7 +12,7 @@ package final class PostgreSQLDatabase: Sendable {
         let (server, name) = (server, name)
         Task { [weak server] in
             // A server that is gone has taken it along, and one that is down keeps it.
-            _ = try? await server?.query("DROP DATABASE IF EXISTS \(name) WITH (FORCE)", in: "postgres")
+            try? await server?.drop(name)
         }
     }
 
