@@ -74,7 +74,7 @@ private final class Network: Sendable {
         }
         guard admitted else { return client.shutdown() }
         waitWhileHeld(link)
-        guard let server = targets().lazy.compactMap({ link.connect(to: $0) }).first else {
+        guard let server = connect(link) else {
             link.cut()
             return remove(link)
         }
@@ -82,6 +82,14 @@ private final class Network: Sendable {
             run(link) { try passAnswers(of: link, from: server) }
         }
         run(link) { try passRequests(of: link, to: server) }
+    }
+
+    /// The first of the targets that takes the connection.
+    private func connect(_ link: Link) -> Socket? {
+        for port in targets() {
+            if let server = link.connect(to: port) { return server }
+        }
+        return nil
     }
 
     /// Runs one of two directions. Where it breaks, the other one does too.
