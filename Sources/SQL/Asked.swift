@@ -3,6 +3,7 @@ package final class Asked<Item> {
     private let connection: Connection
     private var items: [[Item]]
     private var failure: (any Error)?
+    private var isAnswered = false
 
     init(_ lists: Int, of connection: Connection) {
         self.connection = connection
@@ -18,10 +19,16 @@ package final class Asked<Item> {
         }
     }
 
+    /// All rows have been taken.
+    func end() { isAnswered = true }
+
     /// What was read, for each list of values.
+    ///
+    /// - Throws: ``SQLError/Code/answersLost`` after a commit that happened though its connection broke.
     package func get() throws -> [[Item]] {
-        if !items.isEmpty { try connection.waitForAnswers() }
+        if !isAnswered { try connection.waitForAnswers() }
         if let failure { throw failure }
+        guard isAnswered else { throw SQLError(.answersLost, "the answers that came with a commit were lost") }
         return items
     }
 }

@@ -77,7 +77,7 @@ package class Connection {
         _ sql: StaticString, _ lists: [[(any SQLBindable)?]], read: @escaping (Row) throws -> T
     ) throws -> Asked<T> {
         let asked = Asked<T>(lists.count, of: self)
-        try runEach(sql, lists) { index, row in asked.take(row, of: index, read) }
+        try runEach(sql, lists, end: asked.end) { index, row in asked.take(row, of: index, read) }
         return asked
     }
 
@@ -108,8 +108,11 @@ package class Connection {
 
     /// Runs a statement for each list of values and shows each row, with the list's index: at once, or at the latest when
     /// ``waitForAnswers()`` returns.
+    ///
+    /// - Parameter end: Called behind the last row.
     func runEach(
-        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], _ body: @escaping (Int, Row) -> Void
+        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], end: @escaping () -> Void,
+        _ body: @escaping (Int, Row) -> Void
     ) throws(SQLError) {
         for (index, values) in lists.enumerated() {
             try run(sql, values) { row throws(SQLError) in
@@ -117,6 +120,7 @@ package class Connection {
                 return true
             }
         }
+        end()
     }
 
     /// Waits until all is answered that was asked.

@@ -9,6 +9,8 @@ package struct SQLError: Error, Sendable, Hashable, CustomStringConvertible {
         case postgresql(String)
         /// The server is out of reach, or was lost: nothing of the transaction was kept.
         case unreachable
+        /// The transaction is kept, but the answers to what was asked last were lost with the connection.
+        case answersLost
         /// A reading closure ran longer than it may.
         case interrupted
         /// A newer program made the tables, or one too old.
@@ -64,7 +66,7 @@ package struct SQLError: Error, Sendable, Hashable, CustomStringConvertible {
         case .sqlite(let code): "SQLite \(code): \(message)"
         case .postgresql(let state): "PostgreSQL \(state): \(message)"
         case .unreachable: "the database is out of reach: \(message)"
-        case .interrupted, .unknownSchema, .superseded, .closed: message
+        case .answersLost, .interrupted, .unknownSchema, .superseded, .closed: message
         }
     }
 

@@ -54,6 +54,37 @@ final class NodeTests {
         #expect(all.count == 200 && Set(all).count == 200)
     }
 
+    @Test func `Tasks that a commit has taken whose answer was lost go back to the queue, and what it settled stays`()
+        async throws
+    {
+        let proxy = try CuttingProxy(to: database.server.port)
+        let connection = database.connection.replacing(":\(database.server.port)/", with: ":\(proxy.port)/")
+        let third = try StoreFixture(
+            at: .server(
+                PostgreSQLServer(connection, keepsStatements: false), node: "third", contents: "s3://bucket"))
+        let session = try await third.makeSession { $0.sessionSendsLaunchEvents = false }
+        try await third.create((0..<6).map { _ in third.download() }, in: session)
+        let known = try #require(try await third.claim(1).first)
+        let ended = try #require(try await third.claim(1).first)
+        proxy.loseAnswers(after: Array("UPDATE node SET committed".utf8))
+        let round = try await third.store.advance(
+            settling: [third.completion(ended.id)], of: [session.id], after: QueueCursor(), through: .everything,
+            at: third.now
+        ) { .tasks($0.lanes.map { ($0.id, 2) }) }
+        #expect(proxy.lostAnswers == 1)
+        #expect(round.claimed == nil)
+        #expect(round.aftermath.completedTasks.map(\.id) == [ended.id])
+        #expect(try await third.store.task(ended.id).state == .completed)
+        func active() async throws -> Int {
+            try await database.query("SELECT 1 FROM live WHERE stage = 'active' AND node = 'third'").count
+        }
+        #expect(try await active() == 3)
+        #expect(try await third.store.takeBack(but: [known.id], at: third.now).hasQueuedTasks)
+        #expect(try await active() == 1)
+        #expect(try await third.claim().count == 4)
+        try await expectSoundLedger(third)
+    }
+
     @Test func `Nodes that complete tasks of one session leave no gap and no number twice`() async throws {
         let session = try await first.makeSession()
         try await first.create((0..<100).map { _ in first.download() }, in: session)

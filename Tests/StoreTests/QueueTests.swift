@@ -35,7 +35,7 @@ struct QueueTests {
             return pick(queue)
         }
         cursor = round.cursor
-        return (look.withLock { $0 }, round.claimed, round.isWhole)
+        return (look.withLock { $0 }, round.claimed ?? [], round.isWhole)
     }
 
     @Test

@@ -119,7 +119,7 @@ extension StoreFixture {
     func claim(_ count: Int = .max) async throws -> [ClaimedTask] {
         try await store.advance(settling: [], after: QueueCursor(), through: .everything, at: now) {
             .tasks($0.lanes.map { ($0.id, min(count, Int($0.queued))) })
-        }.claimed
+        }.claimed ?? []
     }
 
     @discardableResult

@@ -18,6 +18,8 @@ final class PostgreSQLConnection: Connection {
         /// Whether one statement was sent for several lists, whose number is its rows' last column.
         var isNumbered = false
         var show: (Int, Row) -> Void
+        /// Called when all is shown.
+        var end: () -> Void
     }
 
     init(_ server: PostgreSQLServer) throws(SQLError) { pipeline = try PostgreSQLPipeline(server) }
@@ -111,6 +113,7 @@ final class PostgreSQLConnection: Connection {
                     answer.row += 1
                 }
             }
+            question.end()
         }
         return answers.last
     }
@@ -152,16 +155,17 @@ final class PostgreSQLConnection: Connection {
     }
 
     override func runEach(
-        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], _ body: @escaping (Int, Row) -> Void
+        _ sql: StaticString, _ lists: [[(any SQLBindable)?]], end: @escaping () -> Void,
+        _ body: @escaping (Int, Row) -> Void
     ) throws(SQLError) {
-        guard !lists.isEmpty else { return }
+        guard !lists.isEmpty else { return end() }
         if sql.isQuery, lists.count > 1 {
             try pipeline.send(sql, lists: lists[...], isWanted: true)
-            questions.append(Question(statements: 1, isNumbered: true, show: body))
+            questions.append(Question(statements: 1, isNumbered: true, show: body, end: end))
         } else {
             writes += sql.isQuery ? 0 : 1
             for values in lists { try pipeline.send(sql, values, isWanted: true) }
-            questions.append(Question(statements: lists.count, show: body))
+            questions.append(Question(statements: lists.count, show: body, end: end))
         }
     }
 

@@ -23,6 +23,7 @@ extension Scheduler {
 
     /// One commit: settles what ended, takes what may start.
     func advance() async {
+        if hasLostTasks { await takeBackLost() }
         let batch = settlements
         settlements = []
         let sessions = settledSessions.union(batch.lazy.compactMap { self.transfers[$0.task]?.task.session })
@@ -49,9 +50,10 @@ extension Scheduler {
                 let taken = try await store.advance(
                     settling: batch, of: sessions, cookies: jars, after: cursor, through: sieve, at: snapshot.now,
                     pick: { [agenda] queue in agenda.withLock { $0.pick(queue) } })
-                (claimed, unreadable) = (taken.claimed, taken.unreadable)
+                (claimed, unreadable) = (taken.claimed ?? [], taken.unreadable)
+                hasLostTasks = hasLostTasks || taken.claimed == nil
                 round = agenda.withLock {
-                    $0.endRound(at: taken.cursor, isWhole: taken.isWhole, claimed: taken.claimed.map(\.id))
+                    $0.endRound(at: taken.cursor, isWhole: taken.isWhole, claimed: claimed.map(\.id))
                 }
                 outlet.handle(taken.aftermath)
             } else {
@@ -81,6 +83,18 @@ extension Scheduler {
         for task in unreadable {
             await logger(of: task).error("a task cannot be read; was the master key replaced?")
             settlements.append(.failed(task, TaskError(.unknown, "What was stored of the task cannot be read.")))
+        }
+    }
+
+    /// Puts back what was taken and is not known here. Nothing is taken meanwhile.
+    private func takeBackLost() async {
+        let known = Set(transfers.keys).union(settlements.lazy.map(\.task))
+        do {
+            outlet.handle(try await store.takeBack(but: known, at: clock.now))
+            hasLostTasks = false
+        } catch {
+            if Store.Obstacle(error) != .away { log.error("tasks could not be put back", ("error", "\(error)")) }
+            try? await Task.sleep(for: .seconds(1))
         }
     }
 

@@ -30,6 +30,8 @@ package actor Scheduler {
     var settlements: [Settlement] = []
     /// Sessions of transfers that ended since the last commit began.
     var settledSessions: Set<SessionID> = []
+    /// A commit may have taken tasks of which the scheduler was not told.
+    var hasLostTasks = false
     /// How far content is on disk, where no commit has recorded it yet.
     var unrecorded: [ExchangeID: Int64] = [:]
     /// Tasks whose settlements are being stored.
@@ -165,7 +167,8 @@ package actor Scheduler {
     /// Whether a commit is due: something to store, something to take, or a moment that has come.
     var hasWork: Bool {
         let (room, now) = (room, clock.now)
-        return !settlements.isEmpty || cookies.haveChanged || agenda.withLock { $0.hasWork(room, at: now) }
+        return !settlements.isEmpty || hasLostTasks || cookies.haveChanged
+            || agenda.withLock { $0.hasWork(room, at: now) }
     }
 
     /// What the disk takes.
@@ -231,7 +234,8 @@ package actor Scheduler {
 
     /// Whether nothing is under way and everything is stored.
     package var isIdle: Bool {
-        transfers.isEmpty && settlements.isEmpty && commits.done == commits.begun && !cookies.haveChanged
+        transfers.isEmpty && settlements.isEmpty && !hasLostTasks && commits.done == commits.begun
+            && !cookies.haveChanged
             && inbox.isEmpty
     }
 }

@@ -272,23 +272,25 @@ extension Store {
     func transact<Result: Sendable>(
         at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Result
     ) async throws -> (Result, Aftermath) {
-        try await transactThenRead(at: now) { transaction in
+        try await database.write { db in
+            let transaction = Transaction(db, self, now: now)
             let result = try body(transaction)
-            return { result }
+            return (result, try transaction.finish())
         }
     }
 
     /// Runs `body` as one transaction and answers what it leaves to do.
     ///
-    /// - Parameter body: Answers what gives the result, which is called after the commit.
-    func transactThenRead<Result: Sendable>(
-        at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> () throws -> Result
-    ) async throws -> (Result, Aftermath) {
+    /// - Parameter body: Answers what gives the result, which is called after the commit. That it fails undoes nothing: the
+    ///   answers to a commit may be lost.
+    func transactThenRead<Value: Sendable>(
+        at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> () throws -> Value
+    ) async throws -> (Result<Value, any Error>, Aftermath) {
         try await database.writeThenRead { db in
             let transaction = Transaction(db, self, now: now)
             let result = try body(transaction)
             let aftermath = try transaction.finish()
-            return { (try result(), aftermath) }
+            return { (Result(catching: result), aftermath) }
         }
     }
 }

@@ -79,14 +79,15 @@ extension Store {
     ///   - cursor: How far the queue has been looked at.
     ///   - sieve: What may start at all.
     ///   - pick: What starts. Pure.
-    /// - Returns: The tasks taken; those among them whose documents cannot be read (the master key is another one); how
-    ///   far the queue has been looked at now, and whether that was all of it.
+    /// - Returns: The tasks taken, nil where all was stored but nobody was told what was taken (``takeBack(but:at:)``); those
+    ///   among them whose documents cannot be read (the master key is another one); how far the queue has been looked at
+    ///   now, and whether that was all of it.
     package func advance(
         settling settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: [String]] = [:],
         after cursor: QueueCursor, through sieve: QueueSieve, at now: Timestamp,
         pick: @escaping @Sendable (Queue) -> Claim
     ) async throws -> (
-        claimed: [ClaimedTask], unreadable: [TaskID], cursor: QueueCursor, isWhole: Bool, aftermath: Aftermath
+        claimed: [ClaimedTask]?, unreadable: [TaskID], cursor: QueueCursor, isWhole: Bool, aftermath: Aftermath
     ) {
         let (result, aftermath) = try await transactThenRead(at: now) { transaction in
             // All that is read is asked for first. What settlements put into the queue is seen by the next look.
@@ -103,6 +104,7 @@ extension Store {
             let (taking, cursor) = (try self.claim(pick(queue), of: queue, transaction), after)
             return { (tasks: try taking.get(), cursor: cursor, isWhole: isWhole) }
         }
+        guard let result = try? result.get() else { return (nil, [], cursor, false, aftermath) }
         var (tasks, unreadable): ([ClaimedTask], [TaskID]) = ([], [])
         for taken in result.tasks {
             do {
@@ -112,6 +114,20 @@ extension Store {
             }
         }
         return (tasks, unreadable, result.cursor, result.isWhole, aftermath)
+    }
+
+    /// Puts tasks back into the queue that this node has by what is stored, and does not know of.
+    ///
+    /// - Parameter known: Those that it has under way.
+    package func takeBack(but known: Set<TaskID>, at now: Timestamp) async throws -> Aftermath {
+        try await transact(at: now) { transaction in
+            let own = try transaction.db.all(
+                "SELECT task FROM live WHERE stage = 'active' AND node = ?1 ORDER BY task", self.node
+            ) { TaskID($0.integer("task")) }
+            let lost = own.filter { !known.contains($0) }
+            try transaction.preread(lost)
+            try transaction.forEachLive(lost) { try self.move($0, .interrupted, letsGo: true, transaction) }
+        }.1
     }
 
     /// Stores how attempts ended, and takes nothing.
