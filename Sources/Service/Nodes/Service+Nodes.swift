@@ -122,6 +122,8 @@ extension Service {
                 "nodes died, their work goes on here and elsewhere", ("nodes", buried.joined(separator: " ")),
                 ("tasks", tasks))
         }
+        // What the dead had under way goes on elsewhere, perhaps here.
+        _ = nodes.note([:])
         inbox.tell(.othersCommitted)
         // When launches were to be asked for again, only those nodes knew.
         try await checkAllSessions(at: clock.now + settings.detachGrace)
