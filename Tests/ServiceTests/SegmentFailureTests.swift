@@ -50,10 +50,15 @@ struct SegmentFailureTests {
     ) async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
+            let gate = Gate()
             stage.origin.serve(
                 "/a", .generated(seed: 1, length: Self.size),
-                turns: [Self.slowly, Self.slowly, Self.slowly + [.partial(lie)]])
-            let done = try await run(stage, session) { $0.segments = .count(4) }
+                turns: [Self.slowly, Self.slowly, Self.slowly + [.hold(gate), .partial(lie)]])
+            let task = try await stage.create(stage.order("/a") { $0.segments = .count(4) }, in: session)[0]
+            // The others have fetched something by then, in vain.
+            try await stage.received(2 << 20, of: task)
+            gate.open()
+            let done = try await stage.completed(task)
             #expect(done.outcome == .succeeded)
             #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
             #expect(try await stage.resumptions(session).map(\.cause) == ["resourceChanged"])
