@@ -32,7 +32,7 @@ sanitize: ## All tests under ThreadSanitizer and AddressSanitizer, their service
 SOAKING = LaunchModelTests|LaunchStormTests|EnduranceTests|ClusterStormTests
 
 soak: ## The long tests at full scale: storms, kills, crowds (ONLY=LaunchStormTests chooses)
-	@scripts/install-packages build test
+	@scripts/install-packages build test soak
 	@SOAK=1 exec scripts/test --filter '^(Store|System)Tests\.($(or $(ONLY),$(SOAKING)))'
 
 demo: build ## 1,020 transfers, one launch, every byte compared (KILLS=5 kills the service five times; FILES UPLOADS MAXSIZE)

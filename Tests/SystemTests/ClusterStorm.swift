@@ -118,11 +118,18 @@ final class ClusterStorm: Sendable {
         }
     }
 
+    /// Whether the nodes have got of the first contents what these may have before the troubles: nothing of it is on its way.
+    private func firstAreHeld() async throws -> Bool {
+        let page = try await scene.api.get("/v1/sessions/s/tasks?limit=100").json
+        let tasks = (page["items"].array ?? []).filter { StormContents.isFirst(Int($0["clientTaskId"].string ?? "")) }
+        return tasks.count { $0["countOfBytesReceived"].int == StormContents.held } == StormContents.first
+    }
+
     // MARK: Troubles
 
     /// All rounds, while tasks are ordered.
     func run() async throws {
-        try await eventually("the first large contents are there in part") { contents.areHeld(scene.origin) }
+        try await eventually("the first large contents are there in part") { try await firstAreHeld() }
         for number in 0..<scale.rounds { try await round(number) }
     }
 
@@ -164,18 +171,23 @@ final class ClusterStorm: Sendable {
         let network = networks[node]
         let end = ContinuousClock.now + scale.cut
         let moment = wallMilliseconds()
-        network.primary.hold(true)
-        network.standby.hold(true)
+        try await hold(network.primary, true)
+        try await hold(network.standby, true)
         if scale.outlastsLease { try await waitForTakeover(of: node, since: moment) }
         try await stays("a node is cut off from the database", for: end - .now) { true }
-        network.primary.hold(false)
-        network.standby.hold(false)
+        try await hold(network.primary, false)
+        try await hold(network.standby, false)
     }
 
     private func cutFromBucket(_ node: Int) async throws {
-        networks[node].bucket.hold(true)
+        try await hold(networks[node].bucket, true)
         try await stays("a node is cut off from the bucket", for: scale.cut) { true }
-        networks[node].bucket.hold(false)
+        try await hold(networks[node].bucket, false)
+    }
+
+    /// Lets nothing through: the packets are lost where that is possible, else the connections stand still.
+    private func hold(_ way: CuttingProxy, _ holds: Bool) async throws {
+        if PacketLoss.isPossible { try await PacketLoss.lose(holds, port: way.port) } else { way.hold(holds) }
     }
 
     // MARK: Takeovers
@@ -214,15 +226,17 @@ final class StormContents: Sendable {
     }
     private static let digests = resources.map(\.sha256)
     /// Tasks that come first and are large.
-    private static let first = 6
+    static let first = 6
     /// Where these wait for the first trouble, so that it meets them with several parts there.
-    private static let held = 40 << 20
+    static let held = 40 << 20
 
     private let hold = Locked(held)
 
+    static func isFirst(_ task: Int?) -> Bool { task.map { $0 < first } ?? false }
+
     /// Few are large: the disk of the machine is not.
     private func kind(of task: Int) -> Int {
-        if task < Self.first || task % 400 == 399 { return 7 }
+        if Self.isFirst(task) || task % 400 == 399 { return 7 }
         return task % 40 == 39 ? 6 : task % 6
     }
 
@@ -245,9 +259,19 @@ final class StormContents: Sendable {
         }
     }
 
-    /// Whether the first large ones have come as far as they may.
-    func areHeld(_ origin: OriginServer) -> Bool {
-        origin.requests("/7").count { $0.bytesSent == Self.held } == Self.first
+    /// Bytes that an interruption costs at most: a part, the eighth of the next one that is taken while it is on its way,
+    /// and what the origin had sent and the node not read.
+    func costOfInterruption(of task: Int) -> Int {
+        // Of those that were held, no more than the rest is ever on its way.
+        let onItsWay = Self.isFirst(task) ? length(of: task) - Self.held : Self.kernelBuffers
+        // What is shorter than a part begins anew.
+        return min(length(of: task), (8 << 20) + (1 << 20) + onItsWay)
+    }
+
+    /// How much the kernel keeps of one connection that nobody reads: what its ends may send and receive at most.
+    private static let kernelBuffers = ["tcp_wmem", "tcp_rmem"].reduce(0) { sum, name in
+        let limits = String(decoding: readFile("/proc/sys/net/ipv4/\(name)") ?? [], as: UTF8.self)
+        return sum + (limits.split(whereSeparator: \.isWhitespace).last.flatMap { Int($0) } ?? 0)
     }
 
     /// From here on contents come to their ends.

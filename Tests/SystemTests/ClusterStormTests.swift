@@ -17,12 +17,6 @@ struct ClusterStormTests {
         "httpMaximumConnectionsPerHost": 64, "retryPolicy": ["initialDelay": 0.2, "maximumDelay": 2],
     ]
 
-    /// What an interruption costs at most: a part, the eighth of the next one that is taken while it is on its way, and what
-    /// the origin had sent and the node not read. That is in buffers of the kernel, which fill up where a node stands still
-    /// or waits until a part is stored: 4 MiB to send (`tcp_wmem`), and 6 MiB to receive, or more where somebody has set
-    /// `tcp_rmem`. A content of 48 MiB that begins anew costs more than all of that.
-    private static let costOfInterruption = (8 << 20) + (1 << 20) + (16 << 20)
-
     @Test func `Nodes in trouble and a failover lose nothing and double nothing`() async throws {
         let began = ContinuousClock.now
         let storm = try await ClusterStorm(Self.isSoak ? .soak : .init(), configuration: Self.configuration)
@@ -93,25 +87,24 @@ struct ClusterStormTests {
     /// What the origin sent twice is what interruptions cost.
     private static func checkBytes(_ storm: ClusterStorm) -> String {
         let requests = Dictionary(grouping: storm.scene.origin.requests, by: \.target)
-        var (sum, again, most, interruptions, large) = (0, 0, 0, 0, 0)
+        var (sum, again, most, interruptions, ofFirst) = (0, 0, 0, 0, 0)
         for task in 0..<storm.scale.tasks {
             let length = storm.contents.length(of: task)
             let own = requests[storm.contents.target(of: task)] ?? []
             let sent = own.reduce(0) { $0 + $1.bytesSent }
-            // What is shorter than a part begins anew.
             #expect(
-                sent <= length + (own.count - 1) * min(length, costOfInterruption),
-                "\(own.map { ($0.fields["Range"] ?? "", $0.bytesSent) })")
+                sent <= length + (own.count - 1) * storm.contents.costOfInterruption(of: task),
+                "task \(task): \(own.map { ($0.fields["Range"] ?? "", $0.bytesSent) })")
             sum += length
             again += sent - length
             interruptions += own.count - 1
-            guard length > costOfInterruption, own.count > 1 else { continue }
-            large += own.count - 1
+            guard StormContents.isFirst(task), own.count > 1 else { continue }
+            ofFirst += own.count - 1
             most = max(most, (sent - length) / (own.count - 1))
         }
-        #expect(large > 0, "no large content was interrupted")
+        #expect(ofFirst > 0, "no large content was interrupted that had come far")
         return
-            "\(interruptions) interruptions, \(again) of \(sum) bytes again, \(large) interruptions of large contents, "
-            + "at most \(most) bytes each"
+            "\(interruptions) interruptions, \(again) of \(sum) bytes again, \(ofFirst) interruptions of large contents "
+            + "that had come far, at most \(most) bytes each"
     }
 }
