@@ -74,6 +74,47 @@ struct SchedulingTests {
     }
 
     @Test
+    func `What is suspended, changed and cancelled while much else ends takes no place for good and none twice`()
+        async throws
+    {
+        try await ServiceStage.run(configured: { $0.maximumTransfers = 24 }) { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 12 }
+            for path in ["old", "new"] {
+                stage.origin.serve("/\(path)", .text(path), always: [.delayHead(.milliseconds(10))])
+            }
+            let orders = (0..<400).map { _ in stage.order("/old") }
+            let tasks = try await stage.service.createTasks(orders, in: session, recording: nil).map(\.task)
+            var changes = TaskChanges()
+            changes.request = TransferRequest(url: stage.origin.url("/new"), method: "GET")
+            try await withThrowingTaskGroup { [changes] group in
+                for (index, task) in tasks.enumerated() where index.isMultiple(of: 2) {
+                    group.addTask {
+                        // Each of them may have ended already.
+                        if index.isMultiple(of: 3) {
+                            _ = try? await stage.service.changeTask(task.id, changes, ifRevision: nil)
+                        } else {
+                            _ = try? await stage.service.command(.suspend, task: task.id)
+                        }
+                        _ = try? await stage.service.command(
+                            index.isMultiple(of: 5) ? .cancel(reason: nil) : .resume, task: task.id)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            for task in tasks {
+                let done = try await stage.completed(task)
+                #expect(done.outcome == .succeeded || done.outcome == .cancelled, "\(done)")
+                guard done.outcome == .succeeded else { continue }
+                let path = done.specification.request.url.split(separator: "/").last.map(String.init) ?? ""
+                #expect(done.content?.digest.value == Content.sha256(of: Array(path.utf8)), "\(done)")
+            }
+            try await eventually("all is let go of") { await stage.service.scheduler.isIdle }
+            #expect(stage.service.scheduler.agenda.withLock { $0.freeSlots(.anything) } == 24)
+            #expect(stage.origin.inFlight.peak <= 12)
+        }
+    }
+
+    @Test
     func `A queued task says that others come first only where they do`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 2 }) { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 1 }
