@@ -46,6 +46,7 @@ extension Scheduler {
     private func judgeReports(_ group: inout ThrowingDiscardingTaskGroup<any Error>) async {
         postponed += inbox.take()
         while postponed.first?.isAboutTransfers ?? false { await take(postponed.removeFirst(), &group) }
+        storeAdvances(&group)
     }
 
     /// One commit: settles what ended, takes what may start.
