@@ -21,38 +21,9 @@ extension Scheduler {
         }
     }
 
-    /// Commits that follow each other at most before the loop does what else there is to do.
-    private static let commitsInARow = 8
-
-    /// Stores what ended and takes what may start: commit after commit while more ends, and nobody waits for something else.
-    func advance(_ group: inout ThrowingDiscardingTaskGroup<any Error>) async {
-        if hasLostTasks { await takeBackLost() }
-        var taken: [ClaimedTask] = []
-        for _ in 0..<Self.commitsInARow {
-            // While a commit is written, what the one before has taken begins.
-            async let commit = commit()
-            for task in taken.takeAll() { await begin(task) }
-            guard let (claimed, round) = await commit else { break }
-            if round.needsSolitude { makeRoom() }
-            taken = claimed.filter { takePlace(of: $0, in: round) }
-            await judgeReports(&group)
-            guard !settlements.isEmpty, postponed.isEmpty, !hasLostTasks, !Task.isCancelled else { break }
-        }
-        for task in taken { await begin(task) }
-        commits.done = commits.begun
-    }
-
-    /// Judges what the engine has reported, up to a message that may be about a task that was taken and has not begun.
-    private func judgeReports(_ group: inout ThrowingDiscardingTaskGroup<any Error>) async {
-        postponed += inbox.take()
-        while postponed.first?.isAboutTransfers ?? false { await take(postponed.removeFirst(), &group) }
-        storeAdvances(&group)
-    }
-
     /// One commit: settles what ended, takes what may start.
-    ///
-    /// - Returns: What it took, and how that was chosen; nil where nothing was taken or committed.
-    private func commit() async -> (claimed: [ClaimedTask], round: Agenda.Round)? {
+    func advance() async {
+        if hasLostTasks { await takeBackLost() }
         let batch = settlements
         settlements = []
         let sessions = settledSessions.union(batch.lazy.compactMap { self.transfers[$0.task]?.task.session })
@@ -61,7 +32,10 @@ extension Scheduler {
         unrecorded = [:]
         storing = Set(batch.lazy.map(\.task))
         commits.begun += 1
-        defer { storing = [] }
+        defer {
+            storing = []
+            commits.done = commits.begun
+        }
         let jars = cookies.takeChanged()
         let (snapshot, room) = (conditions.snapshot, room)
         let cursor = agenda.withLock { agenda in
@@ -95,32 +69,21 @@ extension Scheduler {
             } else {
                 tell(recorded: offsets)
             }
-            return nil
+            return
         }
         tell(recorded: offsets)
         if batch.contains(where: \.waitsForDisk) {
             mayWaitForDisk = true
             engine.room.bell.ring()
         }
+        if let round {
+            if round.needsSolitude { makeRoom() }
+            for task in claimed { await begin(task, in: round) }
+        }
         for task in unreadable {
             await logger(of: task).error("a task cannot be read; was the master key replaced?")
             settlements.append(.failed(task, TaskError(.unknown, "What was stored of the task cannot be read.")))
         }
-        return round.map { (claimed, $0) }
-    }
-
-    /// Takes a place for a task that was taken from the queue.
-    ///
-    /// - Returns: Whether it may begin.
-    private func takePlace(of task: ClaimedTask, in round: Agenda.Round) -> Bool {
-        guard let lane = round.lanes[task.lane] else { return false }
-        if let last = transfers[task.id] {
-            // It has not let go of the partial file yet. Its own end, still to come, puts the task back.
-            transfers[task.id]?.isOutdated = last.specification.request != task.specification.request
-            return false
-        }
-        agenda.withLock { $0.began(in: lane) }
-        return true
     }
 
     /// Puts back what was taken and is not known here. Nothing is taken meanwhile.
@@ -140,6 +103,13 @@ extension Scheduler {
         QueueSieve(
             room: { [agenda] origin, app in agenda.withLock { $0.room(at: origin, for: app) } },
             mayStart: { [agenda] lane in agenda.withLock { $0.mayStart(lane) } })
+    }
+
+    private func begin(_ task: ClaimedTask, in round: Agenda.Round) async {
+        if let lane = round.lanes[task.lane] { await begin(task, lane) }
+        guard transfers[task.id] == nil else { return }
+        let now = clock.now
+        agenda.withLock { $0.solo.ended(task.id, at: now) }
     }
 
     /// Stops all transfers, resumable and uncharged, for a task that has to run alone.
@@ -189,8 +159,12 @@ extension Scheduler {
         outlet.handle(try await store.settle([settlement], at: clock.now))
     }
 
-    /// Begins what was taken from the queue, and has its place since then.
-    private func begin(_ task: ClaimedTask) async {
+    func begin(_ task: ClaimedTask, _ lane: QueuedLane) async {
+        if let last = transfers[task.id] {
+            // It has not let go of the partial file yet. Its own end, still to come, puts the task back.
+            transfers[task.id]?.isOutdated = last.specification.request != task.specification.request
+            return
+        }
         do {
             let task = try await store.withBody(task)
             let session = try await known(task.session)
@@ -200,6 +174,7 @@ extension Scheduler {
                 task, to: target(of: task), in: session, version: settings.version, node: store.node,
                 hasContentsBucket: settings.contents != nil, at: clock.now)
             try await cookies.hold(task.session, store)
+            agenda.withLock { $0.began(in: lane) }
             transfers[task.id] = transfer
             if task.specification.confirmBeforeStart && !task.progress.isConfirmed {
                 settlements.append(
@@ -237,11 +212,10 @@ extension Scheduler {
         } catch is BadURL {
             let error = TaskError(.badURL, failingURL: task.specification.request.url)
             settlements.append(.failed(task.id, error, task.progress))
-            letGo(of: task)
         } catch DomainError.notFound {
             // It was ended meanwhile, or its session deleted: nothing is stored of what happens here.
             settlements.append(Settlement(task: task.id, .interrupted(task.progress)))
-            letGo(of: task)
+            release(task.id)
         } catch {
             await logger(of: task.id).error("task could not be started", ("error", "\(error)"))
             settlements.append(
@@ -253,14 +227,7 @@ extension Scheduler {
                         sessions[task.session]?.configuration.retryPolicy ?? .robust, jitter: Double.random(in: 0..<1),
                         at: clock.now),
                     leavesPartialFile: true))
-            letGo(of: task)
+            release(task.id)
         }
-    }
-
-    /// Frees the place of a task that could not begin.
-    private func letGo(of task: ClaimedTask) {
-        guard transfers[task.id] == nil else { return release(task.id) }
-        let now = clock.now
-        agenda.withLock { $0.ended(task.id, in: task.lane, at: now) }
     }
 }

@@ -7,8 +7,8 @@ import TransferEngine
 /// Takes tasks from the queue, has them transferred, and stores how that ended.
 ///
 /// One loop: what the engine reported since the last turn is judged and stored in one commit, which takes the next tasks
-/// from the queue as well. What arrives while a commit is written waits for the next one, so that commits grow with the
-/// load instead of its latency. What a commit has taken begins while the next one is written.
+/// from the queue as well. What arrives while a commit is written waits for the next turn, so that commits grow with
+/// the load instead of its latency.
 package actor Scheduler {
     let store: Store
     let engine: TransferEngine
@@ -24,9 +24,6 @@ package actor Scheduler {
     let meters: TransferMeters
     let cookies: CookieJars
     let inbox: Inbox<Message>
-
-    /// Messages that wait for the next turn.
-    var postponed: ArraySlice<Message> = []
 
     var transfers: [TaskID: Transfer] = [:]
     var tasksOfExchanges: [ExchangeID: TaskID] = [:]
@@ -101,14 +98,6 @@ package actor Scheduler {
         /// So many nodes transfer, and whether there are others at all.
         case nodes(transferring: Int, hasOthers: Bool)
         case drain
-
-        /// Whether it is about transfers that have begun, or only has the queue looked at.
-        var isAboutTransfers: Bool {
-            switch self {
-            case .report, .settled, .read, .wrote, .completeObject, .fetchBody, .queued, .wake: true
-            case .stop, .abandonUpload, .measured, .sessionChanged, .appChanged, .othersCommitted, .nodes, .drain: false
-            }
-        }
     }
 
     init(
@@ -138,12 +127,12 @@ package actor Scheduler {
     package func run() async throws {
         try await withThrowingDiscardingTaskGroup { group in
             while !Task.isCancelled {
-                for message in postponed.takeAll() + inbox.take() { await take(message, &group) }
+                for message in inbox.take() { await take(message, &group) }
                 storeAdvances(&group)
                 await expire()
                 await lookAround()
                 await startDeletions()
-                if hasWork { await advance(&group) }
+                if hasWork { await advance() }
                 widenAll()
                 for bell in turnBells.values { bell.ring() }
                 await wait()
@@ -173,7 +162,7 @@ package actor Scheduler {
         if let task = agenda.withLock({ $0.endWaits(at: now) }) { clear(task) }
     }
 
-    var hasNothingToDo: Bool { inbox.isEmpty && postponed.isEmpty && !hasWork }
+    var hasNothingToDo: Bool { inbox.isEmpty && !hasWork }
 
     /// Whether a commit is due: something to store, something to take, or a moment that has come.
     var hasWork: Bool {
@@ -247,6 +236,6 @@ package actor Scheduler {
     package var isIdle: Bool {
         transfers.isEmpty && settlements.isEmpty && !hasLostTasks && commits.done == commits.begun
             && !cookies.haveChanged
-            && inbox.isEmpty && postponed.isEmpty
+            && inbox.isEmpty
     }
 }
