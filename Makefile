@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build test sanitize soak demo cluster-demo bench bench-quick check-api check-recipes check-tls check-deploy deb release container-check clean
+.PHONY: help run build test test-all sanitize soak demo cluster-demo bench bench-quick check-api check-recipes check-tls check-deploy deb release container-check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,9 +20,12 @@ build: ## Release build of the service and the command line
 	@$(BUILD) urlsessiond
 	@$(BUILD) urlsession
 
-test: ## Walls, format, build, documents, recipes, all tests
+test: ## In ten minutes: walls, format, build, documents, recipes, every test on SQLite, the store's on PostgreSQL, three nodes
 	@scripts/install-packages build test
 	@exec scripts/test
+
+test-all: test ## And what depends on the engine once more on PostgreSQL, the stories on three nodes, the storms, the cluster
+	@exec scripts/test-rest
 
 sanitize: ## All tests under ThreadSanitizer and AddressSanitizer, their services too (KIND=thread ONLY=StoreTests chooses)
 	@scripts/install-packages build test

@@ -17,6 +17,11 @@ package final class APIServer: Sendable {
     let cursors: CursorSeal
     let held: HeldRequests
     let limiter: RateLimiter?
+    let admissions = Admissions()
+    /// The JSON bodies in flight.
+    let bodies: MemoryBudget
+    /// Events read for streams whose clients have not taken them yet.
+    let streamed = MemoryBudget(bytes: 32 << 20)
     let shownTasks = ShownTasks()
     /// Set at the end of `init`: the routes, which label what is counted, need the rest.
     private let requests = Locked<RequestMeters?>(nil)
@@ -31,6 +36,7 @@ package final class APIServer: Sendable {
         idempotencyKeys = IdempotencyKeys(service: service)
         cursors = CursorSeal(key: settings.cursorKey)
         held = HeldRequests(limit: settings.heldRequestsPerKey)
+        bodies = MemoryBudget(bytes: settings.sharedBodyBytes)
         limiter = settings.rateLimit.map { RateLimiter(perSecond: $0, clock: service.clock) }
         let meters = RequestMeters(metrics, routes: Set(routes.map(\.pattern)), held: held)
         requests.withLock { $0 = meters }
@@ -50,7 +56,10 @@ package final class APIServer: Sendable {
     package var ownRouter: Router { Router(systemRoutes + nodeRoutes, options: options) }
 
     /// Takes another operator's key, by its SHA-256, and no longer the one before.
-    package func adminKeyChanged(hash: [UInt8]) { authenticator.adminKeyChanged(hash: hash) }
+    package func adminKeyChanged(hash: [UInt8]) {
+        authenticator.adminKeyChanged(hash: hash)
+        admissions.revoke { $0 == .operator }
+    }
 
     /// Counts and logs a request that was answered.
     package func observe(_ observation: Observation) {

@@ -35,7 +35,9 @@ package struct APISettings: Sendable {
     package var bodyLimit = 1 << 20
     /// The longest JSON body of a batch in bytes.
     package var batchLimit = 32 << 20
-    /// How long a JSON body that is read as a stream may take to arrive.
+    /// Bytes that all JSON bodies in flight may have together.
+    package var sharedBodyBytes = 256 << 20
+    /// How long a JSON body may take to arrive.
     package var bodyDeadline = Duration.seconds(30)
     /// Silence on an event stream after which a comment is sent.
     package var heartbeat = Duration.seconds(15)

@@ -22,6 +22,8 @@ final class Authenticator: Sendable {
     private let adminKeyHash: Locked<[UInt8]>
     private let literalKeys: [APISettings.LiteralKey]
     private let cache = Locked(Cache())
+    /// Who was let in with which `Authorization` field, by its hash: keys themselves are not kept.
+    private let owners = Locked<[Int: Int64]>([:])
 
     init(service: Service, settings: APISettings) {
         self.service = service
@@ -34,6 +36,21 @@ final class Authenticator: Sendable {
     /// - Throws: ``Problem`` `unauthorized`; what the store throws.
     func caller(authorization: String?) async throws -> Caller {
         guard let authorization else { throw Problem(.unauthorized, "Send a key as: Authorization: Bearer KEY.") }
+        let caller = try await identify(authorization)
+        owners.withLock { owners in
+            if owners.count >= Self.cacheLimit { owners = [:] }
+            owners[authorization.hashValue] = caller.owner
+        }
+        return caller
+    }
+
+    /// With whose requests one waits that is not looked at yet: theirs who came with the same `Authorization` field before.
+    func owner(authorization: String?) -> Int64 {
+        guard let authorization else { return Caller.anyone.owner }
+        return owners.withLock { $0[authorization.hashValue] } ?? Caller.anyone.owner
+    }
+
+    private func identify(_ authorization: String) async throws -> Caller {
         guard let token = Self.bearerToken(authorization) else {
             throw Problem(.unauthorized, "Authorization must be Bearer and a key.")
         }
@@ -51,13 +68,18 @@ final class Authenticator: Sendable {
         return .app(record.app, keyIdentifier: record.keyIdentifier, scopes: Set(record.scopes))
     }
 
-    /// Whether a caller who was let in earlier still would be: its key is neither revoked nor expired.
+    /// Whether a caller that was let in earlier still would be: its key is neither revoked nor expired. True where the
+    /// store cannot say.
     func stillAdmits(_ caller: Caller) async -> Bool {
         guard case .app(let app, let keyIdentifier, _) = caller,
             !literalKeys.contains(where: { $0.keyIdentifier == keyIdentifier })
         else { return true }
-        guard let record = try? await record(keyIdentifier), record.app == app else { return false }
-        return record.expiresAt.map { $0 > service.clock.now } ?? true
+        do {
+            guard let record = try await record(keyIdentifier), record.app == app else { return false }
+            return record.expiresAt.map { $0 > service.clock.now } ?? true
+        } catch {
+            return true
+        }
     }
 
     /// Lets in who has another operator's key, and no longer who has the one before.

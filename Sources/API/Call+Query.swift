@@ -39,6 +39,19 @@ extension Call {
         return word.1
     }
 
+    /// What the words of a comma-separated list stand for; empty where there is no such parameter.
+    func queryWords<Word: Hashable>(_ name: String, _ words: [(String, Word)]) throws -> Set<Word> {
+        guard let list = query(name) else { return [] }
+        return try Set(
+            list.split(separator: ",", omittingEmptySubsequences: false).map { text in
+                guard let word = words.first(where: { $0.0.utf8.elementsEqual(text.utf8) }) else {
+                    let choice = words.map(\.0).joined(separator: ", ")
+                    throw Problem.query(name, "This must be one or more of these, separated by commas: \(choice).")
+                }
+                return word.1
+            })
+    }
+
     /// A text.
     func queryText(_ name: String, _ rule: TextRule = .length(1...256)) throws -> String? {
         guard let text = query(name) else { return nil }
@@ -60,7 +73,9 @@ extension Call {
 
     /// A moment.
     func queryTime(_ name: String) throws -> Timestamp? {
-        try queryText(name, .timestamp).flatMap { Timestamp(rfc3339: $0) }
+        guard let text = query(name)?.restoringOffsetSign else { return nil }
+        if let detail = TextRule.timestamp.violation(in: text) { throw Problem.query(name, detail) }
+        return Timestamp(rfc3339: text)
     }
 
     // MARK: Pages
@@ -103,6 +118,8 @@ extension Call {
         var items = PageItems()
         var (hasMore, isFull) = (false, false)
         repeat {
+            // Others have their turn to read.
+            if items.count > 0 { await Task.yield() }
             let count = min(limit - items.count, PageItems.readAtOnce)
             let records = try await fetch(last, count + 1)
             hasMore = records.count > count
@@ -142,6 +159,15 @@ extension Problem {
     /// A fault of a header field.
     static func header(_ name: String, _ detail: String) -> Problem {
         Problem(.invalidValue, "\(name): \(detail)")
+    }
+}
+
+extension String {
+    /// The time with the plus of its time-zone offset, which a query turns into a space where it is not encoded.
+    fileprivate var restoringOffsetSign: String {
+        guard let sign = utf8.index(endIndex, offsetBy: -6, limitedBy: startIndex), utf8[sign] == UInt8(ascii: " ")
+        else { return self }
+        return self[..<sign] + "+" + self[index(after: sign)...]
     }
 }
 

@@ -107,6 +107,21 @@ extension Call {
         return version.revision
     }
 
+    /// Whether `If-Match` names a tag. It compares strongly (RFC 9110 section 13.1.1).
+    func expects(_ tag: String) -> Bool { entityTags("If-Match").contains(tag) }
+
+    /// Reads a resource and changes it, once more where somebody else changed it in between. Whether the client's condition
+    /// holds is what ``expectedRevision(of:)`` says of each version that was read.
+    func untilUndisturbed<Result>(_ change: () async throws -> Result) async throws -> Result {
+        while true {
+            do {
+                return try await change()
+            } catch DomainError.revisionMismatch {
+                try Task.checkCancellation()
+            }
+        }
+    }
+
     /// What all tags of a version have in common. Keyed, as numbers of rows are nobody's business.
     private func beginning(of version: Version) -> String {
         let mark = HMAC.sha256(key: server.settings.cursorKey, message: Array(version.row.utf8)).prefix(6)

@@ -8,6 +8,10 @@ import Wire
 struct Call: Sendable {
     let server: APIServer
     let caller: Caller
+    /// Kept for as long as the request is in flight; the open routes have none.
+    let admission: Admissions.Admission?
+    /// What the body holds of the memory for bodies.
+    var bodyShare: MemoryBudget.Share?
     var request: HTTPRequest
     /// The representation that the client likes best of those the route has.
     var accepted: String
@@ -76,11 +80,26 @@ struct Call: Sendable {
     }
 
     /// Runs something that waits, counted against what one key may have waiting.
+    ///
+    /// - Throws: ``Problem`` `unauthorized` when the key was revoked meanwhile.
     func holding<Result>(_ body: () async throws -> Result) async throws -> Result {
         let place = try heldPlace()
         defer { withExtendedLifetime(place) {} }
-        return try await body()
+        let result = try await body()
+        try await checkAdmission()
+        return result
     }
+
+    /// Judges the key again, in a request that goes on for a while.
+    ///
+    /// - Throws: ``Problem`` `unauthorized` when the key has been revoked or has expired since the request was let in.
+    func checkAdmission() async throws {
+        guard request.clientGone.reason != .revoked, await server.authenticator.stillAdmits(caller) else {
+            throw Self.revoked
+        }
+    }
+
+    static let revoked = Problem(.unauthorized, "The key was revoked or has expired.")
 
     /// Until when the client wants to wait, on the monotonic clock in milliseconds; nil where it does not.
     func waitDeadline() throws -> Int64? {

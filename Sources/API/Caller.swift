@@ -17,6 +17,15 @@ enum Caller: Hashable, Sendable {
         }
     }
 
+    /// Who has turns of their own where requests wait; 0 for everybody together who has no key.
+    var owner: Int64 {
+        switch self {
+        case .anyone: 0
+        case .operator: -1
+        case .app(let app, _, _): app.rawValue
+        }
+    }
+
     /// What requests are counted by.
     var key: String {
         switch self {

@@ -18,6 +18,22 @@ enum ContentCoding {
         return quality > 0 && quality >= qualities["identity"] ?? 0
     }
 
+    /// Bytes compressed in one turn.
+    private static let pieceLength = 128 << 10
+
+    /// Compresses in pieces, between which others have their turn on the thread.
+    static func compress(_ bytes: [UInt8]) async -> [UInt8] {
+        let gzip = Gzip(length: bytes.count)
+        var compressed: [UInt8] = []
+        var rest = bytes[...]
+        while rest.count > pieceLength {
+            compressed += gzip.add(Array(rest.prefix(pieceLength)))
+            rest = rest.dropFirst(pieceLength)
+            await Task.yield()
+        }
+        return compressed + gzip.finish(Array(rest))
+    }
+
     /// The tag of the compressed representation, which has other bytes.
     static func tag(ofCompressed tag: String) -> String { "\(tag.dropLast())-gzip\"" }
 }
@@ -36,11 +52,11 @@ extension HTTPResponse {
     }
 
     /// Compresses a body that is worth it where the client takes that, unless the choice was made before.
-    mutating func compress(for request: HTTPRequest) {
+    mutating func compress(for request: HTTPRequest) async {
         guard case .bytes(let bytes) = body, bytes.count > ContentCoding.minimumLength,
             !headers.contains(where: { $0.0 == "Vary" })
         else { return }
         varyByCoding()
-        if ContentCoding.isGzipWelcome(request.headers) { setCompressed(.bytes(Gzip.compress(bytes))) }
+        if ContentCoding.isGzipWelcome(request.headers) { setCompressed(.bytes(await ContentCoding.compress(bytes))) }
     }
 }

@@ -1,8 +1,6 @@
 import Base
 import Core
 import HTTPServer
-import Mapping
-import Notation
 import Service
 import Wire
 
@@ -46,8 +44,10 @@ extension APIServer {
         let answer: @Sendable (HTTPRequest, inout RateLimiter.Allowance?) async -> HTTPResponse = {
             [self] request, allowance in
             do {
-                let caller = try await admit(request, access, &allowance)
-                var call = Call(server: self, caller: caller, request: request, accepted: produces.first ?? "")
+                let (caller, admission) = try await admit(request, access, &allowance)
+                var call = Call(
+                    server: self, caller: caller, admission: admission, request: request,
+                    accepted: produces.first ?? "")
                 try call.checkQuery(query)
                 try call.checkConditions()
                 guard let accepted = MediaTypes.choose(produces, accept: request.headers.all("Accept")) else {
@@ -77,36 +77,34 @@ extension APIServer {
             var response = await answer(request, &allowance)
             if let allowance { response.headers += allowance.fields }
             // What an origin sent stays as it is.
-            if produces != [MediaTypes.any] { response.compress(for: request) }
+            if produces != [MediaTypes.any] { await response.compress(for: request) }
             return response
         }
     }
 
-    /// Requests of apps run where they read. What watches the service is answered even when all readers are busy.
-    private func executor(_ access: Access) -> (any TaskExecutor)? {
-        if case .open = access { nil } else { service.readers }
-    }
-
-    private func rule(_ body: BodyForm) -> BodyRule {
-        switch body {
-        case .none: .none
-        case .empty, .optionalJSON, .json: .collect(limit: settings.bodyLimit)
-        case .batch: .collect(limit: settings.batchLimit)
-        case .jsonOrLines, .task, .stream: .stream
+    /// Requests of apps run where they read, and apps take turns there. What watches the service is answered even when all
+    /// readers are busy.
+    private func executor(_ access: Access) -> Route.Executor? {
+        if case .open = access { return nil }
+        return { [service, authenticator] in
+            service.readers(of: authenticator.owner(authorization: $0.headers["Authorization"]))
         }
     }
+
+    /// Every body is read by its handler, after the key was judged.
+    private func rule(_ body: BodyForm) -> BodyRule { body == .none ? .none : .stream }
 
     /// Whether the request may be made at all, and who makes it.
     ///
     /// - Parameter allowance: Set where the key's requests are limited.
     private func admit(
         _ request: HTTPRequest, _ access: Access, _ allowance: inout RateLimiter.Allowance?
-    ) async throws -> Caller {
+    ) async throws -> (Caller, Admissions.Admission?) {
         if settings.isDevelopment, !HostField.namesThisMachine(request.headers["Host"] ?? "") {
             throw Problem(.misdirectedRequest, "With --dev only localhost and loopback addresses are served.")
         }
-        if case .open = access { return .anyone }
-        let caller = try await authenticator.caller(authorization: request.headers["Authorization"])
+        if case .open = access { return (.anyone, nil) }
+        let (caller, admission) = try await letIn(request)
         allowance = limiter?.admit(caller.key)
         if let allowance, !allowance.isAdmitted {
             throw Problem(
@@ -123,97 +121,18 @@ extension APIServer {
         case (.app, _): throw Problem(.insufficientScope, "This needs the key of an app.")
         }
         if service.isDraining { throw ServiceError.shuttingDown }
-        return caller
-    }
-}
-
-extension Call {
-    /// Whether the body is lines of JSON.
-    var hasLines: Bool { bodyType == MediaTypes.lines }
-
-    /// Whether the body is a Metalink document.
-    var hasMetalink: Bool { bodyType == Metalink.mediaType }
-
-    /// The media type of the body, nil where it is not one we can read.
-    private var bodyType: String? { request.headers["Content-Type"].flatMap(MediaTypes.ofBody) }
-
-    private var hasBody: Bool {
-        switch request.body {
-        case .none: false
-        case .bytes(let bytes): !bytes.isEmpty
-        case .stream: request.framing != .length(0)
-        }
+        return (caller, admission)
     }
 
-    /// Checks that the body is what the route takes, and collects one that comes as a stream but is not lines.
-    fileprivate mutating func prepareBody(_ form: BodyForm) async throws {
-        switch form {
-        case .none: break
-        case .stream: try refuseForm()
-        case .empty:
-            guard hasBody else { break }
-            try requireJSON()
-            _ = try read(NoMembers.self)
-        case .optionalJSON: if hasBody { try requireJSON() }
-        case .json, .batch:
-            try requireBody()
-            try requireJSON()
-        case .jsonOrLines, .task:
-            try requireBody()
-            guard !hasLines else { return try refuseIdempotencyKey() }
-            if form == .task, hasMetalink { try requireNoCoding() } else { try requireJSON() }
-            try await collect()
+    /// Who makes the request, by its key. A key that is revoked from now on ends the request.
+    private func letIn(_ request: HTTPRequest) async throws -> (Caller, Admissions.Admission) {
+        while true {
+            let revocations = admissions.revocations
+            let caller = try await authenticator.caller(authorization: request.headers["Authorization"])
+            if let admission = admissions.admit(caller, request.clientGone, since: revocations) {
+                return (caller, admission)
+            }
         }
-    }
-
-    private func requireBody() throws {
-        guard request.framing != .none else {
-            throw Problem(.lengthRequired, "Send a body, with Content-Length or in chunks.")
-        }
-    }
-
-    /// Whoever sends a form means what is in it, and would find the boundaries between the bytes.
-    private func refuseForm() throws {
-        guard bodyType?.hasPrefix("multipart/") != true else {
-            throw Problem(
-                .unsupportedMediaType,
-                "Send the bytes themselves, not a form around them: curl --data-binary @FILE, or curl -T FILE -X POST.")
-        }
-    }
-
-    /// Lines are answered as they come, so that no answer is kept that could be given again.
-    private func refuseIdempotencyKey() throws {
-        guard request.headers["Idempotency-Key"] == nil else {
-            throw Problem.header("Idempotency-Key", "Lines take none: give each line a clientTaskId.")
-        }
-    }
-
-    private func requireNoCoding() throws {
-        guard request.headers["Content-Encoding"].map({ $0.lowercased() == "identity" }) ?? true else {
-            throw Problem(.unsupportedMediaType, "The body must be sent without a Content-Encoding.")
-        }
-    }
-
-    private func requireJSON() throws {
-        try requireNoCoding()
-        guard bodyType == MediaTypes.json else {
-            throw Problem(.unsupportedMediaType, "The body must be application/json in UTF-8, and say so.")
-        }
-    }
-
-    private mutating func collect() async throws {
-        guard case .stream(let stream) = request.body else { return }
-        let limit = server.settings.bodyLimit
-        let tooLong = RefusalReason.payloadTooLarge(limit: limit)
-        if case .length(let length) = request.framing, length > UInt64(limit) { throw tooLong }
-        let deadline = service.clock.monotonic() + server.settings.bodyDeadline.milliseconds
-        var bytes: [UInt8] = []
-        while let more = try await stream.next() {
-            guard bytes.count + more.count <= limit else { throw tooLong }
-            guard service.clock.monotonic() < deadline else { throw RefusalReason.requestTimeout }
-            bytes += more
-        }
-        request.body = .bytes(bytes)
     }
 }
 

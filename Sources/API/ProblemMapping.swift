@@ -150,13 +150,10 @@ extension Problem {
         case .methodNotAllowed(let allow):
             self.init(.methodNotAllowed, "The resource knows \(allow.joined(separator: ", ")).")
         case .requestTimeout: self.init(.requestTimeout, "The request did not arrive in time.")
-        case .payloadTooLarge(let limit): self.init(.payloadTooLarge, "The body may have \(limit.counted("byte")).")
         case .targetTooLong: self.init(.uriTooLong, "The URL may have 8192 bytes.")
         case .headTooLarge: self.init(.invalidValue, "The header fields may have 32768 bytes together.", status: 431)
         case .expectationFailed:
             self.init(.invalidValue, "The only expectation that is met is 100-continue.", status: 417)
-        case .overloaded:
-            self.init(.rateLimited, "Too many large requests are being read; try again soon.", status: 503)
         case .shuttingDown: self.init(.shuttingDown, "The service is shutting down.")
         }
     }

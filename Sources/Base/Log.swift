@@ -33,7 +33,7 @@ package struct Log: Sendable {
     private let format: Format
     private let clock: Clock
     private let sink: @Sendable ([UInt8]) -> Void
-    private var context: [(name: StaticString, value: String)] = []
+    private var context: [Fact] = []
 
     /// - Parameter sink: Takes each line. It must not block.
     package init(
@@ -50,16 +50,14 @@ package struct Log: Sendable {
     package static let none = Log(level: .error, sink: { _ in })
 
     /// A log whose every line carries one more fact.
-    package func with(_ name: StaticString, _ value: some CustomStringConvertible) -> Log {
-        var child = self
-        child.context.append((name, value.description))
-        return child
+    package func with(_ name: StaticString, _ value: some CustomStringConvertible & Sendable) -> Log {
+        with((name, value))
     }
 
     /// A log whose every line carries some more facts.
     package func with(_ facts: Fact...) -> Log {
         var child = self
-        child.context += facts.map { ($0.name, $0.value.description) }
+        child.context += facts
         return child
     }
 
@@ -92,25 +90,37 @@ package struct Log: Sendable {
             line += #"","level":"\#(level.name)","message":"#.utf8
             JSONWriter.append(quoted: message.description, to: &line)
         }
-        for fact in context { append(fact.name, fact.value, to: &line) }
-        for fact in facts { append(fact.name, fact.value.description, to: &line) }
+        for fact in context { append(fact, to: &line) }
+        for fact in facts { append(fact, to: &line) }
         line += (format == .json ? "}\n" : "\n").utf8
         return line
     }
 
-    private func append(_ name: StaticString, _ value: String, to line: inout [UInt8]) {
+    private func append(_ fact: Fact, to line: inout [UInt8]) {
+        let value = fact.value.description
         switch format {
         case .text:
             line.append(UInt8(ascii: " "))
-            name.withUTF8Buffer { line += $0 }
+            fact.name.withUTF8Buffer { line += $0 }
             line.append(UInt8(ascii: "="))
             guard value.isEmpty || value.utf8.contains(where: Self.needsQuotes) else { return line += value.utf8 }
         case .json:
             line += #",""#.utf8
-            name.withUTF8Buffer { line += $0 }
+            fact.name.withUTF8Buffer { line += $0 }
             line += #"":"#.utf8
+            guard !Self.isLiteral(fact.value) else { return line += value.utf8 }
         }
         JSONWriter.append(quoted: value, to: &line)
+    }
+
+    /// Whether a value is described as JSON writes it.
+    private static func isLiteral(_ value: any CustomStringConvertible) -> Bool {
+        switch value {
+        case is String: false
+        case is any BinaryInteger, is Bool: true
+        case let number as Double: number.isFinite
+        default: false
+        }
     }
 
     private static func needsQuotes(_ byte: UInt8) -> Bool {

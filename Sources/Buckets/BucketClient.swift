@@ -8,7 +8,7 @@ package import TransferEngine
 /// - SeeAlso: docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_Simple_Storage_Service.html
 package final class BucketClient: Sendable {
     /// How an answer is met.
-    private enum Manner {
+    enum Manner {
         /// Sending it twice does no harm.
         case repeatable
         /// Who sends it finds out what became of it.
@@ -23,8 +23,8 @@ package final class BucketClient: Sendable {
     private let clock: Clock
     /// With the name that the operator gave the bucket.
     private let meters: (all: BucketMeters, name: String)?
-    /// Whether the store heeds `If-None-Match: *`, once it was found out.
-    private let heedsConditions = Locked<Bool?>(nil)
+    /// What the store heeds, once it was found out.
+    let heeded = Locked<HeededConditions?>(nil)
 
     private static let attempts = 5
     /// For a whole list or an error.
@@ -92,7 +92,7 @@ package final class BucketClient: Sendable {
         let result = await perform(request)
         if case .failed(let fault) = result.outcome { throw .unreachable(fault, message: result.curlMessage) }
         guard let head = result.head else { throw .unreachable(.reset, message: "The service shuts down.") }
-        if let error = S3Error(status: head.status, body: result.side) { throw .refused(error) }
+        if let error = S3Error(status: head.status, body: result.side, to: request.method) { throw .refused(error) }
         guard result.outcome == .complete else { throw .unexpected("There is no room for the object.") }
         return result
     }
@@ -132,13 +132,12 @@ package final class BucketClient: Sendable {
 
     /// Writes a small object.
     ///
-    /// - Parameter onlyIfAbsent: A condition that the store itself checks.
     /// - Returns: Its entity tag.
     package func put(
-        _ key: String, _ content: SentBytes, _ terms: ObjectTerms, onlyIfAbsent: Bool
+        _ key: String, _ content: SentBytes, _ terms: ObjectTerms, if condition: WriteCondition = .none
     ) async throws(BucketFault) -> String? {
         var headers = terms.fields
-        if onlyIfAbsent { headers.append("If-None-Match", "*") }
+        condition.write(to: &headers)
         let answer = try await send(
             "PUT", bucket.target(key), .repeatable, headers: headers, content: content)
         return answer.head.fields["ETag"]
@@ -177,11 +176,11 @@ package final class BucketClient: Sendable {
 
     /// Makes the parts the object, once. Where the answer is lost, that is told as it is: the caller finds out.
     package func completeUpload(
-        _ upload: String, _ key: String, parts: [String], onlyIfAbsent: Bool
+        _ upload: String, _ key: String, parts: [String], if condition: WriteCondition = .none
     ) async throws(BucketFault) {
         var headers = HTTPFields()
         headers.append("Content-Type", "application/xml")
-        if onlyIfAbsent { headers.append("If-None-Match", "*") }
+        condition.write(to: &headers)
         let body = S3Answer.completion(of: parts)
         _ = try await send(
             "POST", bucket.target(key, query: [("uploadId", upload)]), .once, headers: headers,
@@ -241,29 +240,9 @@ package final class BucketClient: Sendable {
         }
     }
 
-    // MARK: What a store can do
-
-    /// Whether the store heeds `If-None-Match: *`: asked once, with an object that is removed again.
-    package func canWriteOnlyIfAbsent() async throws(BucketFault) -> Bool {
-        if let known = heedsConditions.withLock({ $0 }) { return known }
-        let key = ".urlsessiond-probe-\(RandomBytes.make(8).hexadecimal)"
-        let (probe, terms) = (SentBytes([], isWhole: true), ObjectTerms(mark: "probe"))
-        _ = try await put(key, probe, terms, onlyIfAbsent: false)
-        var isHeeded = false
-        do throws(BucketFault) {
-            _ = try await put(key, probe, terms, onlyIfAbsent: true)
-        } catch {
-            guard error.remedy == .exists else { throw error }
-            isHeeded = true
-        }
-        try await delete(key)
-        heedsConditions.withLock { $0 = isHeeded }
-        return isHeeded
-    }
-
     // MARK: Requests
 
-    private struct Answer {
+    struct Answer {
         var head: ResponseHead
         var body: [UInt8]
     }
@@ -274,7 +253,7 @@ package final class BucketClient: Sendable {
         SignatureV4(credentials, region: bucket.region)
     }
 
-    private func send(
+    func send(
         _ method: String, _ target: S3Target, _ manner: Manner, headers: HTTPFields = HTTPFields(),
         content: SentBytes? = nil, limit: Int = BucketClient.answerLimit, attempts: Int = BucketClient.attempts,
         isHasty: Bool = false
@@ -320,7 +299,7 @@ package final class BucketClient: Sendable {
         }
         guard let head = result.head else { throw .unreachable(.emptyReply, message: result.curlMessage) }
         let body = if case .memory(let bytes) = result.received { bytes } else { [UInt8]() }
-        if let error = S3Error(status: head.status, body: body) { throw .refused(error) }
+        if let error = S3Error(status: head.status, body: body, to: method) { throw .refused(error) }
         return Answer(head: head, body: body)
     }
 

@@ -30,7 +30,7 @@ package enum BucketFault: Error, Hashable, Sendable {
         case .refused(let error):
             switch error.meaning {
             case .busy, .noSpace: .later
-            case .noSuchUpload: .anew
+            case .noSuchUpload, .lostParts: .anew
             case .preconditionFailed: .exists
             case .forbidden, .noSuchBucket, .noSuchKey, .other: .change
             }
@@ -38,6 +38,26 @@ package enum BucketFault: Error, Hashable, Sendable {
         case .unexpected: .later
         case .wrongObject: .anew
         case .noCredentials: .later
+        }
+    }
+
+    /// Whether the object is another than the condition of a write says, or is there no more.
+    package var isOfCondition: Bool {
+        guard case .refused(let error) = self else { return false }
+        return error.meaning == .preconditionFailed || error.meaning == .noSuchKey
+    }
+
+    /// Whether the operator has to do something, whatever object it is about: keys, bucket, room or trust are missing.
+    package var isOperators: Bool {
+        switch self {
+        case .refused(let error):
+            switch error.meaning {
+            case .forbidden, .noSuchBucket, .noSpace: true
+            case .noSuchKey, .noSuchUpload, .lostParts, .preconditionFailed, .busy, .other: false
+            }
+        case .unreachable(let fault, _): fault.isTrustFailure || fault == .badRequest
+        case .noCredentials: true
+        case .unexpected, .wrongObject: false
         }
     }
 

@@ -82,11 +82,17 @@ package struct S3Error: Error, Hashable, Sendable {
         self.message = message
     }
 
-    /// Of an answer that is no success, or of one that says 200 and has an error in its body, as completions and copies may.
-    package init?(status: Int, body: [UInt8]) {
-        let root = S3Answer.document(body)
+    /// An error in words is no longer than this.
+    private static let longestDocument = 64 << 10
+
+    /// Of an answer that is no success, or of one to a `POST` that says 200 and has an error in its body, as completions
+    /// may. Any other success has bytes of an object, whatever they look like.
+    package init?(status: Int, body: [UInt8], to method: String) {
+        let isSuccess = (200...299).contains(status)
+        guard !isSuccess || method == "POST" else { return nil }
+        let root = body.count > Self.longestDocument ? nil : S3Answer.document(body)
         let isError = root?.name == "Error"
-        guard !(200...299).contains(status) || isError else { return nil }
+        guard !isSuccess || isError else { return nil }
         self.init(
             status: status, code: isError ? root?.first("Code")?.trimmedText ?? "" : "",
             message: isError ? root?.first("Message")?.trimmedText ?? "" : "")
@@ -100,10 +106,13 @@ package struct S3Error: Error, Hashable, Sendable {
         case noSuchKey
         /// The upload was completed or aborted.
         case noSuchUpload
+        /// Parts are not there, or none that make an object.
+        case lostParts
         /// A condition such as `If-None-Match` does not hold.
         case preconditionFailed
         case noSpace
-        /// Later perhaps.
+        /// Later perhaps: the store is busy or broken, bytes were damaged on their way, or another request for the same key
+        /// has not ended.
         case busy
         case other
     }
@@ -123,9 +132,12 @@ package struct S3Error: Error, Hashable, Sendable {
         case "NoSuchBucket": .noSuchBucket
         case "NoSuchKey", "NoSuchVersion": .noSuchKey
         case "NoSuchUpload": .noSuchUpload
-        case "PreconditionFailed", "ConditionalRequestConflict": .preconditionFailed
+        case "InvalidPart", "InvalidPartOrder", "EntityTooSmall": .lostParts
+        case "PreconditionFailed": .preconditionFailed
         case "QuotaExceeded", "InsufficientStorage", "XMinioStorageFull", "EntityTooLarge": .noSpace
-        case "SlowDown", "InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted": .busy
+        case "SlowDown", "InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted",
+            "ConditionalRequestConflict", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch":
+            .busy
         case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
             "RequestTimeTooSkewed", "AccountProblem":
             .forbidden

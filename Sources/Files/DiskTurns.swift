@@ -1,3 +1,5 @@
+import Base
+
 /// How long a piece of work for the disk may take.
 package enum DiskWorkLength: Sendable {
     /// One call that ends soon: a sync, a rename, a few bytes.

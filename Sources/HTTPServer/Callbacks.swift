@@ -38,9 +38,20 @@ enum Callbacks {
                 server: server, client: Unmanaged<ClientConnection>.fromOpaque(client).takeUnretainedValue(),
                 handle: ConnectionHandle(pointer: connection), target: uri.map { String(cString: $0) } ?? "",
                 targetAddress: UInt(bitPattern: uri))
+            uri.map(hideQuery)
             request.client.requestBegan(request)
             return Unmanaged.passRetained(request).toOpaque()  // Released in `completed`, the last to use it.
         }
+
+    /// Ends the query at its begin, so that libmicrohttpd finds no parameters in it; we have read the target.
+    ///
+    /// libmicrohttpd 0.9.75 keeps a record of each parameter in the connection's memory. When that is full, it goes on as
+    /// if it had not failed, and the client gets a reset or nothing (`parse_initial_message_line` ignores what
+    /// `MHD_parse_arguments_` returns). The text is the library's own buffer, which it writes to itself in that function.
+    private static func hideQuery(_ uri: UnsafePointer<CChar>) {
+        guard let mark = strchr(uri, 0x3F), mark[1] != 0 else { return }
+        mark[1] = 0
+    }
 
     private static let access: MHD_AccessHandlerCallback = { _, _, _, method, version, bytes, size, slot in
         guard let kept = slot?.pointee, let method, let version, let size else { return .NO }

@@ -90,6 +90,21 @@ final class ClientConnection: Sendable {
         }
     }
 
+    /// Bytes that the kernel keeps of a stream whose client does not read; by itself it would keep megabytes. The kernel
+    /// doubles the number for its own needs (socket(7), `SO_SNDBUF`).
+    private static let streamBuffer: Int32 = 32 * 1024
+
+    /// Bounds what the kernel keeps for the client.
+    func limitSendBuffer() {
+        state.withLock { state in
+            guard !state.isClosed else { return }
+            var bytes = Self.streamBuffer
+            let code = setsockopt(
+                descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout.size(ofValue: bytes)))
+            precondition(code == 0, "setsockopt: \(errno)")
+        }
+    }
+
     /// Another descriptor of the same socket, the caller's to close; `nil` when there is none to have.
     func duplicate() -> Int32? {
         state.withLock { state in

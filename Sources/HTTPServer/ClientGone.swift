@@ -1,6 +1,7 @@
 import Base
 
-/// Tells the handler of a request that waiting has no more use: the client left, or the server stops.
+/// Tells the handler of a request that waiting has no more use: the client left, the server stops, or the client may no
+/// longer make the request.
 ///
 /// The server looks after requests that run longer than a moment, and notices a client that closed its connection
 /// within a quarter of a second. When the server stops, an answer still reaches the client.
@@ -8,6 +9,8 @@ package final class ClientGone: Sendable {
     package enum Reason: Sendable, Equatable {
         case left
         case serverStops
+        /// What the client was let in with is not valid any more.
+        case revoked
     }
 
     private struct State: Sendable {
@@ -31,6 +34,9 @@ package final class ClientGone: Sendable {
         }
         if isLate { callback() }
     }
+
+    /// Ends the waiting of a client that is no longer let in. The handler refuses the request.
+    package func revoke() { fire(.revoked) }
 
     /// Forgets who waited, when the request is over.
     func ended() {

@@ -28,6 +28,7 @@ package enum BodyFraming: Sendable, Equatable {
 
 package enum HTTPRequestBody: Sendable {
     case none
+    /// A body that its handler has read whole.
     case bytes([UInt8])
     case stream(RequestStream)
 }

@@ -19,7 +19,6 @@ package final class HTTPServer: Sendable {
     let log: Log
     let observe: @Sendable (Observation) -> Void
     let clock = Clock.system
-    let budget: BodyBudget
     let watch: Watch
     /// The port it listens on.
     package let port: UInt16
@@ -82,7 +81,6 @@ package final class HTTPServer: Sendable {
         self.observe = observe
         self.watch = watch
         self.port = port
-        budget = BodyBudget(bytes: limits.sharedBodyBytes)
         state.withLock { $0.certificate = certificate }
     }
 

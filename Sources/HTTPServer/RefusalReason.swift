@@ -13,13 +13,9 @@ package enum RefusalReason: Error, Sendable, Equatable {
     case methodNotAllowed(allow: [String])
     /// The head or the body took longer than its deadline, or came too slowly.
     case requestTimeout
-    /// The body is longer than the route takes: its limit in bytes.
-    case payloadTooLarge(limit: Int)
     case targetTooLong
     case headTooLarge
     /// An `Expect` other than `100-continue`.
     case expectationFailed
-    /// Large bodies fill the memory set aside for them.
-    case overloaded
     case shuttingDown
 }

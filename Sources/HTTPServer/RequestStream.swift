@@ -25,17 +25,24 @@ package final class RequestStream: Sendable {
     private let state: Locked<State>
     /// Asks the connection for more: at the first read, and when what was kept has been taken.
     private let demand: @Sendable () -> Void
+    private let limit: @Sendable (Duration) -> Void
 
-    init(demand: @escaping @Sendable () -> Void) {
+    init(demand: @escaping @Sendable () -> Void, limit: @escaping @Sendable (Duration) -> Void) {
         state = Locked(State())
         self.demand = demand
+        self.limit = limit
     }
 
     /// A body that is all there.
     package init(_ bytes: [UInt8]) {
         state = Locked(State(bytes: bytes, isFinished: true, received: Int64(bytes.count)))
         demand = {}
+        limit = { _ in }
     }
+
+    /// Gives the whole body this time from now on, in place of the least rate. Later the client gets 408, and the reader
+    /// ``Failure/cutOff``.
+    package func end(within time: Duration) { limit(time) }
 
     /// The next bytes, at least one; `nil` after the last.
     ///

@@ -28,8 +28,16 @@ struct RequestTarget: Sendable {
         for pair in bytes[(question + 1)...].split(separator: UInt8(ascii: "&")) {
             let equals = pair.firstIndex(of: UInt8(ascii: "="))
             let value = equals.map { pair[($0 + 1)...] } ?? []
-            query.append((try Self.decoded(pair[..<(equals ?? pair.endIndex)]), try Self.decoded(value)))
+            query.append((try Self.formDecoded(pair[..<(equals ?? pair.endIndex)]), try Self.formDecoded(value)))
         }
+    }
+
+    /// Decodes a name or a value of a query as `application/x-www-form-urlencoded`, as which clients send it: a plus is a
+    /// space (WHATWG URL Standard, section 5.1).
+    private static func formDecoded(_ part: ArraySlice<UInt8>) throws(RefusalReason) -> String {
+        let (plus, space) = (UInt8(ascii: "+"), UInt8(ascii: " "))
+        guard part.contains(plus) else { return try decoded(part) }
+        return try decoded(part.map { $0 == plus ? space : $0 }[...])
     }
 
     /// Percent-decodes `part` once.

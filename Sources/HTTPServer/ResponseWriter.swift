@@ -4,7 +4,7 @@ import Glibc
 
 /// The body of a streamed answer, written as it is made. One writer.
 ///
-/// What the client has not taken yet is bounded: beyond, `write` waits.
+/// What libmicrohttpd has not taken yet is bounded: beyond, `write` waits.
 package final class ResponseWriter: Sendable {
     /// The connection is gone; nothing written from now on reaches anybody.
     package struct ClientIsGone: Error, Sendable, Equatable {}
@@ -29,12 +29,17 @@ package final class ResponseWriter: Sendable {
         }
     }
 
-    static let capacity = 64 * 1024
-
     private let state = Locked(State())
     private let connection: ConnectionHandle
+    /// Bytes kept for the connection at which `write` waits.
+    private let capacity: Int
 
-    init(_ connection: ConnectionHandle) { self.connection = connection }
+    /// A body whose end is not known is one that waits for something to tell: of many such, each keeps only what it has
+    /// just written. One of a known length is sent as fast as the client takes it.
+    init(_ connection: ConnectionHandle, for body: HTTPResponseBody) {
+        self.connection = connection
+        capacity = if case .sized = body { 64 * 1024 } else { 1 }
+    }
 
     /// Whether the connection is suspended until there are bytes.
     var isHeld: Bool { state.withLock { $0.isHeld } }
@@ -42,7 +47,8 @@ package final class ResponseWriter: Sendable {
     /// Bytes handed to the connection so far.
     var total: Int64 { state.withLock { $0.total } }
 
-    /// Sends `bytes` when the client has room for them.
+    /// Sends `bytes` when the client has room for them. In a body of unknown length this returns when the connection has
+    /// all of them.
     ///
     /// - Throws: ``ClientIsGone``; `CancellationError` when the task is cancelled while it waits.
     package func write(_ bytes: [UInt8]) async throws {
@@ -51,14 +57,14 @@ package final class ResponseWriter: Sendable {
             guard !state.isGone, !state.isEnded else { throw ClientIsGone() }
             state.bytes.append(contentsOf: bytes)
             state.wake(connection)
-            return state.bytes.count - state.sent >= Self.capacity
+            return state.bytes.count - state.sent >= capacity
         }
         guard isFull else { return }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let outcome = state.withLock { state -> Result<Void, any Error>? in
                     if state.isGone { return .failure(ClientIsGone()) }
-                    if state.bytes.count - state.sent < Self.capacity { return .success(()) }
+                    if state.bytes.count - state.sent < capacity { return .success(()) }
                     if Task.isCancelled { return .failure(CancellationError()) }
                     state.writer = continuation
                     return nil
@@ -128,7 +134,7 @@ package final class ResponseWriter: Sendable {
                 state.bytes = []
                 state.sent = 0
             }
-            return (count, state.bytes.count - state.sent < Self.capacity ? state.writer.take() : nil)
+            return (count, state.bytes.count - state.sent < capacity ? state.writer.take() : nil)
         }
         writer?.resume()
         return count

@@ -2,22 +2,22 @@
 package enum BodyRule: Sendable, Equatable {
     /// A body, unless empty, is 400.
     case none
-    /// The body is read whole before the handler runs; longer than `limit` bytes is 413.
-    case collect(limit: Int)
-    /// The handler runs at once and reads the body as it comes.
+    /// The handler runs when the head has come and reads the body as it comes. An answer before the body's end closes
+    /// the connection.
     case stream
 }
 
 /// A method and a path, and what answers there.
 package struct Route: Sendable {
+    package typealias Executor = @Sendable (HTTPRequest) -> any TaskExecutor
     package typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
 
     package let method: String
     /// As written, `{name}` and all: a closed set, fit to label a metric.
     package let pattern: String
     package let body: BodyRule
-    /// Where the handler runs. Without one it begins on libmicrohttpd's thread, so it has to be quick.
-    package let executor: (any TaskExecutor)?
+    /// Says where the handler runs. Without it that begins on libmicrohttpd's thread, so it has to be quick.
+    package let executor: Executor?
     package let handler: Handler
     let parts: [Part]
 
@@ -29,7 +29,7 @@ package struct Route: Sendable {
     /// - Parameter pattern: a path such as `/v1/sessions/{identifier}/tasks/{number}`; a parameter takes one
     ///   segment that is not empty.
     package init(
-        _ method: String, _ pattern: String, body: BodyRule = .none, executor: (any TaskExecutor)? = nil,
+        _ method: String, _ pattern: String, body: BodyRule = .none, executor: Executor? = nil,
         _ handler: @escaping Handler
     ) {
         precondition(pattern.hasPrefix("/"), "a pattern starts with a slash")

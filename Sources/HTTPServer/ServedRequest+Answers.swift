@@ -60,6 +60,15 @@ extension ServedRequest {
         state.withLock { if $0.demanded(at: time) { handle.resume() } }
     }
 
+    /// Gives the rest of the body this time. Under the lock, so that no deadline outlives the body.
+    func limitBody(_ time: Duration) {
+        state.withLock { state in
+            guard state.streamed != nil else { return }
+            state.pace = .deadline
+            client.setDeadline(now + time.milliseconds)
+        }
+    }
+
     func deliver(_ response: HTTPResponse, isHead: Bool) async {
         let produce: (@Sendable (ResponseWriter) async throws -> Void)? =
             switch response.body {
@@ -67,7 +76,8 @@ extension ServedRequest {
             case .sized(_, let body) where !isHead: body
             default: nil
             }
-        let writer = produce.map { _ in ResponseWriter(handle) }
+        let writer = produce.map { _ in ResponseWriter(handle, for: response.body) }
+        if case .stream = response.body { client.limitSendBuffer() }
         let isTaken = state.withLock { state in
             guard state.answered(response) else { return false }
             state.writer = writer

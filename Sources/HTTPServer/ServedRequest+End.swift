@@ -63,7 +63,7 @@ extension ServedRequest {
         server.observe(
             Observation(
                 method: facts.method, target: target, route: facts.route, status: facts.status,
-                duration: ContinuousClock.now - start, bytesReceived: facts.stream?.received ?? facts.received,
+                duration: ContinuousClock.now - start, bytesReceived: facts.stream?.received ?? 0,
                 bytesSent: last.writer?.total ?? facts.sent, isStreamed: last.writer != nil, requestID: facts.requestID)
         )
     }

@@ -26,7 +26,7 @@ extension ServedRequest {
     func expire() {
         let canAnswer = state.withLock { state in
             switch (state.reading, state.answer) {
-            case (.head, .none), (.collecting, .none), (.streaming, .running), (.streaming, .none):
+            case (.head, .none), (.empty, .none), (.streaming, .running), (.streaming, .none):
                 state.answer = .queued
                 return true
             default: return false

@@ -26,7 +26,6 @@ final class ServedRequest: Sendable {
         var route: String?
         var status = 0
         var sent: Int64 = 0
-        var received: Int64 = 0
         var stream: RequestStream?
         /// The connection closes with bytes of the client unread: it needs a lingering close.
         var lingers = false
@@ -58,10 +57,9 @@ final class ServedRequest: Sendable {
         }
         switch nextStep(bytes) {
         case .readOn, .hold: return true
-        case .run(let body): return run(body)
+        case .run: return run()
         case .send(let response, let early): return send(response, early: early)
         case .interrupt(let response): return interrupt(response)
-        case .refuse(let reason): return interrupt(refusal(reason))
         }
     }
 
@@ -69,8 +67,9 @@ final class ServedRequest: Sendable {
     private func nextStep(_ bytes: UnsafeRawBufferPointer) -> ServedRequestState.Step {
         let time = now
         return state.withLock { state in
-            let step = bytes.isEmpty ? state.called(at: time) : state.received(bytes, budget: server.budget)
+            let step = bytes.isEmpty ? state.called(at: time) : state.received(bytes)
             if case .hold = step { hold(&state) }
+            if state.pace == .deadline, state.streamed == nil { client.setDeadline(nil) }
             return step
         }
     }
@@ -82,7 +81,7 @@ final class ServedRequest: Sendable {
         handle.suspend()
     }
 
-    /// The request and its route wait here for the body to be complete.
+    /// A request without a body and its route wait here for the library's next call.
     private let pending = Locked<(request: HTTPRequest, route: Route)?>(nil)
 
     private func open(_ head: RequestHead) -> Bool {
@@ -130,15 +129,6 @@ final class ServedRequest: Sendable {
             guard !hasBody else { throw .unexpectedBody }
             pending.withLock { $0 = (request, route) }
             return whole()
-        case .collect(let limit):
-            var length: UInt64? = nil
-            if case .length(let announced) = request.framing { length = announced }
-            let body = try CollectedBody(
-                length: length, limit: limit, free: server.limits.smallBodyBytes, budget: server.budget)
-            pending.withLock { $0 = (request, route) }
-            if hasBody { client.setDeadline(now + server.limits.bodyDeadline.milliseconds) }
-            state.withLock { $0.reading = .collecting(body) }
-            return true
         case .stream:
             var request = request
             guard hasBody else {
@@ -146,7 +136,13 @@ final class ServedRequest: Sendable {
                 pending.withLock { $0 = (request, route) }
                 return whole()
             }
-            let stream = RequestStream { [weak self] in self?.demand() }
+            let stream = RequestStream {
+                [weak self] in
+                self?.demand()
+            } limit: {
+                [weak self] in
+                self?.limitBody($0)
+            }
             facts.withLock { $0.stream = stream }
             request.body = .stream(stream)
             state.withLock { $0.reading = .offered(stream) }
@@ -157,17 +153,13 @@ final class ServedRequest: Sendable {
 
     /// There is no body: the library calls again at once, and then takes an answer without closing.
     private func whole() -> Bool {
-        state.withLock { $0.reading = .collecting(.empty) }
+        state.withLock { $0.reading = .empty }
         return true
     }
 
-    private func run(_ body: [UInt8]) -> Bool {
-        client.setDeadline(nil)
+    private func run() -> Bool {
         guard let (request, route) = pending.withLock({ $0.take() }) else { return false }
-        var complete = request
-        if case .collect = route.body { complete.body = request.framing == .none ? .none : .bytes(body) }
-        facts.withLock { $0.received = Int64(body.count) }
-        start(complete, route)
+        start(request, route)
         return goOn()
     }
 
@@ -193,7 +185,7 @@ final class ServedRequest: Sendable {
             await self.deliver(self.adorned(response, request), isHead: request.method == "HEAD")
             self.server.handlerEnded()
         }
-        if let executor = route.executor {
+        if let executor = route.executor?(request) {
             Task(executorPreference: executor, operation: handle)
         } else {
             _ = Task.immediate(operation: handle)

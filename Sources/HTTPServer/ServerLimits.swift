@@ -14,16 +14,13 @@ package struct ServerLimits: Sendable {
     package var targetBytes = 8192
     /// From the connection (or the end of the idle time after an answer) to the end of a request's head.
     package var headDeadline: Duration = .seconds(10)
-    /// From the head to the end of a collected body.
+    /// From an answer inside a body, where the library cannot send it yet, to the end of the body.
     package var bodyDeadline: Duration = .seconds(30)
     /// Silence in either direction: between requests, inside one, and while an answer is not taken.
     package var inactivity: Duration = .seconds(30)
     /// A streamed body may be slower than `streamBytesPerSecond` for this long.
     package var streamGrace: Duration = .seconds(10)
     package var streamBytesPerSecond = 1024
-    /// Collected bodies up to this size are free; larger ones share `sharedBodyBytes`.
-    package var smallBodyBytes = 1 << 20
-    package var sharedBodyBytes = 256 << 20
 
     package init() {}
 }

@@ -11,11 +11,22 @@ import Glibc
 final class Watch: Sendable {
     private struct State: Sendable {
         var listener: Int32?
+        var accepting = Accepting.open
         var requests: [UInt64: (descriptor: Int32, request: ServedRequest)] = [:]
         var numbers: [ObjectIdentifier: UInt64] = [:]
         var lingering: [UInt64: (descriptor: Int32, until: Int64)] = [:]
         var last: UInt64 = 1
         var ends: (@Sendable () -> Void)?
+    }
+
+    /// Whether connections are accepted. One that cannot be, for want of descriptors or memory, stays in the kernel's
+    /// queue, and the listener readable: watching it would keep a core busy.
+    private enum Accepting {
+        case open
+        /// Until the next sweep.
+        case paused
+        /// Tries again after a pause; the want has been logged.
+        case retrying
     }
 
     private static let bellNumber: UInt64 = 0
@@ -116,7 +127,7 @@ final class Watch: Sendable {
     /// Waits for something and does it. Returns whether the thread should end.
     private func turn(_ server: HTTPServer) -> Bool {
         var events = [epoll_event](repeating: epoll_event(), count: 64)
-        let isIdle = state.withLock { $0.lingering.isEmpty } && server.hasNoClients
+        let isIdle = state.withLock { $0.lingering.isEmpty && $0.accepting != .paused } && server.hasNoClients
         let count = epoll_wait(epoll, &events, Int32(events.count), isIdle ? -1 : Int32(tick))
         for event in events.prefix(Int(max(0, count))) { handle(event.data.u64, server) }
         // Asked after the bell was read: who rings from now on is heard by the next wait.
@@ -145,6 +156,7 @@ final class Watch: Sendable {
         let now = Clock.system.monotonic()
         guard server.isSweepDue(at: now, tick: tick) else { return }
         for client in server.allClients { client.look(at: now, server) }
+        resumeAccepting()
         let late = state.withLock { $0.lingering.filter { $0.value.until <= now }.map(\.key) }
         for number in late { endLingering(number) }
     }
@@ -161,15 +173,49 @@ final class Watch: Sendable {
                     Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue))
             }
             guard descriptor >= 0 else {
-                guard [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) else { return }
-                server.log.warning("cannot accept", ("error", String(cString: strerror(errno))))
-                usleep(50_000)  // The queue stays readable; without a pause the loop would spin.
+                if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { pauseAccepting(errno, server) }
                 return
             }
+            noteAccepted(server)
             withUnsafeBytes(of: &address) {
                 server.admit(descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), length)
             }
         }
+    }
+
+    private func pauseAccepting(_ code: Int32, _ server: HTTPServer) {
+        let isNew = state.withLock { state in
+            defer { state.accepting = .paused }
+            if let listener = state.listener { watch(listener, 0) }
+            return state.accepting == .open
+        }
+        guard isNew else { return }
+        server.log.warning("connections cannot be accepted and wait", ("error", String(cString: strerror(code))))
+    }
+
+    private func resumeAccepting() {
+        state.withLock { state in
+            guard state.accepting == .paused else { return }
+            state.accepting = .retrying
+            if let listener = state.listener { watch(listener, EPOLLIN.rawValue) }
+        }
+    }
+
+    private func noteAccepted(_ server: HTTPServer) {
+        let wasShort = state.withLock { state in
+            defer { state.accepting = .open }
+            return state.accepting != .open
+        }
+        if wasShort { server.log.info("connections are accepted again") }
+    }
+
+    /// Changes the events for which the listener is watched.
+    private func watch(_ listener: Int32, _ events: UInt32) {
+        var event = epoll_event()
+        event.events = events
+        event.data.u64 = Self.listenerNumber
+        let code = epoll_ctl(epoll, EPOLL_CTL_MOD, listener, &event)
+        precondition(code == 0, "epoll_ctl: \(errno)")
     }
 
     /// Returns whether the client is done.

@@ -63,9 +63,10 @@ package final class Launches: Sendable {
     /// Runs until it is cancelled: repairs what the last run left, then sends and fetches.
     package func run() async throws {
         try await Store.loop {
-            carryOut(try await store.recoverLaunches(at: clock.time))
-            // Where others live nothing was missed.
-            if try await !store.hasLivingOthers() {
+            try await Store.insist { carryOut(try await store.recoverLaunches(at: clock.time)) }
+            try await Store.insist {
+                // Where others live nothing was missed.
+                guard try await !store.hasLivingOthers() else { return }
                 carryOut(try await store.recoverRefresh(startedAt: startedAt, at: clock.time))
             }
             try await withThrowingDiscardingTaskGroup { group in

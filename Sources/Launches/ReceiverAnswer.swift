@@ -131,7 +131,8 @@ extension TransferFault {
         case .reset, .shortBody, .emptyReply, .http2Refused, .http2Calm, .http2Stream: "The connection was lost."
         case .unparsableResponse, .headersTooLarge, .twoLengths, .tooLarge: "The answer could not be read."
         case .egressDenied: "A policy of the service does not allow this connection."
-        case .prefixMissing, .disk, .bodySource, .proxyNotResolved, .proxyFailed, .proxyAuthenticationRequired,
+        case .prefixMissing, .disk, .bodySource, .bodyDamaged, .proxyNotResolved, .proxyFailed,
+            .proxyAuthenticationRequired,
             .other:
             "The request could not be made."
         }

@@ -69,11 +69,22 @@ extension Core.AppLimits {
     }
 }
 
+extension WebhookSettings {
+    /// The settings with the changes of a request; null stands for those of an app without a webhook.
+    fileprivate func applying(_ change: Change<WebhookChange>) -> WebhookSettings? {
+        switch change {
+        case .unchanged: nil
+        case .clear: WebhookSettings()
+        case .set(let change): applying(change)
+        }
+    }
+}
+
 extension AppChanges {
     /// What the operator changes about an app.
     package init(_ wire: AppChange, of app: AppRecord) {
         self.init()
-        if let change = wire.webhook { webhook = app.webhook.applying(change) }
+        webhook = app.webhook.applying(wire.webhook)
         backgroundRefreshStatus = wire.backgroundRefreshStatus.flatMap { Core.BackgroundRefreshStatus($0) }
         if let change = wire.limits { limits = app.limits.applying(change) }
     }
@@ -81,7 +92,7 @@ extension AppChanges {
     /// What an app changes about itself.
     package init(_ wire: OwnAppChange, of app: AppRecord) {
         self.init()
-        if let change = wire.webhook { webhook = app.webhook.applying(change) }
+        webhook = app.webhook.applying(wire.webhook)
     }
 }
 

@@ -139,10 +139,10 @@ public struct ObjectReader {
     /// Reports the members that nobody took. Called when the object has been read.
     @usableFromInline
     func finish() {
-        guard mode == .strict else { return }
+        guard mode == .strict, isTaken.contains(false) else { return }
+        let detail = "There is no such member here. " + Self.choice(askedNames)
         for (index, member) in members.enumerated() where !isTaken[index] {
-            let path = JSONPath(.name(member.name), in: path)
-            faults.report(path, "There is no such member here. " + Self.choice(askedNames), .unknownMember)
+            faults.report(JSONPath(.name(member.name), in: path), detail, .unknownMember)
         }
     }
 

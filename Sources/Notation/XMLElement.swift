@@ -34,7 +34,9 @@ package struct XMLError: Error, Hashable, Sendable {
 extension XMLElement {
     /// Reads a whole document (XML 1.0 with namespaces) in UTF-8 and answers its root.
     ///
-    /// Without a document type, so that no entity is known but the five that always are, and none leads elsewhere.
+    /// Without a document type, so that no entity is known but the five that always are, and none leads elsewhere. Takes
+    /// time in proportion to the length: an element has at most 64 attributes, and 64 declarations of namespaces are in
+    /// scope at most.
     package init(parsing bytes: [UInt8]) throws(XMLError) {
         var parser = XMLParser(bytes)
         self = try parser.document()
@@ -42,15 +44,23 @@ extension XMLElement {
 }
 
 private struct XMLParser {
-    /// In scope: what prefixes stand for. The empty one is that of names without a prefix.
-    private typealias Scope = [String: String]
-
     private static let maximumDepth = 32
     private static let maximumElements = 100_000
+    private static let maximumAttributes = 64
+    private static let maximumDeclarations = 64
+    private static let maximumDeclarationLength = 256
+
+    private static let entities: [String: [UInt8]] = [
+        "lt": [0x3C], "gt": [0x3E], "amp": [0x26], "apos": [0x27], "quot": [0x22],
+    ]
 
     private let bytes: [UInt8]
     private var position = 0
     private var elements = 0
+    /// What prefixes stand for, the innermost element's last. The empty one is that of names without a prefix.
+    private var scope = [
+        (prefix: "", namespace: ""), (prefix: "xml", namespace: "http://www.w3.org/XML/1998/namespace"),
+    ]
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
@@ -59,7 +69,7 @@ private struct XMLParser {
         _ = skip("\u{FEFF}")
         if skip("<?xml") { try declaration() }
         try skipMiscellany()
-        let root = try element(["": "", "xml": "http://www.w3.org/XML/1998/namespace"], depth: 1)
+        let root = try element(depth: 1)
         try skipMiscellany()
         guard position == bytes.count else { throw fault("Something follows the root element.") }
         return root
@@ -68,7 +78,9 @@ private struct XMLParser {
     // MARK: Markup
 
     private mutating func declaration() throws(XMLError) {
-        let parts = try upTo("?>", "The XML declaration has no end.").split { "\"'= \t\r\n".contains($0) }
+        let text = try upTo("?>", "The XML declaration has no end.")
+        guard text.utf8.count <= Self.maximumDeclarationLength else { throw fault("The XML declaration is too long.") }
+        let parts = text.split { "\"'= \t\r\n".contains($0) }
         guard let index = parts.firstIndex(of: "encoding") else { return }
         let name = parts.dropFirst(index + 1).first ?? ""
         guard name == "UTF-8" || name == "utf-8" else { throw fault("Only UTF-8 is read.") }
@@ -91,26 +103,24 @@ private struct XMLParser {
 
     private mutating func comment() throws(XMLError) { _ = try upTo("-->", "A comment has no end.") }
 
-    private mutating func element(_ outer: Scope, depth: Int) throws(XMLError) -> XMLElement {
+    private mutating func element(depth: Int) throws(XMLError) -> XMLElement {
         guard depth <= Self.maximumDepth else { throw fault("Elements are nested too deep.") }
         elements += 1
         guard elements <= Self.maximumElements else { throw fault("There are too many elements.") }
         guard skip("<") else { throw fault("An element is missing.") }
         let tag = try name()
         let (attributes, isEmpty) = try attributes()
-        let scope = try scope(outer, with: attributes)
+        let outer = scope.count
+        defer { scope.removeLast(scope.count - outer) }
+        try declare(attributes)
         var element = XMLElement()
-        (element.namespace, element.name) = try resolve(tag, scope)
-        for (name, value) in attributes where !name.utf8.contains(0x3A) && name != "xmlns" {
-            element.attributes[name] = value
-        }
-        if !isEmpty { try content(of: &element, tag, scope, depth) }
+        (element.namespace, element.name) = try resolve(tag)
+        element.attributes = attributes.filter { !$0.key.utf8.contains(0x3A) && $0.key != "xmlns" }
+        if !isEmpty { try content(of: &element, tag, depth) }
         return element
     }
 
-    private mutating func content(
-        of element: inout XMLElement, _ tag: String, _ scope: Scope, _ depth: Int
-    ) throws(XMLError) {
+    private mutating func content(of element: inout XMLElement, _ tag: String, _ depth: Int) throws(XMLError) {
         while true {
             if skip("</") {
                 guard try name() == tag else { throw fault("An element ends that did not begin.") }
@@ -124,7 +134,7 @@ private struct XMLParser {
             } else if skip("<?") {
                 _ = try upTo("?>", "A processing instruction has no end.")
             } else if peek("<") {
-                element.children.append(try self.element(scope, depth: depth + 1))
+                element.children.append(try self.element(depth: depth + 1))
             } else {
                 element.text += try text(until: [0x3C])
             }
@@ -132,15 +142,16 @@ private struct XMLParser {
     }
 
     /// Those of a start tag, and whether it is an empty element.
-    private mutating func attributes() throws(XMLError) -> (list: [(name: String, value: String)], isEmpty: Bool) {
-        var list: [(name: String, value: String)] = []
+    private mutating func attributes() throws(XMLError) -> (found: [String: String], isEmpty: Bool) {
+        var found: [String: String] = [:]
         while true {
             let hadSpace = skipSpace()
-            if skip("/>") { return (list, true) }
-            if skip(">") { return (list, false) }
+            if skip("/>") { return (found, true) }
+            if skip(">") { return (found, false) }
             guard hadSpace else { throw fault("A start tag is not well-formed.") }
+            guard found.count < Self.maximumAttributes else { throw fault("An element has too many attributes.") }
             let name = try name()
-            guard !list.contains(where: { $0.name == name }) else { throw fault("An attribute stands twice.") }
+            guard found[name] == nil else { throw fault("An attribute stands twice.") }
             skipSpace()
             guard skip("=") else { throw fault("An attribute has no value.") }
             skipSpace()
@@ -152,29 +163,30 @@ private struct XMLParser {
             let value = try text(until: [quote, 0x3C])
             guard position < bytes.count, bytes[position] == quote else { throw fault("An attribute has no end.") }
             position += 1
-            list.append((name, value))
+            found[name] = value
         }
     }
 
     // MARK: Names
 
-    private func scope(_ outer: Scope, with attributes: [(name: String, value: String)]) throws(XMLError) -> Scope {
-        var scope = outer
+    private mutating func declare(_ attributes: [String: String]) throws(XMLError) {
         for (name, value) in attributes {
             if name == "xmlns" {
-                scope[""] = value
+                scope.append(("", value))
             } else if name.hasPrefix("xmlns:") {
                 guard !value.isEmpty else { throw fault("A prefix stands for nothing.") }
-                scope[String(name.dropFirst(6))] = value
+                scope.append((String(name.dropFirst(6)), value))
             }
         }
-        return scope
+        guard scope.count <= Self.maximumDeclarations else { throw fault("Too many namespaces are declared.") }
     }
 
-    private func resolve(_ tag: String, _ scope: Scope) throws(XMLError) -> (namespace: String, name: String) {
+    private func resolve(_ tag: String) throws(XMLError) -> (namespace: String, name: String) {
         let parts = tag.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let (prefix, name) = parts.count == 2 ? (parts[0], parts[1]) : ("", parts[0])
-        guard let namespace = scope[prefix], !name.isEmpty else { throw fault("A prefix is not declared.") }
+        guard let namespace = scope.last(where: { $0.prefix == prefix })?.namespace, !name.isEmpty else {
+            throw fault("A prefix is not declared.")
+        }
         return (namespace, name)
     }
 
@@ -221,7 +233,7 @@ private struct XMLParser {
         }
         let body = String(decoding: bytes[position..<end], as: UTF8.self)
         position = end + 1
-        if let known = ["lt": "<", "gt": ">", "amp": "&", "apos": "'", "quot": "\""][body] { return Array(known.utf8) }
+        if let known = Self.entities[body] { return known }
         guard let number = Self.number(body), number >= 0x20 || [0x09, 0x0A, 0x0D].contains(number),
             let scalar = Unicode.Scalar(number)
         else { throw XMLError(offset: start, detail: "There is no such entity.") }

@@ -5,10 +5,12 @@ import Glibc
 extension Database {
     /// Puts all that a file has into the empty database of a server.
     ///
-    /// - Throws: Where the database is not empty, a node has it, or the file's schema is not the last one.
+    /// - Throws: Where the database is not empty, a node has it, the file's schema is not the last one, or the file is not
+    ///   as it was written.
     package static func load(
         _ path: String, into server: PostgreSQLServer, migrations: [Migration]
     ) throws(SQLError) {
+        try ExportSeal.check(path)
         let file = try SQLiteConnection(path: path, role: .reader)
         let version = try file.schemaVersion()
         guard version == migrations.last?.version else {
@@ -51,30 +53,36 @@ extension Database {
         _ server: PostgreSQLServer, to path: String, migrations: [Migration]
     ) throws(SQLError) {
         try write(path) { partial throws(SQLError) in
-            let file = try SQLiteConnection(path: partial, role: .writer)
-            try file.migrate(migrations)
-            let copy = try PostgreSQLScript(server)
-            try copy.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            let version = try copy.run("SELECT version FROM schema_version")
-            guard version.flatMap({ Int($0) }) == migrations.last?.version else {
-                throw SQLError(
-                    .unknownSchema,
-                    "the database has schema version \(version ?? "none"): start this program on it first")
-            }
-            try file.execute("BEGIN")
-            for table in try file.tables() {
-                let places = table.columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-                let insertion = try file.statement("INSERT INTO \(table.name) (\(table.list)) VALUES (\(places))")
-                try copy.read(table.name, table.columns) { row throws(SQLError) in
-                    try insertion.run(row, on: file) { _ throws(SQLError) in true }
-                }
-                guard table.isNumbered else { continue }
-                let last = try copy.run(
-                    "SELECT pg_sequence_last_value(pg_get_serial_sequence('\(table.name)', 'id')::regclass)")
-                try file.note(lastNumber: last.flatMap { Int64($0) } ?? 0, of: table.name)
-            }
-            try file.execute("COMMIT")
+            try copyAll(of: server, into: SQLiteConnection(path: partial, role: .writer), migrations: migrations)
+            try ExportSeal.append(to: partial)
         }
+    }
+
+    private static func copyAll(
+        of server: PostgreSQLServer, into file: SQLiteConnection, migrations: [Migration]
+    ) throws(SQLError) {
+        try file.migrate(migrations)
+        let copy = try PostgreSQLScript(server)
+        try copy.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        let version = try copy.run("SELECT version FROM schema_version")
+        guard version.flatMap({ Int($0) }) == migrations.last?.version else {
+            throw SQLError(
+                .unknownSchema,
+                "the database has schema version \(version ?? "none"): start this program on it first")
+        }
+        try file.execute("BEGIN")
+        for table in try file.tables() {
+            let places = table.columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+            let insertion = try file.statement("INSERT INTO \(table.name) (\(table.list)) VALUES (\(places))")
+            try copy.read(table.name, table.columns) { row throws(SQLError) in
+                try insertion.run(row, on: file) { _ throws(SQLError) in true }
+            }
+            guard table.isNumbered else { continue }
+            let last = try copy.run(
+                "SELECT pg_sequence_last_value(pg_get_serial_sequence('\(table.name)', 'id')::regclass)")
+            try file.note(lastNumber: last.flatMap { Int64($0) } ?? 0, of: table.name)
+        }
+        try file.execute("COMMIT")
     }
 }
 

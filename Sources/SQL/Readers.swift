@@ -1,10 +1,12 @@
 import Base
+import Glibc
 
 /// Threads that read, each with a connection of its own, which never writes.
 ///
-/// They run whatever prefers them as its executor, and what runs on them reads at once: nothing waits for another
-/// thread. There are as many connections as threads, so whoever runs here finds one that nobody uses.
-package final class Readers: TaskExecutor {
+/// They run whatever prefers ``turns(of:)`` as its executor, and what runs on them reads at once: nothing waits for another
+/// thread. There are as many connections as threads, so whoever runs here finds one that nobody uses. Owners take turns,
+/// however much they have waiting: a turn lasts until the task first waits, or yields.
+package final class Readers: Sendable {
     private struct State {
         var idle: [Idle] = []
         var inUse = 0
@@ -16,7 +18,25 @@ package final class Readers: TaskExecutor {
         let connection: Connection
     }
 
-    private let jobs = Mailbox<UnownedJob>()
+    /// What waits for a thread.
+    private struct Work {
+        struct Turn: Sendable {
+            let job: UnownedJob
+            let executor: OwnersReaders
+        }
+
+        var waiting = OwnerTurns<Turn>()
+        var isClosed = false
+
+        /// What a thread does now, and then nothing more where that is nil; nil where it has to wait.
+        mutating func next() -> Turn?? {
+            if let next = waiting.next() { return .some(next.work) }
+            return isClosed ? .some(nil) : nil
+        }
+    }
+
+    private let work = Monitor(Work())
+    private let threads = Locked<[pthread_t]>([])
     private let state: Monitor<State>
     /// In milliseconds.
     private let longestRead: Int64
@@ -31,24 +51,40 @@ package final class Readers: TaskExecutor {
         for _ in 0..<count { state.idle.append(Idle(connection: try connect())) }
         self.state = Monitor(state)
         self.longestRead = Int64(longestRead / .milliseconds(1))
-        let executor = asUnownedTaskExecutor()
         for number in 1...count {
             // Nobody waits for their end: they run jobs for as long as somebody has the readers.
-            try Database.thread("\(name)-\(number)") { [jobs] in
-                while case .items(let jobs) = jobs.take(atMost: 1) {
-                    for job in jobs { job.runSynchronously(on: executor) }
+            try Database.thread("\(name)-\(number)") { [work, threads] in
+                threads.withLock { $0.append(pthread_self()) }
+                while let turn = work.wait(for: { $0.next() }) {
+                    turn.job.runSynchronously(on: turn.executor.asUnownedTaskExecutor())
                 }
             }.letGo()
         }
     }
 
-    deinit { jobs.close() }
+    deinit {
+        work.withLock { $0.isClosed = true }
+        work.wakeAll()
+    }
 
-    package func enqueue(_ job: consuming ExecutorJob) { _ = jobs.put(UnownedJob(job)) }
+    /// The readers for the tasks of one owner; 0 is everybody who has no name.
+    package func turns(of owner: Int64) -> any TaskExecutor { OwnersReaders(self, owner) }
+
+    fileprivate func add(_ job: UnownedJob, by executor: OwnersReaders) {
+        work.withLock { $0.waiting.add(Work.Turn(job: job, executor: executor), for: executor.owner) }
+        work.wakeOne()
+    }
 
     /// Runs `body` in one read transaction: it sees one snapshot.
     func read<Result: Sendable>(_ body: @Sendable (Connection) throws -> Result) async throws -> Result {
-        try await withTaskExecutorPreference(self) { try self.readHere(body) }
+        if runsHere { return try readHere(body) }
+        return try await withTaskExecutorPreference(turns(of: 0)) { try self.readHere(body) }
+    }
+
+    /// Whether this is one of the threads.
+    private var runsHere: Bool {
+        let thread = pthread_self()
+        return threads.withLock { $0.contains(thread) }
     }
 
     private func readHere<Result>(_ body: (Connection) throws -> Result) throws -> Result {
@@ -80,4 +116,17 @@ package final class Readers: TaskExecutor {
         let idle = state.wait { $0.inUse == 0 ? $0.idle.takeAll() : nil }
         withExtendedLifetime(idle) {}  // Closed here, outside the lock.
     }
+}
+
+/// The readers as the executor of one owner's tasks.
+private final class OwnersReaders: TaskExecutor {
+    let readers: Readers
+    let owner: Int64
+
+    init(_ readers: Readers, _ owner: Int64) {
+        self.readers = readers
+        self.owner = owner
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) { readers.add(UnownedJob(job), by: self) }
 }

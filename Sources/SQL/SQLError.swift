@@ -56,6 +56,9 @@ package struct SQLError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// Others held a lock for longer than the transaction waits.
+    var isLockTimeout: Bool { code == .postgresql("55P03") }
+
     package var isInterrupted: Bool { code == .interrupted }
 
     /// Nothing was done, and the same may well succeed later.

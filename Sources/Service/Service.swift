@@ -1,4 +1,5 @@
 package import Base
+import Buckets
 import Core
 import Files
 import Glibc
@@ -85,7 +86,7 @@ package final class Service: Sendable {
         let storeMeters = StoreMeters(metrics)
         self.storeMeters = storeMeters
         store = try Store(
-            place, sealer: sealer,
+            place, profile: NodeProfile(settings, startedAt: startedAt), sealer: sealer,
             policies: Store.Policies(
                 contentRetention: settings.contentRetention,
                 unacknowledgedRetention: settings.unacknowledgedRetention,
@@ -93,9 +94,10 @@ package final class Service: Sendable {
             log: log, onCommit: { storeMeters.count($0) }, onFatalError: onFatalError)
         let inbox = Inbox<Scheduler.Message>(clock: clock)
         let room = DiskRoom(floor: settings.freeDiskFloor, clock: clock)
-        engine = try TransferEngine(threads: transferThreads, log: log, clock: clock, room: room) {
-            inbox.tell(.report($0))
-        }
+        engine = try TransferEngine(
+            threads: transferThreads, log: log, clock: clock, room: room,
+            partMemory: settings.contents?.partMemory ?? PartMemory()
+        ) { inbox.tell(.report($0)) }
         self.room = room
         folder = DataFolder(path: settings.dataFolder, disk: engine.disk)
         conditions = CurrentConditions(clock: clock)
@@ -179,6 +181,8 @@ package final class Service: Sendable {
                 group.addTask { try await self.keepHouse() }
                 group.addTask { await self.watchDisk() }
                 group.addTask { await self.abortUploads() }
+                group.addTask { await self.watchContents() }
+                group.addTask { await self.keepBodies() }
                 group.addTask { await self.settings.contents?.fetcher.run() }
                 group.addTask { await self.sweepContents() }
                 if self.store.node != nil { group.addTask { await self.watchNodes() } }
@@ -188,7 +192,7 @@ package final class Service: Sendable {
     }
 
     /// Threads on which the reads of requests need no other.
-    package var readers: any TaskExecutor { store.readers }
+    package func readers(of owner: Int64) -> any TaskExecutor { store.readers(of: owner) }
 
     /// Whether new work is refused because the service shuts down.
     package var isDraining: Bool { draining.withLock { $0 } }
@@ -207,12 +211,17 @@ package final class Service: Sendable {
 
     // MARK: Health
 
-    /// Why the service is not ready, or nil: the store must take writes, the disk have room, nothing be draining.
+    /// Why the service is not ready, or nil: the store must take writes, the disk have room, the bucket of contents let
+    /// this node in, nothing be draining.
     package func unreadiness() async -> Unreadiness? {
         if isDraining { return Unreadiness(error: .shuttingDown, detail: "The service is shutting down.") }
         if nodes.isDraining { return Unreadiness(error: .shuttingDown, detail: "This node was drained.") }
         if !room.isAboveFloor {
             return Unreadiness(error: .insufficientStorage, detail: "There are fewer free bytes than the floor.")
+        }
+        if let fault = settings.contents?.access.refusal {
+            return Unreadiness(
+                error: .contentsUnavailable, detail: "The bucket of contents refuses this node: \(fault.code).")
         }
         let (store, now) = (store, clock.now)
         return await probe.reason(at: clock.monotonic()) {

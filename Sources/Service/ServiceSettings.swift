@@ -13,6 +13,8 @@ package struct ServiceSettings: Sendable {
     package var url = ""
     package var maximumTransfers = 256
     package var maximumTransfersPerHost = 32
+    /// How long an app waits for a slot of its share before transfers of other apps make room for it.
+    package var slotPatience = Duration.seconds(10)
     package var egress: EgressPolicy
     /// Names that tasks may use for `root`, and their folders.
     package var filesRoots: [String: String] = [:]

@@ -46,12 +46,15 @@ package final class Store: Sendable {
 
     /// Opens the database, bringing an older schema forward.
     ///
-    /// - Parameter onFatalError: Ends the process: a commit whose outcome nobody knows cannot be repaired while running.
+    /// - Parameters:
+    ///   - profile: What the process says of itself to the others, where it shares the store.
+    ///   - onFatalError: Ends the process: a commit whose outcome nobody knows cannot be repaired while running.
     package init(
-        _ place: Place, sealer: Sealer, policies: Policies, log: Log,
+        _ place: Place, profile: NodeProfile? = nil, sealer: Sealer, policies: Policies, log: Log,
         onCommit: @escaping @Sendable (StoreCommit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (any Error) -> Never
     ) throws {
+        documents = Documents(sealer: sealer)
         let readers = max(2, min(8, SystemLoad.cores))
         let tell = { @Sendable (commit: Commit) in
             onCommit(
@@ -68,10 +71,10 @@ package final class Store: Sendable {
         case .server(let server, let node, let contents):
             self.node = node
             database = try Database.open(
-                server, node: node, contents: contents, readers: readers, migrations: Schema.migrations, log: log,
+                server, node: node, contents: contents, document: profile.map(documents.encode), readers: readers,
+                migrations: Schema.migrations, log: log,
                 onCommit: tell, onFatalError: { onFatalError($0) })
         }
-        documents = Documents(sealer: sealer)
         self.policies = policies
     }
 
@@ -82,8 +85,23 @@ package final class Store: Sendable {
         try await Database.$readingParty.withValue(.loops, operation: body, isolation: isolation)
     }
 
-    /// Threads on which the reads of requests need no other.
-    package var readers: any TaskExecutor { database.readers(for: .requests) }
+    /// Does what a loop begins with, and again each second while something is in its way.
+    ///
+    /// - Throws: What another try would end with as well; `CancellationError`.
+    package static func insist<Result>(
+        isolation: isolated (any Actor)? = #isolation, on body: () async throws -> Result
+    ) async throws -> Result {
+        while true {
+            do {
+                return try await body()
+            } catch  where Obstacle(error) != nil {
+                try await Task.sleep(for: .seconds(1))
+            }
+        }
+    }
+
+    /// Threads on which the reads of requests need no other, for whom an owner's tasks take turns with others'.
+    package func readers(of owner: Int64) -> any TaskExecutor { database.readers(for: .requests).turns(of: owner) }
 
     package func close() { database.close() }
 

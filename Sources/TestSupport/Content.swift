@@ -1,4 +1,5 @@
 import Base
+import Glibc
 
 /// Bytes that follow from a seed and an offset, so that a test need not keep what it compares with.
 ///
@@ -6,24 +7,22 @@ import Base
 package enum Content {
     /// The bytes at `range` of the content of `seed`.
     package static func bytes(seed: UInt64, range: Range<Int>) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
-            var index = range.lowerBound / 8
-            var skip = range.lowerBound % 8
-            var written = 0
-            while written < range.count {
-                var word = word(seed: seed, index: UInt64(index)) >> UInt64(8 * skip)
-                var left = min(8 - skip, range.count - written)
-                while left > 0 {
-                    buffer[written] = UInt8(truncatingIfNeeded: word)
-                    word >>= 8
-                    written += 1
-                    left -= 1
-                }
-                skip = 0
-                index += 1
+        // Whole words, of which the ends are cut off: tests are built without optimization, where each byte counts.
+        let first = range.lowerBound / 8
+        let words = (range.upperBound + 7) / 8 - first
+        let bytes = [UInt8](unsafeUninitializedCapacity: 8 * max(0, words)) { buffer, count in
+            let raw = UnsafeMutableRawPointer(buffer.baseAddress)
+            var (offset, index) = (0, UInt64(first))
+            while offset < buffer.count, let raw {
+                raw.storeBytes(of: word(seed: seed, index: index), toByteOffset: offset, as: UInt64.self)
+                offset &+= 8
+                index &+= 1
             }
-            count = written
+            count = offset
         }
+        let skipped = range.lowerBound - 8 * first
+        return skipped == 0 && bytes.count == range.count
+            ? bytes : Array(bytes[skipped..<skipped + range.count])
     }
 
     /// The first `length` bytes of the content of `seed`.
@@ -58,10 +57,21 @@ package enum Content {
 
     private static func word(seed: UInt64, index: UInt64) -> UInt64 {
         var z = seed &* 0xD1B5_4A32_D192_ED03 &+ (index &+ 1) &* 0x9E37_79B9_7F4A_7C15
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
+        z = (z ^ (z &>> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z &>> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z &>> 31)
     }
+}
+
+/// The same as the standard library's, which without optimization looks at one byte after the other.
+package func == (left: [UInt8], right: [UInt8]) -> Bool {
+    left.count == right.count
+        && left.withUnsafeBytes { left in
+            right.withUnsafeBytes { right in
+                guard let one = left.baseAddress, let other = right.baseAddress else { return true }
+                return memcmp(one, other, left.count) == 0
+            }
+        }
 }
 
 /// Many bytes that are cheap to make, even without optimization: one mebibyte again and again, each time with its number

@@ -37,6 +37,7 @@ package final class ObjectStore: Sendable {
     package struct Object: Sendable {
         package var bytes: [UInt8]
         package var fields: HTTPFields
+        package var tag = ""
     }
 
     private struct Upload {
@@ -50,10 +51,28 @@ package final class ObjectStore: Sendable {
         var uploads: [String: Upload] = [:]
         var requests: [Request] = []
         var turns: [Step: ArraySlice<Turn>] = [:]
+        /// What it answers whatever it is asked, probes included.
+        var refusal: Turn?
         var heedsConditions = true
         /// What it says that all it has is of.
         var time = "2099-01-01T00:00:00.000Z"
         var lastUpload = 0
+        private var lastTag = 0
+
+        mutating func put(_ key: String, _ bytes: [UInt8], _ fields: HTTPFields) {
+            lastTag += 1
+            objects[key] = Object(bytes: bytes, fields: fields, tag: "\"t\(lastTag)\"")
+        }
+
+        /// Why an object may not be written: status and code.
+        func refusal(of call: Call) -> (Int, String)? {
+            guard heedsConditions else { return nil }
+            let object = objects[call.key]
+            if call.fields["If-None-Match"] == "*", object != nil { return (412, "PreconditionFailed") }
+            guard let tag = call.fields["If-Match"] else { return nil }
+            guard let object else { return (404, "NoSuchKey") }
+            return tag == object.tag ? nil : (412, "PreconditionFailed")
+        }
     }
 
     package let port: UInt16
@@ -72,6 +91,11 @@ package final class ObjectStore: Sendable {
     /// What goes wrong with the next requests of a step, one turn each.
     package func next(_ step: Step, _ turns: [Turn]) { state.withLock { $0.turns[step] = turns[...] } }
 
+    /// Refuses all requests, probes of the service included, until it is told otherwise.
+    package func refuseAll(_ status: Int, _ code: String) { state.withLock { $0.refusal = .refuse(status, code) } }
+
+    package func refuseNothing() { state.withLock { $0.refusal = nil } }
+
     package func ignoreConditions() { state.withLock { $0.heedsConditions = false } }
 
     /// Says from now on that objects are old, and uploads begun long ago.
@@ -79,7 +103,7 @@ package final class ObjectStore: Sendable {
 
     /// Puts an object where it wants it.
     package func put(_ key: String, _ bytes: [UInt8]) {
-        state.withLock { $0.objects[key] = Object(bytes: bytes, fields: HTTPFields()) }
+        state.withLock { $0.put(key, bytes, HTTPFields()) }
     }
 
     /// Begins an upload that nobody goes on with.
@@ -103,6 +127,9 @@ package final class ObjectStore: Sendable {
         ["--bucket", "\(name)=s3://bucket/?endpoint=http://127.0.0.1:\(port)"]
     }
 
+    /// What `--contents` takes.
+    package var contents: [String] { ["--contents", "s3://bucket/?endpoint=http://127.0.0.1:\(port)"] }
+
     // MARK: Requests
 
     private struct Call {
@@ -120,6 +147,7 @@ package final class ObjectStore: Sendable {
             let turn = state.withLock { state -> Turn in
                 state.requests.append(
                     Request(step: call.step, key: call.key, fields: call.fields, length: call.body.count))
+                if let refusal = state.refusal { return refusal }
                 guard !call.key.contains(".urlsessiond-probe") else { return .well }
                 return state.turns[call.step]?.popFirst() ?? .well
             }
@@ -181,26 +209,27 @@ package final class ObjectStore: Sendable {
     }
 
     private static func perform(_ call: Call, _ state: inout State) -> [UInt8] {
-        let isConditional = call.fields["If-None-Match"] == "*" && state.heedsConditions
         let upload = call.query["uploadId"] ?? ""
         switch call.step {
         case .put, .complete:
-            if isConditional, state.objects[call.key] != nil { return error(412, "PreconditionFailed", call) }
+            if let (status, code) = state.refusal(of: call) { return error(status, code, call) }
             if call.step == .put {
-                state.objects[call.key] = Object(bytes: call.body, fields: call.fields)
+                state.put(call.key, call.body, call.fields)
             } else {
                 guard let taken = state.uploads.removeValue(forKey: upload) else {
                     return error(404, "NoSuchUpload", call)
                 }
                 let bytes = taken.parts.sorted { $0.key < $1.key }.flatMap(\.value)
-                state.objects[call.key] = Object(bytes: bytes, fields: taken.fields)
+                state.put(call.key, bytes, taken.fields)
             }
-            return answer(200, [("ETag", "\"\(call.key.utf8.count)\"")], "<CompleteMultipartUploadResult/>")
+            let tag = state.objects[call.key]?.tag ?? ""
+            return answer(200, [("ETag", tag)], "<CompleteMultipartUploadResult/>")
         case .head, .get:
             guard let object = state.objects[call.key] else { return error(404, "NoSuchKey", call) }
             let kept = object.fields.fields.filter { $0.name.asciiLowercased.hasPrefix("x-amz-meta-") }
             return answer(
-                200, [("ETag", "\"o\"")] + kept.map { ($0.name, $0.value) }, object.bytes, sendsBody: call.step == .get)
+                200, [("ETag", object.tag)] + kept.map { ($0.name, $0.value) }, object.bytes,
+                sendsBody: call.step == .get)
         case .delete:
             state.objects[call.key] = nil
             return answer(204)

@@ -16,6 +16,16 @@ package final class TemporaryFolder: Sendable {
 
     deinit { removeTree(path) }
 
+    /// A folder to which no file of this one can be renamed, since it is on another filesystem; nil where there is none.
+    package func onOtherFilesystem() -> TemporaryFolder? {
+        var (own, other) = (stat(), stat())
+        guard stat(path, &own) == 0 else { return nil }
+        let places: [String] = ["/dev/shm", "/tmp"].filter { place in
+            access(place, W_OK) == 0 && stat(place, &other) == 0 && other.st_dev != own.st_dev
+        }
+        return places.first.map { TemporaryFolder(in: $0) }
+    }
+
     /// The path of `name` inside the folder.
     package func file(_ name: String) -> String { "\(path)/\(name)" }
 

@@ -1,3 +1,4 @@
+import Base
 import CCurl
 import CLinux
 import Files

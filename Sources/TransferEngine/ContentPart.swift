@@ -9,29 +9,59 @@ package struct ContentPart: Sendable {
     package let bytes: [UInt8]
     /// The plan that it is part of.
     package let plan: PartPlan
+    /// What a part that is longer than usual has of the memory for all of them.
+    private let grant: PartMemory.Grant?
+
+    init(number: Int, offset: Int64, bytes: [UInt8], plan: PartPlan, grant: PartMemory.Grant? = nil) {
+        self.number = number
+        self.offset = offset
+        self.bytes = bytes
+        self.plan = plan
+        self.grant = grant
+    }
 
     package var end: Int64 { offset + Int64(bytes.count) }
 }
 
 /// Gathers the bytes of one exchange into parts. Belongs to the loop's thread.
 struct PartGatherer {
+    /// Bytes of a part that are taken while the one before it is on its way, and before there is memory for all of it.
+    private static let ahead = PartPlan.usual / 8
+
     private let plan: PartPlan
+    private let seat: PartMemory.Seat?
     private var number: Int
     private var bytes: [UInt8] = []
+    private var grant: PartMemory.Grant?
 
-    init(_ plan: PartPlan, after count: Int) {
+    init(_ plan: PartPlan, after count: Int, _ seat: PartMemory.Seat? = nil) {
         self.plan = plan
+        self.seat = seat
         number = count + 1
     }
+
+    /// The same place for another content, from its start.
+    func restarted(_ plan: PartPlan) -> PartGatherer { PartGatherer(plan, after: 0, seat) }
 
     private var offset: Int64 { plan.offset(ofPart: number) }
 
     /// Whether bytes may be taken now, with so many at hand that are not recorded.
     ///
-    /// While a part is on its way only an eighth of the next one is taken: what a kill costs has to come again.
-    func mayTake(unrecorded: Int64) -> Bool {
+    /// While a part is on its way only the beginning of the next one is taken: what a kill costs has to come again.
+    mutating func mayTake(unrecorded: Int64) -> Bool {
         let gathered = Int64(bytes.count)
-        return unrecorded <= gathered || gathered < plan.length(ofPart: number) / 8
+        if gathered < Self.ahead { return true }
+        return unrecorded <= gathered && hasMemory()
+    }
+
+    /// Sees to it that there is memory for a part that is longer than usual.
+    private mutating func hasMemory() -> Bool {
+        let length = plan.length(ofPart: number)
+        guard let seat, length > PartPlan.usual, grant == nil else { return true }
+        grant = seat.take(length - PartPlan.usual)
+        guard grant != nil else { return false }
+        if let expected = plan.expected { bytes.reserveCapacity(Int(clamping: min(length, expected - offset))) }
+        return true
     }
 
     /// Takes bytes, and returns the parts that they fill.
@@ -39,7 +69,9 @@ struct PartGatherer {
         var (rest, full) = (piece[...], [ContentPart]())
         while !rest.isEmpty {
             let length = plan.length(ofPart: number)
-            if bytes.isEmpty, let expected { bytes.reserveCapacity(Int(clamping: min(length, expected - offset))) }
+            if bytes.isEmpty, let expected {
+                bytes.reserveCapacity(Int(clamping: min(length, PartPlan.usual, expected - offset)))
+            }
             let count = min(rest.count, Int(length) - bytes.count)
             bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: rest.prefix(count)))
             rest = rest.dropFirst(count)
@@ -49,8 +81,8 @@ struct PartGatherer {
     }
 
     private mutating func takePart() -> ContentPart {
-        let part = ContentPart(number: number, offset: offset, bytes: bytes, plan: plan)
-        bytes = []
+        let part = ContentPart(number: number, offset: offset, bytes: bytes, plan: plan, grant: grant)
+        (bytes, grant) = ([], nil)
         number += 1
         return part
     }

@@ -40,8 +40,10 @@ final class ContentSink {
     /// Where the content is handed out in parts.
     private var gatherer: PartGatherer?
 
-    /// - Parameter maximumUnrecorded: As ``ExchangeRequest/maximumUnrecorded``: pieces are short enough for several.
-    init(_ plan: SinkPlan, _ buffers: BufferPool, maximumUnrecorded: Int64?) {
+    /// - Parameters:
+    ///   - seat: For parts that are longer than usual.
+    ///   - maximumUnrecorded: As ``ExchangeRequest/maximumUnrecorded``: pieces are short enough for several.
+    init(_ plan: SinkPlan, _ buffers: BufferPool, _ seat: PartMemory.Seat? = nil, maximumUnrecorded: Int64?) {
         switch plan {
         case .memory(let limit):
             path = nil
@@ -53,7 +55,7 @@ final class ContentSink {
             limit = 0
             algorithms = []
             let plan = plan ?? PartPlan(expected: nil)
-            gatherer = PartGatherer(plan, after: count)
+            gatherer = PartGatherer(plan, after: count, seat)
             length = plan.offset(ofPart: count + 1)
         case .content(let path, let resumeOffset, _, let threshold, let algorithms):
             self.path = path
@@ -91,7 +93,7 @@ final class ContentSink {
 
     /// Begins with the first part of a content, of which the length is known or not. Without effect on other sinks.
     func beginParts(expected: Int64?) {
-        if gatherer != nil { gatherer = PartGatherer(PartPlan(expected: expected), after: 0) }
+        gatherer = gatherer?.restarted(PartPlan(expected: expected))
     }
 
     /// Whether bytes may be taken now, with so many told and not yet recorded.

@@ -58,7 +58,7 @@ final class Exchange {
 
     init(
         _ request: ExchangeRequest, _ meter: ExchangeMeter, _ state: LoopState, _ room: DiskRoom, _ buffers: BufferPool,
-        at wall: Int64, report: @escaping @Sendable (ExchangeReport) -> Void
+        _ seat: PartMemory.Seat?, at wall: Int64, report: @escaping @Sendable (ExchangeReport) -> Void
     ) {
         self.request = request
         self.meter = meter
@@ -66,7 +66,7 @@ final class Exchange {
         self.room = room
         self.report = report
         maximumUnrecorded = request.maximumUnrecorded
-        sink = ContentSink(request.sink, buffers, maximumUnrecorded: request.maximumUnrecorded)
+        sink = ContentSink(request.sink, buffers, seat, maximumUnrecorded: request.maximumUnrecorded)
         metrics = TransactionMetrics(of: request, at: wall)
         started = state.now
         stage = .preparing(Preparation(bandwidthLimit: request.bandwidthLimit, at: state.now))

@@ -255,14 +255,14 @@ extension Exchange.Running {
         lastActivity = state.now
         guard let body = sending.body else { return .bytes(0) }
         if let again = sending.throttle.wait(at: state.now) { return pauseSending(.until(again)) }
-        do throws(SystemError) {
+        do throws(TransferFault) {
             guard let count = try body.read(into: buffer, now: state.now) else { return pauseSending(.body) }
             sending.throttle.took(count)
             if body.position == body.length { sending.endedAt = state.now }
             meter.sent.store(body.position, ordering: .relaxed)
             return .bytes(count)
         } catch {
-            cut = .fault(.bodySource(errno: error.errno))
+            cut = .fault(error)
             return .failed
         }
     }
@@ -280,7 +280,7 @@ extension ExchangeRequest {
         head.status == 401 && usesDigest || head.status == 407 && proxyUsesDigest
     }
 
-    fileprivate var mayBeChallenged: Bool { usesDigest || proxyUsesDigest }
+    var mayBeChallenged: Bool { usesDigest || proxyUsesDigest }
 
     private var usesDigest: Bool { httpAuthentication?.isDigest ?? false }
 

@@ -139,7 +139,11 @@ extension Exchange {
         _ password: CURLoption
     ) throws(CurlError) {
         guard let authentication else { return }
-        easy.set(scheme, authentication.isDigest ? 2 /* CURLAUTH_DIGEST */ : 1 /* CURLAUTH_BASIC */)
+        // libcurl arms a scheme that is wanted alone ahead of any challenge. Until it has a nonce it sends requests with a
+        // body of 0 bytes, and 7.88 leaves that mark on the connection for the requests of others. Of two wanted schemes
+        // it arms none before the server has named one; Bearer is never chosen, for want of a token.
+        let digest = 2 /* CURLAUTH_DIGEST */ | 64 /* CURLAUTH_BEARER */
+        easy.set(scheme, authentication.isDigest ? digest : 1 /* CURLAUTH_BASIC */)
         try easy.set(user, authentication.user)
         try easy.set(password, authentication.password)
     }
@@ -154,7 +158,9 @@ extension Exchange {
 
     private func setMethod(_ easy: Easy, _ body: BodySource?) throws(CurlError) {
         let method = request.method
-        var suppressed = ["Expect", "Accept"]
+        // A long body that a challenge would have us send twice waits up to a second for it.
+        let awaitsChallenge = request.mayBeChallenged && body?.length ?? 0 >= 1 << 20
+        var suppressed = awaitsChallenge ? ["Accept"] : ["Expect", "Accept"]
         if let body {
             easy.set(CURLOPT_UPLOAD, 1)
             easy.set(CURLOPT_INFILESIZE_LARGE, offset: body.length)
@@ -256,7 +262,18 @@ private func socketWanted(
         exchange(context)?.mayConnect(to: peer, port: port) ?? false
     else { return -1 }
     let wanted = address.pointee
-    return socket(wanted.family, wanted.socktype | Int32(SOCK_CLOEXEC.rawValue), wanted.protocol)
+    let descriptor = socket(wanted.family, wanted.socktype | Int32(SOCK_CLOEXEC.rawValue), wanted.protocol)
+    if exchange(context)?.sink.isInParts ?? false { boundReceiveBuffer(of: descriptor) }
+    return descriptor
+}
+
+/// Keeps the kernel from taking more than 2 MiB that wait for a part to be stored: what it has is lost with the process.
+/// `SO_RCVBUF` would do the same, and be cut to `net.core.rmem_max`, which is too little for far origins.
+private func boundReceiveBuffer(of descriptor: Int32) {
+    var most: Int32 = 2 << 20
+    // Without it, as on a socket that is none of TCP, a kill costs more. That is all.
+    _ = setsockopt(
+        descriptor, Int32(IPPROTO_TCP), TCP_WINDOW_CLAMP, &most, socklen_t(MemoryLayout<Int32>.size))
 }
 
 private func requestBegins(

@@ -22,6 +22,9 @@ package struct ExchangeRequest: Sendable {
     /// `httpAuthentication` are added; a `Content-Length` given here is left out in favour of the body's.
     package var headers = HTTPFields()
     package var body = ExchangeBody.none
+    /// SHA-256 of all bytes of which `body` sends the last ones. They are compared before the last of them is sent; those of
+    /// ``ExchangeBody/fetched(_:offset:length:)`` only where all are sent.
+    package var bodySHA256: [UInt8]?
     package var sink: SinkPlan
     /// Judges the final head before any byte of its body is kept. Called once, on the engine's thread: be quick.
     package var judge: @Sendable (ResponseHead) -> HeadJudgement

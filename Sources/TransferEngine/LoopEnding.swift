@@ -159,6 +159,11 @@ extension TransferLoop {
                 "an exchange was refused an address", ("host", exchange.url.host), ("address", denied.address),
                 ("port", denied.port), ("pool", exchange.request.pool))
         }
+        if result.outcome == .failed(.bodyDamaged) {
+            surroundings.log.error(
+                "a body was not sent: it is not the one that was stored", ("host", exchange.url.host),
+                ("pool", exchange.request.pool))
+        }
         exchanges[exchange.id] = nil
         surroundings.directory.leave(exchange.id)
         surroundings.report(.ended(exchange.id, exchange.completed(result)))

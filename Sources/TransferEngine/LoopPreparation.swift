@@ -9,14 +9,16 @@ extension TransferLoop {
         let request = exchange.request
         switch request.body {
         case .none: break
-        case .bytes(let bytes): preparation.body = BodySource(bytes)
-        case .file(let path, _, let length):
+        case .bytes(let bytes):
+            preparation.body = BodySource(bytes, request.bodySHA256.map { BodySource.Seal(sha256: $0) })
+        case .file(let path, let offset, let length):
             preparation.needs.insert(.body)
-            openBody(exchange, path, length)
+            openBody(exchange, path, length, digesting: request.bodySHA256 == nil ? 0 : offset)
         case .fetched(let fetch, let offset, let length):
             let (id, mailbox) = (exchange.id, mailbox)
             let ahead = ReadAhead(fetch, to: offset + length, bodyBuffers) { mailbox.post(.bodyRead($0), to: id) }
-            preparation.body = BodySource(ahead, offset: offset, length: length)
+            let seal = offset > 0 ? nil : request.bodySHA256.map { BodySource.Seal(sha256: $0) }
+            preparation.body = BodySource(ahead, offset: offset, length: length, seal)
         }
         if exchange.resumeOffset > 0 {
             preparation.needs.insert(.prefix)
@@ -108,27 +110,26 @@ extension TransferLoop {
         return true
     }
 
-    private func openBody(_ exchange: Exchange, _ path: String, _ length: Int64) {
+    private func openBody(_ exchange: Exchange, _ path: String, _ length: Int64, digesting offset: Int64) {
         let (id, mailbox) = (exchange.id, mailbox)
-        disk(of: exchange).run { () throws(SystemError) in
-            try DirectFile.toRead(path, length)
-        } then: {
+        BodyOpening(path, length, digesting: offset, disk: disk(of: exchange)).begin {
             mailbox.post(.bodyOpened($0), to: id)
         }
     }
 
-    func bodyOpened(_ exchange: Exchange, _ result: Result<DirectFile, SystemError>) {
+    func bodyOpened(_ exchange: Exchange, _ result: Result<OpenedBody, SystemError>) {
         guard case .preparing(let preparation) = exchange.stage,
             case .file(_, let offset, let length) = exchange.request.body
         else { return }
         preparation.needs.remove(.body)
         switch result {
-        case .success(let file):
+        case .success(let opened):
             let (id, mailbox) = (exchange.id, mailbox)
-            let ahead = ReadAhead(file, to: offset + length, disk(of: exchange), bodyBuffers) {
+            let ahead = ReadAhead(opened.file, to: offset + length, disk(of: exchange), bodyBuffers) {
                 mailbox.post(.bodyRead($0), to: id)
             }
-            preparation.body = BodySource(ahead, offset: offset, length: length)
+            let seal = exchange.request.bodySHA256.map { BodySource.Seal(sha256: $0, before: opened.digest) }
+            preparation.body = BodySource(ahead, offset: offset, length: length, seal)
             launchIfReady(exchange, preparation)
         case .failure(let error): fail(exchange, .bodySource(errno: error.errno))
         }

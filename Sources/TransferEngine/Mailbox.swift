@@ -23,7 +23,7 @@ enum ExchangeNews: Sendable {
     /// Content behind this offset is not wanted any more.
     case end(Int64)
     case named(Exchange.Name, Resolver.News)
-    case bodyOpened(Result<DirectFile, SystemError>)
+    case bodyOpened(Result<OpenedBody, SystemError>)
     case bodyRead(ReadAhead.Arrival)
     case fileOpened(PartialFileOpening.Outcome)
     case file(PartialFile.News)

@@ -24,11 +24,12 @@ package final class TransferEngine: Sendable {
     ///   - lookUps: How many names are looked up at a time.
     ///   - buffers: How many pieces of content, of 1 MiB each, may be on their way to the disk.
     ///   - room: How much disk content may take; unlimited until it is measured.
+    ///   - partMemory: For parts of objects that are longer than usual.
     ///   - resolve: How names become addresses: as the system does, unless a test says otherwise.
     ///   - report: Called on the engine's threads, for one exchange in order. Must not wait.
     package init(
         threads: Int, diskThreads: Int = 4, lookUps: LookUpLimits = LookUpLimits(), buffers: Int = 64, log: Log,
-        clock: Clock = .system, room: DiskRoom = DiskRoom(floor: 0),
+        clock: Clock = .system, room: DiskRoom = DiskRoom(floor: 0), partMemory: PartMemory = PartMemory(),
         resolve: @escaping @Sendable (String) -> Resolution = Resolution.ofSystem,
         report: @escaping @Sendable (ExchangeReport) -> Void
     ) throws {
@@ -43,7 +44,7 @@ package final class TransferEngine: Sendable {
         mailboxes = try (0..<count).map { _ in try Mailbox() }
         living = Living(count)
         let surroundings = LoopSurroundings(
-            disk: disk, room: room, buffers: max(1, buffers / count), resolver: resolver,
+            disk: disk, room: room, buffers: max(1, buffers / count), partMemory: partMemory, resolver: resolver,
             calm: CalmOrigins(),
             directory: directory, log: log, clock: clock, report: report)
         for (index, mailbox) in mailboxes.enumerated() {

@@ -1,5 +1,5 @@
 /// Why an exchange failed. Says what happened, not what to do about it.
-package enum TransferFault: Hashable, Sendable {
+package enum TransferFault: Error, Hashable, Sendable {
     /// The URL, or a method or header field that cannot be sent.
     case badRequest
     /// The resolver says with authority that there is no such name, or no address for it.
@@ -45,6 +45,8 @@ package enum TransferFault: Hashable, Sendable {
     case disk(errno: Int32)
     /// Reading what should be sent.
     case bodySource(errno: Int32)
+    /// What should be sent is not what was stored: its digest is another.
+    case bodyDamaged
     case proxyNotResolved
     case proxyFailed
     case proxyAuthenticationRequired

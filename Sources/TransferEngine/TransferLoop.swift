@@ -8,6 +8,7 @@ struct LoopSurroundings: Sendable {
     let room: DiskRoom
     /// How many buffers each loop has for content on its way to the disk.
     let buffers: Int
+    let partMemory: PartMemory
     let resolver: Resolver
     let calm: CalmOrigins
     let directory: ExchangeDirectory
@@ -164,12 +165,20 @@ final class TransferLoop {
 
     func start(_ request: ExchangeRequest, _ meter: ExchangeMeter) {
         let exchange = Exchange(
-            request, meter, state, surroundings.room, buffers, at: surroundings.clock.wall(),
+            request, meter, state, surroundings.room, buffers, seat(of: request), at: surroundings.clock.wall(),
             report: surroundings.report)
         exchanges[request.id] = exchange
         guard Exchange.isSendable(request) else { return fail(exchange, .badRequest) }
         guard endAt == nil else { return end(exchange, .stopped) }
         if case .preparing(let preparation) = exchange.stage { prepare(exchange, preparation) }
+    }
+
+    /// Where an exchange waits for memory for its parts, as it waits until they are recorded.
+    private func seat(of request: ExchangeRequest) -> PartMemory.Seat? {
+        guard case .parts = request.sink else { return nil }
+        return surroundings.partMemory.seat(of: request.pool) { [mailbox] in
+            mailbox.post(.recorded(0), to: request.id)
+        }
     }
 
     // MARK: Pools

@@ -32,6 +32,11 @@ extension ParsedURL {
     package init(location: String, from base: ParsedURL) throws(BadURL) {
         try Self.checkCharacters(location, allowSpaces: true)
         guard !location.isEmpty else { throw .malformed }
+        guard location.utf8.first != UInt8(ascii: "#") else {
+            // The same document (RFC 3986 section 4.4). libcurl 7.88 would take its path away.
+            self = base
+            return
+        }
         let handle = try URLHandle()
         try handle.set(CURLUPART_URL, base.text)
         try handle.set(

@@ -56,7 +56,8 @@ extension Client {
         }
     }
 
-    /// Saves the content of a finished task in a file, which appears whole or not at all.
+    /// Saves the content of a finished task in a file, which appears whole or not at all, and is on its disk when this
+    /// returns.
     ///
     /// Until then the bytes lie beside it in `.NAME.part-DIGEST`. When this is cancelled or the process ends they stay
     /// there, and the next call for the same content and file goes on behind them, and compares the digest.
@@ -95,13 +96,20 @@ extension Client {
             return try await self.content(
                 ofTask: number, in: session, to: path, replacing: replacing, progress: progress)
         }
-        try file.rename(to: path, replacing: replacing)
+        try file.publish(as: path, replacing: replacing)
         return content
     }
 
     /// Frees the content at once, because the app has it.
     public func claimContent(ofTask number: Int64, in session: String) async throws -> SessionTask {
         try await send("POST", Self.contentPath(number, session) + ["claim"])
+    }
+
+    /// Frees the contents of all tasks of a session that match.
+    public func claimContents(
+        ofTasks selection: TaskSelection = TaskSelection(), in session: String
+    ) async throws -> SelectionAnswer {
+        try await send("POST", ["v1", "sessions", session, "tasks", "claim"], body: selection.jsonBytes)
     }
 
     /// - Returns: nil when there is nothing behind the offset.

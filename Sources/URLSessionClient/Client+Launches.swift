@@ -36,12 +36,22 @@ extension Client {
 
     /// Changes where and how the app is launched.
     public func changeWebhook(_ change: WebhookChange) async throws -> App {
-        try await send("PATCH", ["v1", "app"], body: OwnAppChange { $0.webhook = change }.jsonBytes)
+        try await send("PATCH", ["v1", "app"], body: OwnAppChange { $0.webhook = .set(change) }.jsonBytes)
+    }
+
+    /// Takes the app's webhook away, with all that was set for it but its secret. Launches wait for another.
+    public func removeWebhook() async throws -> App {
+        try await send("PATCH", ["v1", "app"], body: OwnAppChange { $0.webhook = .clear }.jsonBytes)
     }
 
     /// Sends a `webhook.ping` now, and tells how it went.
     public func pingWebhook() async throws -> LaunchAttempt {
         try await send("POST", ["v1", "app", "webhook", "ping"])
+    }
+
+    /// Takes away the webhook's replaced secrets that still sign.
+    public func revokePreviousWebhookSecrets() async throws {
+        _ = try await exchange("DELETE", ["v1", "app", "webhook", "secret", "previous"])
     }
 
     /// Replaces the webhook's secret; the old one goes on signing for `gracePeriod` seconds.

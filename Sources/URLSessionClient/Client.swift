@@ -51,9 +51,10 @@ public struct Client: Sendable {
         return try await send("PUT", ["v1", "sessions", identifier], body: put.jsonBytes)
     }
 
-    /// One session.
-    public func session(_ identifier: String) async throws -> Session {
-        try await send("GET", ["v1", "sessions", identifier])
+    /// One session: as it is now or, with `waiting` seconds (0 to 60), once none of its tasks runs.
+    public func session(_ identifier: String, waiting: Int = 0) async throws -> Session {
+        try await send(
+            "GET", ["v1", "sessions", identifier], query: waiting > 0 ? ["wait": String(waiting)] : [:])
     }
 
     /// A page of the app's sessions; a `nextCursor` reads the next one.

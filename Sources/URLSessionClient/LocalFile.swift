@@ -48,7 +48,7 @@ struct LocalFile: ~Copyable {
         var done = 0
         while done < count {
             let read = data.withUnsafeMutableBytes { buffer in
-                pread(descriptor, buffer.baseAddress.map { $0 + done }, count - done, Int(offset) + done)
+                pread(descriptor, buffer.baseAddress.map { $0 + done }, count - done, off_t(offset) + off_t(done))
             }
             guard read >= 0 || errno == EINTR else { throw .file(path, code: errno) }
             guard read != 0 else { throw .fileShrank(path) }
@@ -61,7 +61,8 @@ struct LocalFile: ~Copyable {
         var done = 0
         while done < data.count {
             let written = data.withUnsafeBytes { buffer in
-                pwrite(descriptor, buffer.baseAddress.map { $0 + done }, data.count - done, Int(offset) + done)
+                pwrite(
+                    descriptor, buffer.baseAddress.map { $0 + done }, data.count - done, off_t(offset) + off_t(done))
             }
             guard written >= 0 || errno == EINTR else { throw .file(path, code: errno) }
             done += max(written, 0)
@@ -79,12 +80,23 @@ struct LocalFile: ~Copyable {
         return digest.finish().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    /// Gives the file another name in the same folder.
+    /// Waits until all of it is on the disk, and gives it another name in the same folder, which is there then, too.
     ///
     /// - Throws: `EEXIST` where there is a file of that name that may not be replaced, also one that came just now.
-    func rename(to name: String, replacing: Bool) throws(ClientError) {
+    func publish(as name: String, replacing: Bool) throws(ClientError) {
+        guard fsync(descriptor) == 0 else { throw .file(path, code: errno) }
+        try rename(to: name, replacing: replacing)
+        let folder = Self.folder(of: name)
+        let opened = open(folder, O_RDONLY | O_CLOEXEC)
+        guard opened >= 0 else { throw .file(folder, code: errno) }
+        defer { close(opened) }
+        // Some file systems sync folders by themselves, and say so.
+        guard fsync(opened) == 0 || errno == EINVAL else { throw .file(folder, code: errno) }
+    }
+
+    private func rename(to name: String, replacing: Bool) throws(ClientError) {
         if replacing {
-            guard Glibc.rename(path, name) == 0 else { throw .file(name, code: errno) }
+            guard moveFile(path, name) == 0 else { throw .file(name, code: errno) }
             return
         }
         if link(path, name) == 0 {
@@ -94,7 +106,7 @@ struct LocalFile: ~Copyable {
         guard errno != EEXIST else { throw .file(name, code: EEXIST) }
         // A file system without links.
         guard !Self.exists(name) else { throw .file(name, code: EEXIST) }
-        guard Glibc.rename(path, name) == 0 else { throw .file(name, code: errno) }
+        guard moveFile(path, name) == 0 else { throw .file(name, code: errno) }
     }
 
     static func exists(_ path: String) -> Bool {
@@ -103,6 +115,10 @@ struct LocalFile: ~Copyable {
     }
 
     static func remove(_ path: String) { unlink(path) }
+
+    private static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+    }
 
     /// `FOLDER/.NAME` with an ending, no longer than file systems take.
     static func neighbour(of path: String, ending: String) -> String {
@@ -113,3 +129,6 @@ struct LocalFile: ~Copyable {
         return "\(folder).\(name)\(ending)"
     }
 }
+
+/// The system's `rename`, which a method of that name hides.
+private func moveFile(_ path: String, _ name: String) -> Int32 { rename(path, name) }

@@ -127,8 +127,8 @@ enum LocalFiles {
     static func write(_ text: String, to path: String) throws {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
-        Terminal.write(text, to: descriptor)
-        close(descriptor)
+        defer { close(descriptor) }
+        try Terminal.write(Array(text.utf8), to: descriptor, path)
     }
 
     static func exists(_ path: String) -> Bool {
@@ -157,6 +157,13 @@ enum LocalFiles {
     static func othersRead(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & 0o077 != 0
+    }
+
+    /// The path of what is there, without links; `nil` where it cannot be told.
+    static func resolved(_ path: String) -> String? {
+        guard let found = realpath(path, nil) else { return nil }
+        defer { free(found) }
+        return String(cString: found)
     }
 
     static func makeFolder(_ path: String) throws {

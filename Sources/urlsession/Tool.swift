@@ -20,10 +20,10 @@ enum Tool {
         signal(SIGPIPE, SIG_DFL)
         do {
             switch try CallWords.parse(words) {
-            case .help(nil): Output.text(Help.overview())
-            case .help(let command?): Output.text(Help.command(command))
-            case .family(let word): Output.text(Help.family(word))
-            case .version: Output.text("urlsession \(CommandTable.version)")
+            case .help(nil): try Output.text(Help.overview())
+            case .help(let command?): try Output.text(Help.command(command))
+            case .family(let word): try Output.text(Help.family(word))
+            case .version: try Output.text("urlsession \(CommandTable.version)")
             case .run(let words): return await run(words)
             }
             return 0

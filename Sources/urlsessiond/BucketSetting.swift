@@ -8,7 +8,7 @@ import TransferEngine
 
 /// What `--bucket NAME=s3://BUCKET/PREFIX?region=&endpoint=` says.
 struct BucketSetting {
-    /// As it was given.
+    /// As it was given, but for what may be secret.
     let text: String
     let bucket: Bucket
     /// Whether the machine's role has the credentials.
@@ -23,13 +23,14 @@ struct BucketSetting {
             let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
             guard parts.count == 2, buckets[parts[0]] == nil else {
                 values.fault(
-                    "bucket", "\(text) is not NAME=s3://BUCKET/PREFIX?region=&endpoint= with a name of its own")
+                    "bucket",
+                    "\(publicText(text)) is not NAME=s3://BUCKET/PREFIX?region=&endpoint= with a name of its own")
                 continue
             }
             do throws(Refusal) {
                 buckets[parts[0]] = try BucketSetting(parts[1])
             } catch {
-                values.fault("bucket", "\(text): \(error.detail)")
+                values.fault("bucket", "\(publicText(text)): \(error.detail)")
             }
         }
         return buckets
@@ -41,7 +42,7 @@ struct BucketSetting {
         do throws(Refusal) {
             return try BucketSetting(text)
         } catch {
-            values.fault("contents", "\(text): \(error.detail)")
+            values.fault("contents", "\(publicText(text)): \(error.detail)")
             return nil
         }
     }
@@ -49,7 +50,7 @@ struct BucketSetting {
     private struct Refusal: Error { var detail: String }
 
     private init(_ text: String) throws(Refusal) {
-        self.text = text
+        self.text = Self.publicText(text)
         guard text.hasPrefix("s3://") else { throw Refusal(detail: "begins with s3://") }
         let parts = text.dropFirst(5).split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let path = parts[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
@@ -60,8 +61,9 @@ struct BucketSetting {
         var options: [String: String] = [:]
         for pair in parts.count > 1 ? parts[1].split(separator: "&") : [] {
             let option = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            guard option.count == 2, ["region", "endpoint", "style", "credentials"].contains(option[0]) else {
-                throw Refusal(detail: "\(pair) is none of region=, endpoint=, style= and credentials=")
+            guard option.count == 2, Self.options.contains(option[0]) else {
+                throw Refusal(
+                    detail: "\(Self.publicText(option: pair)) is none of region=, endpoint=, style= and credentials=")
             }
             options[option[0]] = option[1]
         }
@@ -82,6 +84,33 @@ struct BucketSetting {
             endpoint: endpoint, style: style)
     }
 
+    private static let options = ["region", "endpoint", "style", "credentials"]
+    private static let redacted = "(redacted)"
+
+    /// A URL without what people put into it that is secret: user information, and options of which nothing is known.
+    private static func publicText(_ text: String) -> String {
+        let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let query = parts.dropFirst().map { query in
+            query.split(separator: "&", omittingEmptySubsequences: false).map(publicText(option:)).joined(
+                separator: "&")
+        }
+        return ([withoutUser(parts[0])] + query).joined(separator: "?")
+    }
+
+    private static func publicText(option: Substring) -> String {
+        let sides = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard sides.count == 2 else { return redacted }
+        let isShown = sides[0] == "credentials" ? sides[1] == "instance" : options.contains(String(sides[0]))
+        return "\(sides[0])=\(isShown ? withoutUser(sides[1]) : redacted)"
+    }
+
+    private static func withoutUser(_ url: Substring) -> String {
+        guard let start = url.firstRange(of: "//")?.upperBound else { return String(url) }
+        let authority = url[start...].prefix { $0 != "/" }
+        guard let end = authority.lastIndex(of: "@") else { return String(url) }
+        return url[..<start] + redacted + url[end...]
+    }
+
     private static func isName(_ text: String) -> Bool {
         (3...63).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
@@ -98,7 +127,7 @@ struct ConfiguredBuckets: Sendable {
 
     /// - Throws: ``Serve/Failure`` where a bucket has no credentials.
     init(
-        _ configuration: Configuration, listeners: [(IPAddress, UInt16)], clock: Clock, log: Log, metrics: Metrics
+        _ configuration: Configuration, own: EgressPolicy, clock: Clock, log: Log, metrics: Metrics
     ) throws {
         let settings = configuration.allBuckets
         guard !settings.isEmpty else {
@@ -116,8 +145,8 @@ struct ConfiguredBuckets: Sendable {
             sources[entry.key] = found[entry.key].map { CredentialsSource($0) } ?? CredentialsSource(instance)
         }
         // Where the operator's own store is, is the operator's to say; a metadata address and this service are none.
-        let egress = EgressPolicy(
-            allowed: [CIDR(.v4(0), 0), CIDR(.v6(0), 0)], ownListeners: listeners)
+        var egress = own
+        egress.allowed = [CIDR(.v4(0), 0), CIDR(.v6(0), 0)]
         let meters = BucketMeters(metrics, names: settings.keys.sorted())
         var clients: [String: BucketClient] = [:]
         for (name, source) in sources {

@@ -60,6 +60,12 @@ enum Command {
 
     private static func checkConfiguration(_ arguments: [String]) -> Int32 {
         guard let configuration = configuration(arguments) else { return Exit.usage }
+        do throws(Serve.Failure) {
+            _ = try Serve.certificate(configuration)
+        } catch {
+            complain("urlsessiond: \(error.text)")
+            return Exit.usage
+        }
         for (name, value) in configuration.description { say("\(name) = \(value)") }
         return Exit.done
     }
@@ -125,10 +131,7 @@ enum Command {
         guard LocalFile.makeFolder(folder) else {
             throw Serve.Failure(text: "\(folder): cannot be made: \(String(cString: strerror(errno)))")
         }
-        guard let lock = FolderLock(folder) else {
-            throw Serve.Failure(text: "\(folder) is in use by another urlsessiond; stop it first", status: Exit.inUse)
-        }
-        return lock
+        return try FolderLock(folder, remedy: "stop it first")
     }
 
     /// The settings, or nil when something is wrong with them, which is said.

@@ -38,6 +38,12 @@ enum LocalFile {
         return String(cString: folder) + "/" + relative
     }
 
+    /// Length in bytes; nil where there is no such file.
+    static func size(_ path: String) -> Int64? {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int64(status.st_size) : nil
+    }
+
     static func isFolder(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -63,17 +69,26 @@ final class FolderLock {
 
     private let descriptor: Int32
 
-    /// - Returns: Nil where another process holds the folder.
-    init?(_ folder: String) {
-        descriptor = open("\(folder)/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { return nil }
+    /// - Parameter remedy: What to do where another process holds the folder.
+    init(_ folder: String, remedy: String) throws(Serve.Failure) {
+        let path = "\(folder)/lock"
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw Serve.Failure(text: "\(path): cannot be opened: \(String(cString: strerror(errno)))")
+        }
         var lock = flock()
         lock.l_type = Int16(F_WRLCK)
         lock.l_whence = Int16(SEEK_SET)
         guard fcntl(descriptor, Self.setLock, &lock) == 0 else {
+            let reason = errno
             close(descriptor)
-            return nil
+            guard reason == EAGAIN || reason == EACCES else {
+                throw Serve.Failure(text: "\(path): cannot be locked: \(String(cString: strerror(reason)))")
+            }
+            throw Serve.Failure(
+                text: "\(folder) is in use by another urlsessiond; \(remedy)", status: Command.Exit.inUse)
         }
+        self.descriptor = descriptor
     }
 
     deinit { close(descriptor) }

@@ -8,6 +8,7 @@ import Launches
 import SQL
 import Service
 import Store
+import TransferEngine
 
 /// `urlsessiond serve`: makes the parts, runs them, and ends them in order.
 struct Serve {
@@ -45,23 +46,20 @@ struct Serve {
         guard LocalFile.makeFolder(configuration.dataFolder) else {
             throw Failure(text: "\(configuration.dataFolder): cannot be made: \(String(cString: strerror(errno)))")
         }
-        guard let lock = FolderLock(configuration.dataFolder) else {
-            throw Failure(
-                text:
-                    "\(configuration.dataFolder) is in use by another urlsessiond; stop it, or choose another --data-dir",
-                status: Command.Exit.inUse)
-        }
+        let lock = try FolderLock(configuration.dataFolder, remedy: "stop it, or choose another --data-dir")
         defer { withExtendedLifetime(lock) {} }
         guard Signals.markFaults(at: "\(LocalFile.absolute(configuration.dataFolder))/\(DataFolder.crashMark)") else {
             throw Failure(text: "\(configuration.dataFolder): \(String(cString: strerror(errno)))")
         }
+        try refuseLostDatabase()
+        DataFolder.releaseReserve(of: configuration.dataFolder)
         let keys = try StartupKeys(configuration)
         let listener = try listen(configuration.listen)
         let metricsListener = try configuration.metricsListen.map(listen)
         let egress = egress(ports: [listener.port] + (metricsListener.map { [$0.port] } ?? []))
         let metrics = Metrics()
         let buckets = try ConfiguredBuckets(
-            configuration, listeners: egress.ownListeners, clock: clock, log: log, metrics: metrics)
+            configuration, own: egress, clock: clock, log: log, metrics: metrics)
         let service = try openStore(keys) {
             try makeService(keys, egress, buckets, metrics, publicURL: publicURL(port: listener.port))
         }
@@ -84,12 +82,23 @@ struct Serve {
         let metricsServer = try metricsListener.map { try start(api, on: $0, api.metricsRouter, nil) }
         announce(server)
         let renewal = Renewal(reread: reread, api: api, server: server, buckets: buckets, log: log)
-        await runLoops(until: end, renewing: (renewal, at: hangup), service, launches) {
+        await runLoops(until: end, renewing: (renewal, at: hangup), service, launches, api) {
             await stop(server, metricsServer, service)
         }
         await buckets.shutdown()
         service.close()
         return Command.Exit.done
+    }
+
+    /// A database without a byte is that of a first start, or what a fault of the disk or of a copy left of one: the folder
+    /// for contents is made only after the database.
+    private func refuseLostDatabase() throws(Failure) {
+        let path = Self.databasePath(configuration)
+        guard configuration.server == nil, LocalFile.size(path) == 0,
+            LocalFile.isFolder("\(configuration.dataFolder)/contents")
+        else { return }
+        throw Failure(
+            text: "\(path) is empty, though the folder was used: put a backup in its place, or remove it to begin anew")
     }
 
     /// Says with which status the process ends where a server's store is not to be had.
@@ -120,7 +129,8 @@ struct Serve {
         let hosts = [configuration.listen.host, configuration.metricsListen?.host].compactMap { $0 }
         return EgressPolicy(
             allowed: configuration.allowedEgress,
-            ownListeners: zip(hosts, ports).compactMap { host, port in IPAddress(host).map { ($0, port) } })
+            ownListeners: zip(hosts, ports).compactMap { host, port in IPAddress(host).map { ($0, port) } },
+            machineAddresses: MachineAddresses.current)
     }
 
     private func makeService(
@@ -190,13 +200,14 @@ struct Serve {
     /// What the listener presents; nil where it is plain.
     static func certificate(_ configuration: Configuration) throws(Failure) -> TLSCertificate? {
         guard let certificate = configuration.tlsCertificate, let key = configuration.tlsKey else { return nil }
-        func read(_ path: String) throws(Failure) -> [UInt8] {
-            guard let bytes = LocalFile.read(path) else {
-                throw Failure(text: "\(path): cannot be read: \(String(cString: strerror(errno)))")
-            }
-            return bytes
+        var unreadable: [String] = []
+        func read(_ path: String) -> [UInt8] {
+            if let bytes = LocalFile.read(path) { return bytes }
+            unreadable.append("\(path): cannot be read: \(String(cString: strerror(errno)))")
+            return []
         }
-        let pair = (certificate: try read(certificate), key: try read(key))
+        let pair = (certificate: read(certificate), key: read(key))
+        guard unreadable.isEmpty else { throw Failure(text: unreadable.joined(separator: "; ")) }
         do {
             return try TLSCertificate(certificate: pair.certificate, key: pair.key)
         } catch {
@@ -241,7 +252,7 @@ struct Serve {
     /// Runs all loops until the service is asked to end; `stop` ends the parts while the loops still serve them.
     private func runLoops(
         until end: SignalBell, renewing: (renewal: Renewal, at: SignalBell), _ service: Service, _ launches: Launches,
-        stop: () async -> Void
+        _ api: APIServer, stop: () async -> Void
     ) async {
         await withTaskGroup { group in
             group.addTask {
@@ -252,6 +263,7 @@ struct Serve {
             }
             group.addTask { await runLoop("service") { try await service.run() } }
             group.addTask { await runLoop("launches") { try await launches.run() } }
+            group.addTask { await api.run() }
             await end.wait()
             log.info("shutting down")
             await stop()

@@ -49,6 +49,29 @@ import Wire
         }
     }
 
+    @Test func `Contents are claimed together, by filters and numbers`() async throws {
+        try await RouteFixture.run { fixture in
+            for _ in 1...3 { _ = try await fixture.download(.generated(seed: 5, length: 100)) }
+            func claim(_ selection: String) async throws -> [WireJSON?] {
+                let answer = try await fixture.call(
+                    "POST", "/v1/sessions/s/tasks/claim", headers: [("Content-Type", "application/json")],
+                    body: Array(selection.utf8))
+                #expect(answer.status == 200, "\(selection)")
+                return [try answer.json["matched"], try answer.json["changed"]]
+            }
+            #expect(try await claim(#"{"taskIdentifiers": [1, 3, 77]}"#) == [2, 2])
+            #expect(try await fixture.call("GET", Self.path).problem == .contentExpired)
+            #expect(try await fixture.call("GET", "/v1/sessions/s/tasks/2/content").status == 200)
+            #expect(try await claim(#"{"outcome": "succeeded"}"#) == [3, 1])
+            #expect(try await claim(#"{"outcome": "failed"}"#) == [0, 0])
+            let tooMany = "{\"taskIdentifiers\": \((1...1001).map { $0 })}"
+            let refused = try await fixture.call(
+                "POST", "/v1/sessions/s/tasks/claim", headers: [("Content-Type", "application/json")],
+                body: Array(tooMany.utf8))
+            #expect(refused.problem == .invalidValue)
+        }
+    }
+
     @Test func `A content that was claimed is gone, and one that never was is not there`() async throws {
         try await RouteFixture.run { fixture in
             _ = try await fixture.download(.generated(seed: 5, length: 100))
@@ -58,7 +81,7 @@ import Wire
             let gone = try await fixture.call("GET", Self.path)
             #expect(gone.status == 410)
             #expect(gone.problem == .contentExpired)
-            #expect(try await fixture.call("GET", "/v1/sessions/s/tasks/2/content").status == 404)
+            #expect(try await fixture.call("GET", "/v1/sessions/s/tasks/2/content").problem == .notFound)
             #expect(try await fixture.call("GET", "/v1/sessions/s/tasks/0/content").status == 404)
             #expect(try await fixture.call("GET", "/v1/sessions/none/tasks/1/content").status == 404)
         }

@@ -57,6 +57,20 @@ import Testing
         }
     }
 
+    @Test func `Names that no URL could carry are refused`() async throws {
+        try await ServedAPI.run { api async throws in
+            for name in [".", ".."] {
+                for path in [name, name.replacing(".", with: "%2E")] {
+                    #expect(try await api.dev.put("/v1/sessions/\(path)", [:]).status == 422, "\(path)")
+                }
+                let named: JSON = ["identifier": .string(name)]
+                #expect(try await api.dev.post("/v1/sessions", named).pointers == ["/identifier"])
+                #expect(try await api.admin.post("/v1/apps", named).pointers == ["/identifier"])
+            }
+            #expect(try await api.dev.put("/v1/sessions/...", [:]).status == 201)
+        }
+    }
+
     @Test func `Lists go on from page to page, and forged cursors are refused`() async throws {
         try await ServedAPI.run { api async throws in
             for name in ["a", "b", "c", "d", "e"] { try await api.session(name) }
@@ -247,7 +261,6 @@ import Testing
                 ("/v1/sessions/photos/tasks/17", "There is no task 17 in session \"photos\"."),
                 ("/v1/sessions/photos/tasks/17?wait=1", "There is no task 17 in session \"photos\"."),
                 ("/v1/sessions/photos/tasks/x/content", "There is no task x in session \"photos\"."),
-                ("/v1/sessions/photos/tasks/1/content", "Task 1 has no content yet: it is suspended."),
                 ("/v1/launches/l", "There is no launch \"l\"."), ("/v1/questions/q", "There is no question \"q\"."),
                 ("/v1/credentials/c", "There is no credential \"c\"."), ("/v1/bodies/b", "There is no body \"b\"."),
                 ("/v1/nowhere", "There is no route of this path."),
@@ -255,6 +268,9 @@ import Testing
                 let answer = try await api.dev.get(path)
                 #expect(answer.code == "not-found" && answer.json["detail"].string == detail, "\(path): \(answer.text)")
             }
+            let early = try await api.dev.get("/v1/sessions/photos/tasks/1/content")
+            #expect(early.status == 404 && early.code == "content-not-ready")
+            #expect(early.json["detail"].string == "Task 1 has no content yet: it is suspended.")
             #expect(try await api.admin.get("/v1/apps/a").json["detail"] == "There is no app \"a\".")
             let key = try await api.admin.delete("/v1/apps/dev/keys/k")
             #expect(key.json["detail"] == "There is no key \"k\" of app \"dev\".", "\(key.text)")
@@ -314,6 +330,8 @@ import Testing
                 #expect(try await list("order=desc&limit=2").map { $0[name] } == names.reversed(), "\(path)")
                 let after = try await list("createdAfter=\(times[1])")
                 #expect(after.map { $0[name] } == Array(names[2...]), "\(path)")
+                let offset = times[1].replacing("Z", with: "+00:00")
+                #expect(try await list("createdAfter=\(offset)").map { $0[name] } == Array(names[2...]), "\(path)")
                 let between = try await list("createdAfter=\(times[0])&createdBefore=\(times[4])&order=desc&limit=1")
                 #expect(between.map { $0[name] } == names[1...3].reversed(), "\(path)")
             }

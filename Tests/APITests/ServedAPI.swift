@@ -59,7 +59,10 @@ struct ServedAPI: Sendable {
         let client = APIClient(port: http.port)
         let served = ServedAPI(server: server, http: http, dev: client, admin: client.with(key: "admin"))
         let result = await withTaskGroup(of: Void.self) { group in
-            if loops { group.addTask { try? await service.run() } }
+            if loops {
+                group.addTask { try? await service.run() }
+                group.addTask { await server.run() }
+            }
             let result: Result<Void, any Error>
             do {
                 result = .success(try await body(served))

@@ -1,4 +1,6 @@
+import Base
 import Core
+import Service
 import TestSupport
 import Testing
 
@@ -43,6 +45,25 @@ import Testing
         }
     }
 
+    @Test func `A bandwidth limit that a configuration names must be the session's, and none says nothing`()
+        async throws
+    {
+        try await ServedAPI.run { api async throws in
+            func put(_ limit: JSON?) async throws -> APIClient.Answer {
+                let limits = limit.map { ["bandwidthLimit": $0] } ?? [:]
+                return try await api.dev.put("/v1/sessions/s", ["configuration": .object(limits)])
+            }
+            #expect(try await put(1000).status == 201)
+            for same in [1000, nil] as [JSON?] { #expect(try await put(same).status == 200) }
+            let other = try await put(2000)
+            #expect(other.status == 409 && other.code == "configuration-mismatch", "\(other.text)")
+            #expect(other.pointers == ["/configuration/bandwidthLimit"])
+            #expect(try await api.dev.patch("/v1/sessions/s", ["bandwidthLimit": 2000]).status == 200)
+            #expect(try await put(2000).status == 200)
+            #expect(try await put(1000).pointers == ["/configuration/bandwidthLimit"])
+        }
+    }
+
     @Test func `A session ends, is readable, and makes room for the next`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
@@ -64,6 +85,30 @@ import Testing
             #expect(next.json["lastEventSeq"].int == 0)
             #expect(try await api.dev.delete("/v1/sessions/s").status == 202)
             #expect(try await api.dev.get("/v1/sessions/s").status == 404)
+        }
+    }
+
+    @Test func `A wait on a session ends when none of its tasks runs, or when the session is newer`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            #expect(try await api.dev.get("/v1/sessions/s?wait=30").json["taskCounts"]["running"].int == 0)
+            let later: JSON = [
+                "kind": "download", "request": ["url": "https://example.com/"],
+                "earliestBeginDate": "2999-01-01T00:00:00Z",
+            ]
+            for _ in 1...2 { #expect(try await api.dev.post("/v1/sessions/s/tasks", later).status == 201) }
+            let short = try await api.dev.get("/v1/sessions/s?wait=0.05")
+            #expect(short.json["taskCounts"]["running"].int == 2)
+            async let quiet = api.dev.get("/v1/sessions/s?wait=30")
+            async let newer = api.dev.get("/v1/sessions/s?wait=30&revision=\(short.json["revision"].int ?? 0)")
+            try await eventually("both wait") { api.service.hub.sessions.keys.count == 1 }
+            #expect(try await api.dev.patch("/v1/sessions/s", ["sessionDescription": "new"]).status == 200)
+            #expect(try await newer.json["sessionDescription"].string == "new")
+            #expect(try await api.dev.post("/v1/sessions/s/tasks/1/cancel").status == 202)
+            #expect(try await api.dev.post("/v1/sessions/s/tasks/2/suspend").status == 200)
+            #expect(try await quiet.json["taskCounts"]["running"].int == 0)
+            #expect(try await api.dev.get("/v1/sessions/s?wait=61").parameters == ["wait"])
+            #expect(try await api.dev.get("/v1/sessions/s").json["attachment"] == .null)
         }
     }
 
@@ -132,6 +177,21 @@ import Testing
             #expect(task.json["outcome"].string == "cancelled")
             #expect(task.json["error"]["backgroundTaskCancelledReason"].int == 0)
             #expect(try await api.dev.post("/v1/app/activate").json["state"].string == "active")
+        }
+    }
+
+    @Test func `A webhook that is null is as it was before there was one`() async throws {
+        try await ServedAPI.run { api async throws in
+            let first = try await api.dev.get("/v1/app").json["webhook"]
+            let hook: JSON = [
+                "url": "https://receiver.example/hook", "state": "paused", "includeEvents": 3, "launchDeadline": 90,
+            ]
+            for (client, path) in [(api.dev, "/v1/app"), (api.admin, "/v1/apps/dev")] {
+                let set = try await client.patch(path, ["webhook": hook])
+                #expect(set.json["webhook"]["url"] == hook["url"] && set.json["webhook"]["state"] == "paused")
+                let cleared = try await client.patch(path, ["webhook": nil])
+                #expect(cleared.status == 200 && cleared.json["webhook"] == first, "\(cleared.text)")
+            }
         }
     }
 

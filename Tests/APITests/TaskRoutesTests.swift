@@ -271,6 +271,31 @@ import Testing
         }
     }
 
+    @Test func `A filter takes a list, and a plus in a query is a space`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            for state in ["running", "suspended", "suspended"] {
+                let task: JSON = [
+                    "kind": "download", "request": ["url": "https://example.com/"], "state": .string(state),
+                    "group": "a b", "earliestBeginDate": "2999-01-01T00:00:00Z",
+                ]
+                #expect(try await api.dev.post("/v1/sessions/s/tasks", task).status == 201)
+            }
+            #expect(try await api.dev.post("/v1/sessions/s/tasks/3/cancel").status == 202)
+            func numbers(_ query: String) async throws -> [Int?] {
+                let items = try await api.dev.get("/v1/sessions/s/tasks?\(query)").json["items"].array ?? []
+                return items.map { $0["taskIdentifier"].int }
+            }
+            #expect(try await numbers("state=running,completed") == [1, 3])
+            #expect(try await numbers("state=suspended,completed&order=desc&limit=1") == [3])
+            #expect(try await numbers("outcome=failed,cancelled&group=a+b") == [3])
+            let wrong = try await api.dev.get("/v1/sessions/s/tasks?state=running,")
+            #expect(wrong.parameters == ["state"])
+            let selected = try await api.dev.post("/v1/sessions/s/tasks/resume", ["taskIdentifiers": [2, 3]])
+            #expect(selected.json["matched"].int == 1 && selected.json["changed"].int == 1)
+        }
+    }
+
     @Test func `Lines are answered one by one, in order`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
@@ -288,6 +313,8 @@ import Testing
             #expect(answer.fields["Content-Type"] == "application/x-ndjson")
             let results = try answer.text.split(separator: "\n").map { try JSON(parsing: String($0)) }
             #expect(results.map { $0["status"].int } == [201, 422, 400, 409, 200, 201])
+            // The fifth is empty.
+            #expect(results.map { $0["line"].int } == [1, 2, 3, 4, 6, 7])
             #expect(results[0]["taskIdentifier"].int == 2)
             #expect(results[1]["problem"]["errors"][0]["pointer"].string == "/request/url")
             #expect(results[2]["problem"]["code"].string == "malformed-json")
@@ -351,17 +378,14 @@ import Testing
         var splitter = LineSplitter(limit: 4)
         func texts(_ lines: [LineSplitter.Line]) -> [String] {
             lines.map { line in
-                switch line {
-                case .bytes(let bytes): String(decoding: bytes, as: UTF8.self)
-                case .tooLong: "too long"
-                }
+                "\(line.number) \(line.bytes.map { String(decoding: $0, as: UTF8.self) } ?? "too long")"
             }
         }
         #expect(texts(splitter.take(bytes("a"))) == [])
-        #expect(texts(splitter.take(bytes("b\n\r\n\ncd"))) == ["ab"])
+        #expect(texts(splitter.take(bytes("b\n\r\n\ncd"))) == ["1 ab"])
         #expect(texts(splitter.take(bytes("efg"))) == [])
-        #expect(texts(splitter.take(bytes("hij\nkl\nmn"))) == ["too long", "kl"])
-        #expect(splitter.finish().map { texts([$0]) } == ["mn"])
+        #expect(texts(splitter.take(bytes("hij\nkl\nmn"))) == ["4 too long", "5 kl"])
+        #expect(splitter.finish().map { texts([$0]) } == ["6 mn"])
         #expect(splitter.finish() == nil)
     }
 }

@@ -11,13 +11,23 @@ struct LogTests {
         return String(decoding: lines.withLock { $0 }, as: UTF8.self)
     }
 
-    @Test func `A line is one JSON object with its facts as texts`() {
+    @Test func `A line is one JSON object, with texts quoted`() {
         let line = line(.json) {
-            $0.with("app", "a").info("it happened", ("count", 7), ("name", "é\"\\\n\r\t\u{1}\u{1F}"))
+            $0.with("app", "a").info("it happened", ("name", "é\"\\\n\r\t\u{1}\u{1F}"), ("digits", "7"))
         }
         #expect(
-            line == #"{"time":"2026-11-02T03:04:05.006Z","level":"info","message":"it happened","app":"a","count":"7","#
-                + #""name":"é\"\\\n\r\t\u0001\u001f"}"# + "\n")
+            line == #"{"time":"2026-11-02T03:04:05.006Z","level":"info","message":"it happened","app":"a","#
+                + #""name":"é\"\\\n\r\t\u0001\u001f","digits":"7"}"# + "\n")
+    }
+
+    @Test func `Numbers and truth values are such in JSON, where JSON has them`() {
+        let facts = line(.json) {
+            $0.with("task", Int64(8)).with(("share", 0.25)).info(
+                "it happened", ("count", 7), ("port", UInt16(80)), ("none", Double.nan), ("isLast", true))
+        }
+        let expected = #""task":8,"share":0.25,"count":7,"port":80,"none":"nan","isLast":true}"# + "\n"
+        #expect(facts.hasSuffix(expected), "\(facts)")
+        #expect(line(.text) { $0.info("it happened", ("count", 7)) }.hasSuffix(" it happened count=7\n"))
     }
 
     @Test func `A line of text quotes only what a reader could not take apart`() {

@@ -62,23 +62,49 @@ struct PartPlanTests {
 }
 
 struct S3ErrorTests {
-    private func error(_ status: Int, _ code: String) -> S3Error? {
+    private func error(_ status: Int, _ code: String, to method: String = "PUT") -> S3Error? {
         S3Error(
             status: status,
-            body: Array("<?xml version=\"1.0\"?><Error><Code>\(code)</Code><Message>so</Message></Error>".utf8))
+            body: Array("<?xml version=\"1.0\"?><Error><Code>\(code)</Code><Message>so</Message></Error>".utf8),
+            to: method)
     }
 
-    @Test func `A success with an error in its body is none`() {
-        #expect(error(200, "InternalError")?.meaning == .busy)
-        #expect(S3Error(status: 200, body: Array("<CompleteMultipartUploadResult/>".utf8)) == nil)
-        #expect(S3Error(status: 204, body: []) == nil)
+    @Test func `A success with an error in its body is none, where a store may answer so`() {
+        #expect(error(200, "InternalError", to: "POST")?.meaning == .busy)
+        #expect(S3Error(status: 200, body: Array("<CompleteMultipartUploadResult/>".utf8), to: "POST") == nil)
+        #expect(S3Error(status: 204, body: [], to: "DELETE") == nil)
+    }
+
+    @Test(arguments: [200, 206]) func `An object that looks like an error is an object`(_ status: Int) {
+        #expect(error(status, "NoSuchKey", to: "GET") == nil)
+    }
+
+    @Test(arguments: [
+        (400, "InvalidPart", BucketFault.Remedy.anew), (400, "InvalidPartOrder", .anew),
+        (400, "EntityTooSmall", .anew), (404, "NoSuchUpload", .anew), (400, "BadDigest", .later),
+        (400, "IncompleteBody", .later), (400, "XAmzContentSHA256Mismatch", .later),
+        (409, "ConditionalRequestConflict", .later), (412, "PreconditionFailed", .exists),
+        (403, "AccessDenied", .change), (400, "InvalidArgument", .change),
+    ])
+    func `The store's word says what helps`(_ status: Int, _ code: String, _ remedy: BucketFault.Remedy) throws {
+        #expect(BucketFault.refused(try #require(error(status, code))).remedy == remedy)
+    }
+
+    @Test(arguments: [
+        (403, "AccessDenied", true), (404, "NoSuchBucket", true), (507, "XMinioStorageFull", true),
+        (404, "NoSuchKey", false), (503, "SlowDown", false), (400, "InvalidArgument", false),
+    ])
+    func `The store's word says whether the operator has to do something`(
+        _ status: Int, _ code: String, _ expected: Bool
+    ) throws {
+        #expect(BucketFault.refused(try #require(error(status, code))).isOperators == expected)
     }
 
     @Test(arguments: [
         (404, "NoSuchBucket", S3Error.Meaning.noSuchBucket), (404, "NoSuchKey", .noSuchKey),
         (404, "NoSuchUpload", .noSuchUpload), (412, "PreconditionFailed", .preconditionFailed),
         (403, "SignatureDoesNotMatch", .forbidden), (503, "SlowDown", .busy), (403, "QuotaExceeded", .noSpace),
-        (400, "EntityTooSmall", .other),
+        (400, "EntityTooSmall", .lostParts), (400, "BadDigest", .busy),
     ])
     func `The store's word says what it is`(_ status: Int, _ code: String, _ meaning: S3Error.Meaning) {
         #expect(error(status, code)?.meaning == meaning)
@@ -89,7 +115,7 @@ struct S3ErrorTests {
         (403, S3Error.Meaning.forbidden), (404, .noSuchKey), (500, .busy), (507, .noSpace), (400, .other),
     ])
     func `Without a word the status does`(_ status: Int, _ meaning: S3Error.Meaning) {
-        #expect(S3Error(status: status, body: [])?.meaning == meaning)
-        #expect(S3Error(status: status, body: Array("<html>".utf8))?.code == "")
+        #expect(S3Error(status: status, body: [], to: "HEAD")?.meaning == meaning)
+        #expect(S3Error(status: status, body: Array("<html>".utf8), to: "GET")?.code == "")
     }
 }

@@ -107,4 +107,15 @@ import Testing
         #expect(delays[...4] == [.zero, .zero, .seconds(5), .seconds(10), .seconds(20)])
         #expect(delays.last == .seconds(600) && DiskPlan.delay(afterPauses: .max) == .seconds(600))
     }
+
+    @Test func `What is thrown away is told by nothing any more`() {
+        var progress = TaskProgress()
+        progress.resume = ResumePoint()
+        progress.source = 2
+        progress.segments = SegmentRecord(total: 100)
+        progress.segments?.held = [HeldRange(0, 40)]
+        progress.loseContent()
+        #expect(progress.keptOffset == 0 && progress.segments == nil && progress.resume == nil && progress.source == 0)
+        #expect(progress.bytesFetchedTwice == 40 && progress.diskLosses == 1)
+    }
 }

@@ -125,6 +125,21 @@ import Testing
         #expect(try !permits("127.5.5.5", port: 9090, everything))
     }
 
+    @Test func `A listener on every address is at every address of the machine`() throws {
+        func policy(_ machine: Set<IPAddress>?) throws -> EgressPolicy {
+            EgressPolicy(
+                allowed: [try #require(CIDR("0.0.0.0/0")), try #require(CIDR("::/0"))],
+                ownListeners: [(.v4(0), 8080), (.v4(0x7F00_0001), 9090)], machineAddresses: { machine })
+        }
+        let known = try policy([.v4(0x0A00_0001)])
+        #expect(try !permits("10.0.0.1", port: 8080, known))
+        #expect(try !permits("::ffff:10.0.0.1", port: 8080, known))
+        #expect(try permits("10.0.0.1", port: 8081, known))
+        #expect(try permits("10.0.0.1", port: 9090, known))
+        #expect(try permits("10.0.0.2", port: 8080, known))
+        #expect(try !permits("10.0.0.2", port: 8080, policy(nil)), "nobody knows whose address it is")
+    }
+
     @Test func `Naming one address opens it whatever it is`() throws {
         let named = EgressPolicy(
             allowed: [try #require(CIDR("169.254.169.254/32")), try #require(CIDR("127.0.0.1"))],

@@ -38,6 +38,11 @@ import Testing
         #expect(decide(302, hops: 16) == .fail(.tooManyRedirects))
     }
 
+    @Test(arguments: ["#", "#part"]) func `A fragment alone leads nowhere else, so it is a loop`(_ location: String) {
+        #expect(decide(302, location: [location]) == .fail(.tooManyRedirects))
+        #expect(decide(303, method: "POST", location: [location]) == .fail(.tooManyRedirects))
+    }
+
     @Test(arguments: [
         [], [""], ["/a", "/b"], ["/a\r\nX: y"], ["http://user@example.com/"], ["//user:secret@example.com/"],
         [String(repeating: "a", count: 8193)],

@@ -30,9 +30,9 @@ import Testing
         let odd = RetryPolicy.custom(.init(initialDelay: .infinity, maximumDelay: .infinity))
         #expect(odd.delay(afterFailures: 9, jitter: 1) == .seconds(315_360_000))
         let none = RetryPolicy.custom(.init(initialDelay: 0, maximumDelay: 10))
-        #expect(none.delay(afterFailures: 9, jitter: 0.9) == .zero)
+        #expect(none.delay(afterFailures: 9, jitter: 0.9) == .seconds(9))
         let negative = RetryPolicy.custom(.init(initialDelay: -5, maximumDelay: -1))
-        #expect(negative.delay(afterFailures: 2, jitter: 0.9) == .zero)
+        #expect(negative.delay(afterFailures: 2, jitter: 0.9) == .milliseconds(90))
     }
 
     @Test func `Transport faults have no limit but the deadline`() {
@@ -89,6 +89,18 @@ import Testing
         #expect(decide(.robust, busy, request: upload("POST", key: true)) != .giveUp)
         #expect(decide(.robust, busy, request: upload("PUT", key: false)) != .giveUp)
         #expect(decide(.robust, [.transport], request: upload("POST", key: false)) != .giveUp)
+    }
+
+    @Test(arguments: [RetryPolicy.robust, .apple])
+    func `A success that came too early is asked for five times where that does no harm`(_ policy: RetryPolicy) {
+        let early = Array(repeating: AttemptFault.answeredEarly, count: 5)
+        func upload(_ method: String, key: Bool = false) -> RetryableRequest {
+            RetryableRequest(method: method, isUpload: true, hasIdempotencyKey: key)
+        }
+        #expect(decide(policy, early.dropLast(), request: upload("PUT")) == .retry(at: .after(4)))
+        #expect(decide(policy, early, request: upload("PUT")) == .giveUp)
+        #expect(decide(policy, [.answeredEarly], request: upload("POST")) == .giveUp)
+        #expect(decide(policy, [.answeredEarly], request: upload("POST", key: true)) != .giveUp)
     }
 
     @Test func `A missing name ends after five attempts, but not under apple`() {

@@ -45,8 +45,13 @@ struct SessionConfigurationTests {
     }
 
     @Test
-    func `What may be changed later does not differ`() throws {
-        #expect(try SessionConfiguration().differences(from: Self.with { $0.bandwidthLimit = 5 }).isEmpty)
+    func `What may be changed later differs only where something is said of it`() throws {
+        let limited = Self.with { $0.bandwidthLimit = 5 }
+        #expect(try SessionConfiguration().differences(from: limited).isEmpty)
+        #expect(try limited.differences(from: limited).isEmpty)
+        for other in [SessionConfiguration(), Self.with { $0.bandwidthLimit = 6 }] {
+            #expect(try limited.differences(from: other) == ["bandwidthLimit"])
+        }
     }
 
     @Test

@@ -101,13 +101,8 @@ import Testing
     }
 
     @Test func `A root on another filesystem gets a copy`() async throws {
-        var template = Array("/dev/shm/urlsessiond-test-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { return }
-        let root = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        defer {
-            unlink(root + "/x")
-            rmdir(root)
-        }
+        guard let elsewhere = folder.onOtherFilesystem() else { return }
+        let root = elsewhere.path
         let source = folder.write([1, 2, 3], to: "source")
         #expect(try await !disk.moveBeneath(source: source, root: root, path: "x", replace: false))
         let inode = try await disk.copyBeneath(source: source, root: root, path: "copy")

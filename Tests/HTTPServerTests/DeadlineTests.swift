@@ -7,7 +7,7 @@ import Testing
 struct DeadlineTests {
     private let routes = [
         Route("GET", "/x") { _ in text("x") },
-        Route("POST", "/x", body: .collect(limit: 1000)) { _ in text("x") },
+        Route.whole("POST", "/x") { _ in text("x") },
         Route("PUT", "/x", body: .stream) { request in
             guard case .stream(let stream) = request.body else { return text("") }
             while (try? await stream.next()) ?? nil != nil {}
@@ -54,6 +54,25 @@ struct DeadlineTests {
         }
     }
 
+    @Test func `A body that has a deadline may be slow until then`() async throws {
+        let route = Route("POST", "/x", body: .stream) { request in
+            guard case .stream(let stream) = request.body else { return text("") }
+            stream.end(within: .milliseconds(1500))
+            while (try? await stream.next()) ?? nil != nil {}
+            // The deadline is the body's, not the handler's.
+            try? await Task.sleep(for: .milliseconds(2000))
+            return text("x")
+        }
+        try await withServer([route], limits: short) { server in
+            let (status, time) = try await trickle(
+                "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\n", server)
+            #expect(status == 408)
+            #expect(time >= 1400 && time < 45_000)
+            let answer = try await onThread { try RawClient(server.port).exchange("POST", "/x", body: "a").text }
+            #expect(answer == "x")
+        }
+    }
+
     @Test func `An idle connection is closed, a busy one is not`() async throws {
         var limits = short
         limits.inactivity = .seconds(3)
@@ -77,7 +96,7 @@ struct DeadlineTests {
         var limits = short
         limits.inactivity = .seconds(1)
         let beyond = limits.inactivity + .milliseconds(1500)
-        let slow = Route("POST", "/slow", body: .collect(limit: 10)) { _ in
+        let slow = Route.whole("POST", "/slow") { _ in
             // The passing of every deadline is what this is about.
             try? await Task.sleep(for: beyond)
             return text("slow")

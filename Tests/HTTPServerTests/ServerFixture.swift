@@ -34,12 +34,31 @@ extension RefusalReason {
         case .notFound: 404
         case .methodNotAllowed: 405
         case .requestTimeout: 408
-        case .payloadTooLarge: 413
         case .targetTooLong: 414
         case .undecodableTarget: 422
         case .expectationFailed: 417
         case .headTooLarge: 431
-        case .overloaded, .shuttingDown: 503
+        case .shuttingDown: 503
+        }
+    }
+}
+
+extension Route {
+    /// A route whose handler gets the body whole.
+    static func whole(
+        _ method: String, _ pattern: String, executor: Executor? = nil, _ handler: @escaping Handler
+    ) -> Route {
+        Route(method, pattern, body: .stream, executor: executor) { request in
+            guard case .stream(let stream) = request.body else { return text("no stream", status: 500) }
+            var request = request
+            var bytes: [UInt8] = []
+            do {
+                while let more = try await stream.next() { bytes += more }
+            } catch {
+                return text("\(error)", status: 500)
+            }
+            request.body = .bytes(bytes)
+            return await handler(request)
         }
     }
 }

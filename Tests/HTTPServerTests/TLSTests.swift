@@ -76,7 +76,8 @@ struct TLSTests {
             on: Listener(address: "127.0.0.1", port: 0), certificate: try pair(),
             router: Router([Route("GET", "/x") { _ in text("x") }]),
             refusal: plainRefusal, log: .none)
-        let request = "GET /x HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"
+        // The client stays until the server closes.
+        let request = "GET /x HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n"
         for cipher in ["ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA", "ECDHE-ECDSA-AES128-CCM8"] {
             let refused = try await client(server.port, "-tls1_2 -cipher \(cipher):@SECLEVEL=0")
             #expect(refused.contains("Cipher is (NONE)"), "\(refused)")

@@ -108,7 +108,7 @@ import TransferEngine
             try await stage.waitForLaunch("launched")
             stage.advance(by: 5)
             let launch = try await stage.waitForLaunch("pending")
-            #expect(launch.attempts[0].error == "The launch was not completed in time.")
+            #expect(launch.attempts[0].error == "notCompleted")
             stage.advance(by: 6)
             let all = try await stage.receiver.waitForDelivery(count: 2)
             #expect(all[0].id == all[1].id)
@@ -143,6 +143,22 @@ import TransferEngine
                 return launch.attempts.isEmpty ? nil : launch
             }
             #expect(launch.state == .pending(attempts: 1, nextAttemptAt: stage.now + .seconds(100)))
+        }
+    }
+
+    @Test func `A late completion spares the retry`() async throws {
+        let stage = try await Stage(answers: [.status(503, [("Retry-After", "100")])])
+        try await stage.finishTask()
+        try await stage.running { _ in
+            let launch = try await eventually("a failed attempt") {
+                let launch = try await stage.onlyLaunch()
+                return launch.attempts.isEmpty ? nil : launch
+            }
+            _ = try await stage.store.answer(
+                launch.launchId, app: stage.app, with: .completed(through: nil), epoch: nil, at: stage.now)
+            #expect(try await stage.onlyLaunch().state.name == "completed")
+            stage.advance(by: 101)
+            try await stays("no retry", for: .milliseconds(300)) { stage.receiver.deliveries.count == 1 }
         }
     }
 

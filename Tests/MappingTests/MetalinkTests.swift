@@ -1,3 +1,4 @@
+import Glibc
 import Notation
 import Testing
 import Wire
@@ -64,6 +65,60 @@ struct MetalinkTests {
         #expect(throws: XMLError.self) { try XMLElement(parsing: [0x3C, 0x61, 0xFF, 0x2F, 0x3E]) }
         let deep = String(repeating: "<a>", count: 100) + String(repeating: "</a>", count: 100)
         #expect(throws: XMLError.self) { try XMLElement(parsing: Array(deep.utf8)) }
+    }
+
+    @Test
+    func `An element has at most 64 attributes, and as many namespaces are in scope`() throws {
+        func parse(_ text: String) throws(XMLError) -> XMLElement { try XMLElement(parsing: Array(text.utf8)) }
+        func names(_ prefix: String, _ count: Int) -> String {
+            (0..<count).map { " \(prefix)\($0)='u'" }.joined()
+        }
+        #expect(try parse("<a\(names("b", 64))/>").attributes.count == 64)
+        #expect(throws: XMLError.self) { try parse("<a\(names("b", 65))/>") }
+        // Two are always there.
+        #expect(try parse("<a\(names("xmlns:b", 62))><b0:c/></a>").children.first?.namespace == "u")
+        #expect(throws: XMLError.self) { try parse("<a\(names("xmlns:b", 40))><a\(names("xmlns:c", 40))/></a>") }
+        #expect(throws: XMLError.self) { try parse("<?xml version='1.0'\(String(repeating: " ", count: 300))?><a/>") }
+    }
+
+    @Test
+    func `Declarations end with their element`() throws {
+        let text = "<a xmlns='1'><b xmlns='2' xmlns:p='3'><p:c/></b><d/></a>"
+        let root = try XMLElement(parsing: Array(text.utf8))
+        #expect(root.children.map(\.namespace) == ["2", "1"])
+        #expect(root.children[0].children[0].namespace == "3")
+        #expect(throws: XMLError.self) { try XMLElement(parsing: Array("<a><b xmlns:p='3'/><p:c/></a>".utf8)) }
+    }
+
+    /// What documents are made of that could take longer than in proportion to their length.
+    private static let patterns = [
+        " b#='c'", "<e xmlns='u' xmlns:p#='u'/>", "<e>#</e>", "&amp;&#x41;", "<![CDATA[]]>", "<!---->x", "<?p ?>", "]",
+        "<url>http://#.example/</url>", "<hash type='x'>#</hash>", "<pieces type='x'/>",
+    ]
+
+    @Test(arguments: patterns)
+    func `Four times the length takes about four times as long`(pattern: String) throws {
+        func seconds(_ length: Int) -> Double {
+            var (text, number) = ("", 0)
+            while text.utf8.count < length {
+                text += pattern.replacing("#", with: "\(number)")
+                number += 1
+            }
+            let isAttribute = pattern.hasPrefix(" ")
+            let bytes = document(isAttribute ? "<e\(text)/>" : text)
+            let start = threadSeconds()
+            _ = try? Metalink.creation(bytes)
+            return threadSeconds() - start
+        }
+        let least = (0..<3).map { _ in seconds(40_000) }.min() ?? 0
+        #expect(seconds(160_000) < 10 * least + 0.05)
+    }
+
+    /// Processor time of this thread.
+    private func threadSeconds() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
     @Test

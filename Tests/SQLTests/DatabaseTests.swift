@@ -32,12 +32,51 @@ import Testing
 
     @Test func `What runs on the readers reads on its own thread`() async throws {
         let database = try TemporaryFolder().open()
-        let threads = try await withTaskExecutorPreference(database.readers(for: .requests)) {
+        let threads = try await withTaskExecutorPreference(database.readers(for: .requests).turns(of: 1)) {
             let here = currentThread()
             return [here, try await database.read { _ in currentThread() }, currentThread()]
         }
         #expect(Set(threads).count == 1)
         #expect(try await database.read { _ in currentThread() } != currentThread())
+    }
+
+    @Test func `Owners take turns to read, however much one of them has waiting`() async throws {
+        let database = try TemporaryFolder().open(readers: 1)
+        let readers = database.readers(for: .requests)
+        let (gate, order) = (Gate(), Locked<[Int64]>([]))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask(executorPreference: readers.turns(of: 1)) { gate.pass() }
+            try await eventually { gate.waiting == 1 }
+            for owner in [1, 1, 1, 1, 2, 3, 2] as [Int64] {
+                group.addTask(executorPreference: readers.turns(of: owner)) { order.withLock { $0.append(owner) } }
+            }
+            gate.open()
+            try await group.waitForAll()
+        }
+        #expect(order.withLock { $0 } == [1, 2, 3, 1, 2, 1, 1])
+    }
+
+    @Test func `Who yields lets others read before it goes on`() async throws {
+        let database = try TemporaryFolder().open(readers: 1)
+        let readers = database.readers(for: .requests)
+        let (gate, steps, others) = (Gate(), Locked(0), Locked<[Int]>([]))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask(executorPreference: readers.turns(of: 1)) {
+                gate.pass()
+                for _ in 0..<1000 {
+                    _ = try await database.read { try $0.first("SELECT 1") { $0.int(0) } }
+                    steps.withLock { $0 += 1 }
+                    await Task.yield()
+                }
+            }
+            try await eventually { gate.waiting == 1 }
+            group.addTask(executorPreference: readers.turns(of: 2)) {
+                others.withLock { $0.append(steps.withLock { $0 }) }
+            }
+            gate.open()
+            try await group.waitForAll()
+        }
+        #expect(others.withLock { $0 }.allSatisfy { $0 <= 2 } && steps.withLock { $0 } == 1000)
     }
 
     @Test func `Closing waits for who reads and refuses who comes later`() async throws {

@@ -13,7 +13,7 @@ struct `Locks of others on a server` {
 
     init() async throws {
         home = try await SharedPostgreSQL.database()
-        database = try home.open()
+        database = try home.open(contents: "s3://c")
         for name in ["a", "b"] { try await database.add(name) }
     }
 
@@ -25,9 +25,9 @@ struct `Locks of others on a server` {
     }
 
     private func waits(for event: String) async throws -> Bool {
-        try await home.query(
-            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND \(event)"
-        ).count == 1
+        let waiting = try await home.query(
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND \(event)")
+        return !waiting.isEmpty
     }
 
     @Test func `A write that another session's lock is in the way of is done once that is gone`() async throws {
@@ -48,6 +48,82 @@ struct `Locks of others on a server` {
         try await write
         await holder.value
         #expect(try await home.query("SELECT size FROM thing ORDER BY id") == [["2"], ["0"]])
+    }
+
+    @Test func `Writes of all nodes are told within their patience that others hold what they want`() async throws {
+        let limits = PostgreSQLWriter.Limits(heartbeat: 3_600_000, patience: 1500)
+        let nodes = try (1...3).map { try home.open(node: "\($0)", contents: "s3://c", limits: limits) }
+        let holder = Task { [home] in
+            _ = try? await home.query("BEGIN; LOCK TABLE thing; SELECT pg_sleep(600)")
+        }
+        try await eventually("it is held") { try await waits(for: "wait_event = 'PgSleep'") }
+        let start = ContinuousClock.now
+        await withTaskGroup { group in
+            for node in nodes + nodes {
+                for name in ["c", "d", "e"] {
+                    group.addTask {
+                        let error = await #expect(throws: SQLError.self) { try await node.add(name) }
+                        #expect(error?.isBusy == true, "\(error as Any)")
+                    }
+                }
+            }
+        }
+        #expect(ContinuousClock.now - start < .milliseconds(2 * 1500))
+        try await home.query(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event = 'PgSleep'
+            """)
+        await holder.value
+        for (node, name) in zip(nodes, ["f", "g", "h"]) { try await node.add(name) }
+        #expect(try await database.names() == ["a", "b", "f", "g", "h"])
+    }
+
+    @Test func `A node whose writes wait for others' locks says that it lives`() async throws {
+        let node = try home.open(
+            node: "patient", contents: "s3://c", limits: .init(heartbeat: 200, patience: 60_000))
+        // It has said so a moment ago.
+        try await node.add("c")
+        let holder = Task { [home] in
+            _ = try? await home.query("BEGIN; LOCK TABLE thing; SELECT pg_sleep(600)")
+        }
+        try await eventually("it is held") { try await waits(for: "wait_event = 'PgSleep'") }
+        try await Task.sleep(for: .milliseconds(150))
+        try await home.query("UPDATE node SET lease_until = '2000-01-01' WHERE id = 'patient'")
+        async let write: Void = node.add("d")
+        try await eventually("it says so while it waits") {
+            try await home.query("SELECT 1 FROM node WHERE id = 'patient' AND lease_until > now()").count == 1
+        }
+        try await eventually("it waits") { try await waits(for: "wait_event_type = 'Lock'") }
+        try await home.query(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event = 'PgSleep'
+            """)
+        try await write
+        await holder.value
+    }
+
+    @Test func `A node that takes nothing of what the server sends loses its turn`() async throws {
+        let proxy = try CuttingProxy(to: home.server.port)
+        let stuck = try home.open(node: "stuck", contents: "s3://c", through: proxy)
+        async let lost: Void = stuck.write { [self] db in
+            guard count() == 1 else { return }
+            // More than all buffers between the two hold, and slowly.
+            _ = try db.all("SELECT repeat('x', 100000), pg_sleep(0.001) FROM generate_series(1, 5000)") {
+                $0.text(0).utf8.count
+            }
+        }
+        try await eventually("it sends") { try await waits(for: "query LIKE 'SELECT repeat%' AND state = 'active'") }
+        proxy.hold(true)
+        try await eventually("it sends in vain") { try await waits(for: "wait_event = 'ClientWrite'") }
+        let start = ContinuousClock.now
+        let other = try home.open(node: "other", contents: "s3://c")
+        try await other.add("c")
+        #expect(ContinuousClock.now - start < .seconds(15))
+        proxy.hold(false)
+        try await lost
+        #expect(runs.withLock { $0 } == 2)
     }
 
     @Test func `A write that a deadlock undid is done again`() async throws {

@@ -118,6 +118,29 @@ final class AgendaTests {
     }
 
     @Test
+    func `While no slot is free the queue is looked at now and then, for apps that wait`() throws {
+        agenda = Agenda(maximumTransfers: 2, maximumTransfersPerHost: 4)
+        try round(over: [lane(1, queued: 9)])
+        #expect(agenda.freeSlots(.anything) == 0)
+        let other = lane(2, app: 2, queued: 9)
+        let candidates = (0..<2).map {
+            Preemption.Candidate(task: $0, app: 1, isResumable: false, startedAt: now + .seconds($0))
+        }
+        var chosen: [Int64: [Int64]] = [:]
+        for second in [0, 1, 5, 9, 10, 11] as [Int64] {
+            let time = now + .seconds(second)
+            agenda.lookAgain()
+            endWaits(at: time)
+            guard agenda.wantsTasks(.anything) else { continue }
+            #expect(try round(over: [lane(1, queued: 7), other], at: time) == [])
+            chosen[second] = agenda.victims(among: candidates, at: time)
+        }
+        #expect(chosen == [0: [], 10: [1]])
+        #expect(agenda.next == now + .seconds(20))
+        #expect(!agenda.wantsTasks(.nothing))
+    }
+
+    @Test
     func `Apps take turns`() throws {
         agenda = Agenda(maximumTransfers: 1, maximumTransfersPerHost: 4)
         var order: [Int64] = []
@@ -176,6 +199,35 @@ final class AgendaTests {
         agenda.ended(connection: ExchangeID(rawValue: 1))
         #expect(agenda.look == .all)
         #expect(try round(over: [lane(1, queued: 9)]) == [1])
+    }
+
+    private func grant(_ count: Int) {
+        let claims = agenda.placeClaims
+        agenda.places?.note(zip(claims, [count]))
+    }
+
+    @Test
+    func `Where other nodes have the store a connection begins once its place is stored, and gives it back`() throws {
+        agenda = Agenda(maximumTransfers: 8, maximumTransfersPerHost: 4, isShared: true)
+        try round()
+        #expect(!agenda.claimsPlaces)
+        #expect(!begin(connection: 1, limit: 3) && !begin(connection: 2, limit: 3))
+        #expect(agenda.claimsPlaces)
+        let claims = agenda.placeClaims
+        #expect(claims.map(\.wanted) == [2] && claims.map(\.used) == [0] && claims.map(\.limit) == [3])
+        grant(1)
+        #expect(begin(connection: 1, limit: 3) && !begin(connection: 2, limit: 3))
+        grant(0)
+        #expect(!begin(connection: 2, limit: 3))
+        #expect(!agenda.claimsPlaces, "it was refused: nothing has changed since")
+        agenda.ended(connection: ExchangeID(rawValue: 1))
+        #expect(agenda.placeClaims.map(\.used) == [0] && agenda.placeClaims.map(\.wanted) == [0])
+        try round()
+        #expect(!begin(connection: 2, limit: 3))
+        grant(2)
+        agenda.places?.drop()
+        #expect(!begin(connection: 2, limit: 3), "what was not used is given up")
+        #expect(agenda.placeClaims.map(\.wanted) == [1] && agenda.placeClaims.map(\.used) == [0])
     }
 
     @Test

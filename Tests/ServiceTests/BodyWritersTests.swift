@@ -13,4 +13,17 @@ struct BodyWritersTests {
         permits = []
         _ = try writers.take()
     }
+
+    @Test func `The notes of bodies under way are kept, until they are let go`() throws {
+        let writers = BodyWriters()
+        var permit: BodyWriters.Permit? = try writers.take()
+        permit?.keep(row: 7)
+        let other = try writers.take()
+        other.keep(row: 8)
+        #expect(writers.rows.sorted() == [7, 8])
+        other.letGo()
+        #expect(writers.rows == [7])
+        permit = nil
+        #expect(writers.rows == [])
+    }
 }

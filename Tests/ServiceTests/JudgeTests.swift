@@ -13,6 +13,7 @@ struct JudgeTests {
 
     private func transfer(
         _ url: String = "https://a.example/x", kind: TaskKind = .download, resuming offset: Int64? = nil,
+        body: BodyLocation? = nil,
         _ configure: (inout SessionConfiguration) -> Void = { _ in },
         _ specify: (inout TaskSpecification) -> Void = { _ in }
     ) throws -> Transfer {
@@ -33,7 +34,7 @@ struct JudgeTests {
         configure(&configuration)
         let task = ClaimedTask(
             id: TaskID(1), session: SessionID(1), app: AppID(1), number: 1, lane: 1, specification: specification,
-            progress: progress, body: nil, resourceDeadline: now + .seconds(1000))
+            progress: progress, body: body, resourceDeadline: now + .seconds(1000))
         return try Transfer(
             task, in: Scheduler.KnownSession(configuration: configuration, app: "app", identifier: "session"),
             version: "1", node: nil, at: now)
@@ -103,6 +104,41 @@ struct JudgeTests {
         transfer.method = "GET"
         transfer.repeats = Judge.maximumRepeats
         #expect(outcome(.reset) == "retry, 1")
+    }
+
+    @Test(
+        arguments: [
+            (200, 9, "PUT", "retry"), (200, 10, "PUT", "succeeded"), (201, 0, "PUT", "retry"),
+            (200, 9, "POST", "failed"),
+            (413, 9, "PUT", "httpError"), (404, 9, "PUT", "retry"), (404, 10, "PUT", "succeeded"),
+        ] as [(Int, Int64, String, String)])
+    func `No success is taken from an origin that does not have the whole body`(
+        _ status: Int, _ sent: Int64, _ method: String, _ end: String
+    ) throws {
+        let body = BodyLocation(place: .bytes(Array(repeating: 1, count: 10)), length: 10, digest: "")
+        let transfer = try transfer(kind: .upload, body: body, { _ in }) {
+            $0.request.method = method
+            $0.acceptableStatusCodes = [StatusRange(200, 299), StatusRange(404, 404)]
+        }
+        let (judgement, progress) = judge(
+            transfer, result(.complete, status) { $0.metrics.countOfRequestBodyBytesSent = sent })
+        switch judgement {
+        case .retry:
+            #expect(end == "retry")
+            #expect(progress.lastAttempt?.error?.underlying?.code == "answered-early")
+        case .finish(let outcome, let result, _):
+            #expect(outcome.rawValue == end)
+            #expect(result.error?.underlying?.code == (end == "failed" ? "answered-early" : nil))
+        default: Issue.record("\(judgement)")
+        }
+    }
+
+    @Test func `A redirect that turned the upload into a GET leaves no body to send`() throws {
+        let body = BodyLocation(place: .bytes([1]), length: 1, digest: "")
+        var transfer = try transfer(kind: .upload, body: body)
+        transfer.method = "GET"
+        transfer.sendsBody = false
+        #expect(try finished(judge(transfer, result()).0).0 == .succeeded)
     }
 
     @Test

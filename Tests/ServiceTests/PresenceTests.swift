@@ -115,7 +115,7 @@ struct PresenceTests {
             gate.open()
             _ = try await stage.completed(task)
             #expect(await feed.live().isEmpty)
-            #expect(try await feed.kept(after: 0, limit: 10).events.last?.kind == .didComplete)
+            #expect(try await feed.kept(after: 0, limit: 10, maximumBytes: 1 << 20).events.last?.kind == .didComplete)
         }
     }
 }

@@ -82,14 +82,18 @@ struct RestartTests {
                 return nil
             }
             try await eventually("bytes of a body come") { stage.partialFiles().count == 1 }
-            // Of the content of a task that no commit has completed yet, and of nothing.
-            let task = try await stage.create(stage.order("/none", suspended: true), in: try await stage.session())[0]
+            // Of the content of a task in flight here that no commit has completed yet, and of nothing.
+            let held = Gate()
+            stage.origin.serve("/held", .generated(seed: 2, length: 10), always: [.hold(held)])
+            let task = try await stage.create(stage.order("/held"), in: try await stage.session())[0]
+            try await eventually("the task is in flight") { stage.origin.requests("/held").count == 1 }
             let content = stage.service.folder.content(task.id.rawValue)
             for path in [content, "partial/body_gone", "contents/4d/77"] { stage.folder.write([1], to: "data/" + path) }
             try await stage.service.removeOrphans()
             #expect(stage.partialFiles().count == 1)
             #expect(filesBelow(stage.folder.file("data")).filter { $0.hasPrefix("contents") } == [content])
             gate.open()
+            held.open()
             #expect(try await body.length == 300_000)
         }
     }

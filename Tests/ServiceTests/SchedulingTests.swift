@@ -74,6 +74,35 @@ struct SchedulingTests {
     }
 
     @Test
+    func `An app that waits for its share of the slots gets it from one that holds more`() async throws {
+        try await ServiceStage.run(configured: {
+            $0.maximumTransfers = 4
+            $0.slotPatience = .milliseconds(400)
+        }) { stage in
+            let gate = Gate()
+            stage.origin.serve("/endless", .text("x"), always: [.hold(gate)])
+            stage.origin.serve(
+                "/resumable", Resource.generated(seed: 1, length: 500_000), always: [.holdBody(after: 400_000, gate)])
+            stage.origin.serve("/quick", .text("x"))
+            let endless = try await stage.session()
+            let first = try await stage.create(
+                stage.order("/resumable"), stage.order("/resumable"), stage.order("/endless"),
+                stage.order("/endless"), in: endless)
+            try await eventually("all slots are taken") { gate.waiting == 4 }
+            let other = try await ServiceStage.app("other", of: stage.service)
+            let session = try await stage.session(of: other)
+            let task = try await stage.create(stage.order("/quick"), in: session)[0]
+            #expect(try await stage.completed(task).outcome == .succeeded)
+            gate.open()
+            for task in first {
+                #expect(try await stage.completed(task).outcome == .succeeded)
+            }
+            #expect(stage.origin.requests("/endless").count == 2)
+            #expect(stage.origin.requests("/resumable").count == 3)
+        }
+    }
+
+    @Test
     func `What is suspended, changed and cancelled while much else ends takes no place for good and none twice`()
         async throws
     {

@@ -81,8 +81,11 @@ final class ServiceStage: Sendable {
     }
 
     /// A service that runs until it is stopped, or until nobody holds the stage any more.
-    static func start(folder: TemporaryFolder = TemporaryFolder()) async throws -> ServiceStage {
-        let stage = try await ServiceStage(folder: folder)
+    static func start(
+        folder: TemporaryFolder = TemporaryFolder(), origin: OriginServer? = nil,
+        configured configure: (inout ServiceSettings) -> Void = { _ in }
+    ) async throws -> ServiceStage {
+        let stage = try await ServiceStage(folder: folder, origin: origin, configured: configure)
         let service = stage.service
         stage.loops.withLock { $0 = Task { try await service.run() } }
         return stage

@@ -10,19 +10,9 @@ import TransferEngine
 
 /// What is removed from the bucket of contents because no row knows of it.
 struct SweepTests {
-    private static func contents(_ store: ObjectStore, prefix: String = "p/") throws -> ContentsBucket {
-        let endpoint = ParsedURL(
-            text: "http://127.0.0.1:\(store.port)/", isSecure: false, host: "127.0.0.1", port: store.port)
-        let client = BucketClient(
-            Bucket(name: "bucket", prefix: prefix, region: "us-east-1", endpoint: endpoint, style: .path),
-            credentials: CredentialsSource(BucketCredentials(accessKeyID: "id", secretAccessKey: "secret")),
-            exchanges: try Exchanges(log: .none), egress: EgressPolicy(allowed: ServiceStage.loopback), clock: .system)
-        return ContentsBucket(client, folder: "ours", clock: .system, log: .none)
-    }
-
     @Test func `What is old and unknown goes, and nothing else`() async throws {
         let bucket = try ObjectStore()
-        let contents = try Self.contents(bucket)
+        let contents = try BucketClient.stage(bucket).asContents
         try await ServiceStage.run(configured: { $0.contents = contents }) { stage in
             stage.origin.serve("/a", .generated(seed: 1, length: 100_000))
             let session = try await stage.session()

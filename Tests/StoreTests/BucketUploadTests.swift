@@ -11,13 +11,17 @@ struct BucketUploadTests {
         try await fixture.store.uselessUploads(of: "b", at: fixture.now, limit: 10).map(\.row)
     }
 
+    private func note(_ id: String, _ row: Int64, _ fixture: StoreFixture) async throws -> Bool {
+        try await fixture.store.note(upload: id, row: row, bucket: "b", key: "k", at: fixture.now)
+    }
+
     @Test func `The newest upload of a task that is not completed is needed, no other`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         let first = try await fixture.store.beginUpload(of: task.id, bucket: "b", key: "k", at: fixture.now)
         #expect(try await useless(fixture) == [])
-        try await fixture.store.note(upload: "u1", row: first)
+        #expect(try await note("u1", first, fixture))
         let second = try await fixture.store.beginUpload(of: task.id, bucket: "b", key: "k", at: fixture.now)
         #expect(try await useless(fixture) == [first])
         #expect(try await fixture.store.uploads(of: "k", bucket: "b") == ["u1"])
@@ -29,6 +33,21 @@ struct BucketUploadTests {
         #expect(try await useless(fixture) == [])
         _ = try await fixture.store.command(.cancel(reason: nil), task: task.id, at: fixture.now)
         #expect(try await useless(fixture) == [second])
+    }
+
+    @Test func `An upload that nobody needs when it has begun is left to be aborted`() async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        let row = try await fixture.store.beginUpload(of: task.id, bucket: "b", key: "k", at: fixture.now)
+        _ = try await fixture.store.command(.cancel(reason: nil), task: task.id, at: fixture.now)
+        #expect(try await !note("u1", row, fixture))
+        #expect(try await useless(fixture) == [row])
+        // The janitor did not find it, and forgot the row.
+        try await fixture.store.forgetUpload(row: row)
+        #expect(try await !note("u2", row, fixture))
+        let left = try await fixture.store.uselessUploads(of: "b", at: fixture.now, limit: 10)
+        #expect(left.map(\.id) == ["u2"] && left.map(\.key) == ["k"])
     }
 
     @Test func `What cannot be aborted is tried again later`() async throws {

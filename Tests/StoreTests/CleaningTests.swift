@@ -224,10 +224,10 @@ import Testing
         func numbers(_ filter: TaskFilter, after: Int64 = 0) async throws -> [Int64] {
             try await fixture.store.tasks(in: session.id, filter, after: after, limit: 10).map(\.number)
         }
-        #expect(try await numbers(TaskFilter(outcome: .failed)) == [1, 4])
-        #expect(try await numbers(TaskFilter(outcome: .failed), after: 1) == [4])
-        #expect(try await numbers(TaskFilter(state: .running, outcome: .failed)) == [])
-        #expect(try await numbers(TaskFilter(outcome: .succeeded)) == [2])
+        #expect(try await numbers(TaskFilter(outcomes: [.failed])) == [1, 4])
+        #expect(try await numbers(TaskFilter(outcomes: [.failed]), after: 1) == [4])
+        #expect(try await numbers(TaskFilter(states: [.running], outcomes: [.failed])) == [])
+        #expect(try await numbers(TaskFilter(outcomes: [.succeeded])) == [2])
     }
 }
 

@@ -1,11 +1,12 @@
 import Core
 import Glibc
+import TestSupport
 import Testing
 
 /// Every order in which sessions, clients, receivers, the clock and a crash may act, in a small world.
 ///
-/// With `SOAK=1` the world is larger.
-struct LaunchModelTests {
+/// With `SOAK=1` the world is larger. No engine takes part.
+@Suite(.enabled(if: !TestStore.isOnServer)) struct LaunchModelTests {
     private static let isSoak = getenv("SOAK").map { String(cString: $0) } == "1"
 
     /// Two sessions with two tasks each, two clients and one crash; what else may happen is shared among them.

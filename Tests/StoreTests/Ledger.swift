@@ -70,6 +70,7 @@ struct Ledger {
                 """
                 SELECT * FROM (SELECT a.id, a.stored_bytes, \
                 CAST((SELECT coalesce(sum(length), 0) FROM body WHERE app = a.id) \
+                + (SELECT coalesce(sum(length), 0) FROM resume_data WHERE app = a.id AND spent = 0) \
                 + (SELECT coalesce(sum(c.length), 0) FROM content c JOIN session s ON s.id = c.session \
                 WHERE s.app = a.id AND c.expired = 0) AS BIGINT) AS counted FROM app a) AS apps \
                 WHERE stored_bytes <> counted

@@ -58,7 +58,7 @@ import Testing
             at: first.now)
         let waiting = try await first.create(first.download(suspended: true), in: plain)
         let inSealed = try await first.create(first.download(suspended: true), in: sealed)
-        _ = try await first.store.settle([], cookies: [plain.id: ["canary"]], at: first.now)
+        _ = try await first.store.settle([], cookies: [plain.id: CookieChange(after: ["canary"])], at: first.now)
         first.store.close()
 
         let next = try await open(key: 2)

@@ -15,23 +15,39 @@ final class NodeTests {
     private let fatal = Locked<String?>(nil)
 
     init() async throws {
-        let database = try await SharedPostgreSQL.database()
-        let fatal = fatal
-        func node(_ name: String) throws -> StoreFixture {
-            try StoreFixture(
-                at: .server(PostgreSQLServer(database.connection), node: name, contents: "s3://bucket"),
-                onFatalError: { error in
-                    fatal.withLock { $0 = "\(error)" }
-                    pthread_exit(nil)
-                })
-        }
-        self.database = database
-        (first, second) = (try node("first"), try node("second"))
+        database = try await SharedPostgreSQL.database()
+        (first, second) = (try Self.node("first", database, fatal), try Self.node("second", database, fatal))
     }
+
+    private static func node(
+        _ name: String, _ database: PostgreSQLDatabase, _ fatal: Locked<String?>
+    ) throws -> StoreFixture {
+        try StoreFixture(
+            at: .server(PostgreSQLServer(database.connection), node: name, contents: "s3://bucket"),
+            onFatalError: { error in
+                fatal.withLock { $0 = "\(error)" }
+                pthread_exit(nil)
+            })
+    }
+
+    /// Another node, or one that starts again.
+    private func node(_ name: String) throws -> StoreFixture { try Self.node(name, database, fatal) }
 
     /// Has a node be silent for too long, as far as the server knows.
     private func silence(_ node: String) async throws {
         try await database.query("UPDATE node SET lease_until = now() - interval '1 second' WHERE id = '\(node)'")
+    }
+
+    @Test func `A node says what it is from its first row on`() async throws {
+        var profile = NodeProfile()
+        profile.roles = ["api", "launch"]
+        profile.version = "1"
+        profile.startedAt = Timestamp(milliseconds: 1_793_588_645_006)
+        let place = Store.Place.server(
+            PostgreSQLServer(database.connection), node: "third", contents: "s3://bucket")
+        let third = try StoreFixture(at: place, profile: profile)
+        #expect(try await third.store.nodes().first { $0.id == "third" }?.profile == profile)
+        third.store.close()
     }
 
     // MARK: Tasks
@@ -114,7 +130,7 @@ final class NodeTests {
             at: second.now
         ) { queue in
             seen.withLock { seen in
-                seen += queue.lanes.map { ($0.limitPerHost, queue.elsewhere["https://origin.example:443"] ?? 0) }
+                seen += queue.lanes.map { ($0.limitPerHost, queue.elsewhere.running(at: "https://origin.example:443")) }
             }
             return .tasks([])
         }
@@ -130,6 +146,50 @@ final class NodeTests {
             return .tasks([])
         }
         #expect(full.withLock { $0 } == 0)
+    }
+
+    private func claim(
+        _ node: StoreFixture, _ session: SessionRecord, used: Int = 0, wanted: Int = 0, running: Int? = nil,
+        limit: Int = 9
+    ) async throws -> Int {
+        let claim = ConnectionClaim(
+            session: session.id, origin: "https://origin.example:443", used: used, wanted: wanted,
+            running: running ?? used, runningOfSession: running ?? used, limit: limit)
+        return try await node.store.claimConnections([claim], limitPerHost: 6)[0]
+    }
+
+    @Test func `Connections of segments count at other nodes before they are used, and until they are given back`()
+        async throws
+    {
+        let (session, other) = (try await first.makeSession(), try await first.makeSession())
+        try await first.create((0..<2).map { _ in first.download() }, in: session)
+        #expect(try await first.claim(1).count == 1)
+        #expect(try await claim(first, session, wanted: 3, running: 1) == 3)
+        #expect(try await claim(second, other, wanted: 9) == 2, "four of six are taken")
+        #expect(try await claim(second, session, used: 0, wanted: 1, running: 0, limit: 4) == 0)
+        let seen = Locked<[Int]>([])
+        let sieve = QueueSieve(room: { _, _ in 9 }, mayStart: { _ in true })
+        _ = try await second.store.advance(settling: [], after: QueueCursor(), through: sieve, at: second.now) {
+            queue in
+            seen.withLock {
+                $0 = [queue.elsewhere.running(at: "https://origin.example:443")] + queue.lanes.map(\.limitPerHost)
+            }
+            return .tasks([])
+        }
+        #expect(seen.withLock { $0 } == [4, session.configuration.httpMaximumConnectionsPerHost - 4])
+        #expect(try await claim(first, session, used: 1, running: 2) == 0)
+        #expect(try await claim(second, other, used: 2, wanted: 9) == 2)
+    }
+
+    @Test func `Connections of a node that died count no more`() async throws {
+        let session = try await first.makeSession()
+        #expect(try await claim(first, session, wanted: 6) == 6)
+        #expect(try await claim(second, session, wanted: 1) == 0)
+        try await silence("first")
+        _ = try await second.store.takeOver(at: second.now)
+        #expect(try await claim(second, session, wanted: 6) == 6)
+        _ = try await second.store.recoverInterruptedTasks(at: second.now)
+        #expect(try await database.query("SELECT 1 FROM held_connection").isEmpty)
     }
 
     @Test func `A task that is resumed is nobody's before the node that had it has let go`() async throws {
@@ -219,6 +279,70 @@ final class NodeTests {
             try await database.query("SELECT 1 FROM live WHERE crashes > 0").isEmpty, "it was not the fault of these")
     }
 
+    /// A node dies, is taken over by the other, and starts again.
+    private func restart(_ dead: String, takenOverBy heir: StoreFixture, afterCrash: Bool) async throws
+        -> Store.Recovered
+    {
+        try await silence(dead)
+        #expect(try await heir.store.takeOver(at: heir.now).0.nodes == [dead])
+        let again = try node(dead)
+        again.advance(heir.now - again.now)
+        return try await again.store.recoverInterruptedTasks(at: again.now, afterCrash: afterCrash).recovered
+    }
+
+    @Test func `A crash counts against what others took over, once its node says that it was one`() async throws {
+        let session = try await first.makeSession()
+        let tasks = try await first.create((0..<2).map { _ in first.download() }, in: session).map(\.task.id)
+        let crashes = { [self] in try await second.store.task(tasks[0]).crashes }
+        #expect(try await first.claim().count == 2)
+        _ = try await restart("first", takenOverBy: second, afterCrash: false)
+        #expect(try await crashes() == 0, "a kill")
+        let third = try node("third")
+        #expect(try await third.claim().count == 2)
+        _ = try await restart("third", takenOverBy: second, afterCrash: true)
+        #expect(try await crashes() == 1)
+
+        // One is in flight elsewhere when its second crash is told, one waits.
+        let fourth = try node("fourth")
+        #expect(try await fourth.claim().count == 2)
+        try await silence("fourth")
+        _ = try await second.store.takeOver(at: second.now)
+        #expect(try await second.claim(1).count == 1)
+        let again = try node("fourth")
+        let recovered = try await again.store.recoverInterruptedTasks(at: again.now, afterCrash: true).recovered
+        #expect(recovered.suspects == 2 && recovered.failed == 0)
+        #expect(try await second.store.task(tasks[0]).phase == .retryWait)
+        #expect(try await second.store.task(tasks[1]).phase == .quarantined)
+        #expect(try await !second.store.isTaken(tasks[0]))
+        #expect(try await again.store.isTaken(tasks[0]))
+        try await second.settle(Settlement(task: tasks[0], .interrupted(TaskProgress())))
+        #expect(try await !again.store.isTaken(tasks[0]))
+        #expect(try await crashes() == 2)
+        try await expectSoundLedger(second)
+
+        // The third one was of the task that ran alone.
+        try await database.query("UPDATE live SET stage = 'active', node = 'fourth' WHERE task = \(tasks[1].rawValue)")
+        let last = try await restart("fourth", takenOverBy: second, afterCrash: true)
+        #expect(last.failed == 1)
+        #expect(try await second.store.task(tasks[1]).result?.error?.underlying?.code == "crashed-service")
+        #expect(try await crashes() == 0, "it was only beside it")
+        try await expectSoundLedger(second)
+    }
+
+    @Test func `A crash counts no more once an attempt has ended by itself elsewhere`() async throws {
+        let session = try await first.makeSession()
+        let task = try await first.create(first.download(), in: session)
+        #expect(try await first.claim().count == 1)
+        try await silence("first")
+        _ = try await second.store.takeOver(at: second.now)
+        #expect(try await second.claim().count == 1)
+        try await second.settle(
+            Settlement(task: task.id, .retry(at: second.now, waitsForConnectivity: false, TaskProgress())))
+        let again = try node("first")
+        _ = try await again.store.recoverInterruptedTasks(at: again.now, afterCrash: true)
+        #expect(try await second.store.task(task.id).crashes == 0)
+    }
+
     @Test func `A dead node's launches go out again, and its clients count as gone`() async throws {
         let session = try await first.makeSession()
         first.setAttached(true, session.id)
@@ -249,6 +373,156 @@ final class NodeTests {
         second.advance(.seconds(60))
         _ = try await second.store.askLaunchRules(of: [session.id], at: second.now)
         #expect(try await second.openLaunch(session) != nil)
+    }
+
+    // MARK: Files
+
+    /// A task that has bytes on the first node's disk and waits.
+    private func waiting(_ verdict: (TaskProgress) -> Settlement.Verdict, in session: SessionRecord) async throws
+        -> TaskID
+    {
+        let task = try await first.create(first.download(), in: session)
+        #expect(try await first.claim().map(\.id) == [task.id])
+        var progress = TaskProgress()
+        progress.node = "first"
+        progress.resume = ResumePoint()
+        progress.durableOffset = 5
+        try await first.settle(Settlement(task: task.id, verdict(progress)))
+        return task.id
+    }
+
+    private func retry(_ progress: TaskProgress) -> Settlement.Verdict {
+        .retry(at: first.now, waitsForConnectivity: false, progress)
+    }
+
+    @Test func `What a cancelled task has on another node's disk is removed by that node`() async throws {
+        let session = try await first.makeSession()
+        let task = try await waiting(retry, in: session)
+        let file = "partial/\(task.rawValue)"
+        #expect(try await first.store.isNeeded(file: file))
+        #expect(try await !second.store.isNeeded(file: file), "it is not on this disk")
+        let aftermath = try await second.store.command(.cancel(reason: nil), task: task, at: second.now).1
+        #expect(aftermath.filesToRemove.isEmpty)
+        #expect(try await second.store.discardedFiles(limit: 9).isEmpty)
+        #expect(try await first.store.discardedFiles(limit: 9) == [file])
+        #expect(try await !first.store.isNeeded(file: file))
+        try await second.store.forgetDiscardedFiles([file])
+        #expect(try await first.store.discardedFiles(limit: 9) == [file])
+        try await first.store.forgetDiscardedFiles([file])
+        #expect(try await first.store.discardedFiles(limit: 9).isEmpty)
+    }
+
+    @Test func `What a deleted session has on another node's disk is removed by that node`() async throws {
+        let session = try await first.makeSession()
+        let task = try await waiting(retry, in: session)
+        _ = try await second.store.forgetSession(session.id, at: second.now)
+        #expect(try await second.clean().filesToRemove.isEmpty)
+        #expect(try await first.store.discardedFiles(limit: 9) == ["partial/\(task.rawValue)"])
+    }
+
+    @Test func `What a task leaves behind where it goes on elsewhere is removed there, while that node lives`()
+        async throws
+    {
+        let session = try await first.makeSession()
+        let task = try await waiting(retry, in: session)
+        let claimed = try #require(try await second.claim().first)
+        #expect(try await first.store.isNeeded(file: "partial/\(task.rawValue)"))
+        try await second.store.discardFiles(of: task, claimed.progress, at: second.now)
+        #expect(try await first.store.discardedFiles(limit: 9) == ["partial/\(task.rawValue)"])
+        try await silence("first")
+        _ = try await second.store.takeOver(at: second.now)
+        #expect(try await database.query("SELECT 1 FROM useless_file").isEmpty, "a start looks for itself")
+        try await second.store.discardFiles(of: task, claimed.progress, at: second.now)
+        #expect(try await database.query("SELECT 1 FROM useless_file").isEmpty)
+    }
+
+    @Test func `What a task keeps on another node's full disk makes no room here`() async throws {
+        let session = try await first.makeSession()
+        let task = try await waiting(
+            { progress in
+                var progress = progress
+                progress.segments = SegmentRecord(total: 100)
+                progress.segments?.held = [HeldRange(0, 40)]
+                return .waitsForDisk(needed: 60, notBefore: first.now, progress)
+            }, in: session)
+        let here = try await first.store.tasksWaitingForDisk(at: first.now, limit: 9)
+        #expect(here == [DiskPlan.Waiting(task: task, kept: 40, needed: 60)])
+        let elsewhere = try await second.store.tasksWaitingForDisk(at: second.now, limit: 9)
+        #expect(elsewhere == [DiskPlan.Waiting(task: task, kept: 0, needed: 100)])
+    }
+
+    @Test func `What resume data keeps is removed by the node that has it`() async throws {
+        let session = try await first.makeSession()
+        func later(_ progress: TaskProgress) -> Settlement.Verdict {
+            .retry(at: first.now + .seconds(600), waitsForConnectivity: false, progress)
+        }
+        let (spent, unused) = (try await waiting(later, in: session), try await waiting(later, in: session))
+        for (task, nonce) in [(spent, 1), (unused, 2)] as [(TaskID, UInt8)] {
+            let aftermath = try await first.store.cancel(
+                task, keeping: "partial/\(task.rawValue)", length: 5, nonce: [nonce], at: first.now)
+            #expect(aftermath.filesToRemove.isEmpty)
+        }
+        var order = second.download()
+        (order.resumeNonce, order.progress) = ([1], TaskProgress())
+        try await second.create([order], in: session)
+        #expect(try await first.store.discardedFiles(limit: 9) == ["partial/\(spent.rawValue)"])
+        second.advance(Store.resumeDataPeriod)
+        #expect(try await second.clean().filesToRemove.isEmpty)
+        #expect(try await first.store.discardedFiles(limit: 9).contains("partial/\(unused.rawValue)"))
+    }
+
+    @Test func `A task that a node held goes on when that node has died`() async throws {
+        let session = try await first.makeSession()
+        let task = try await first.create(first.download(), in: session)
+        _ = try await first.store.hold(task.id, at: first.now)
+        _ = try await second.store.recoverInterruptedTasks(at: second.now)
+        #expect(try await second.store.task(task.id).phase == .suspended)
+        try await silence("first")
+        _ = try await second.store.takeOver(at: second.now)
+        #expect(try await second.store.task(task.id).phase == .queued)
+        try await expectSoundLedger(second)
+    }
+
+    // MARK: Sessions
+
+    @Test func `A node sees in the queue that a session was changed at another`() async throws {
+        let session = try await first.makeSession()
+        try await first.create((0..<2).map { _ in first.download() }, in: session)
+        func revision() async throws -> Int64? {
+            let seen = Locked<Int64?>(nil)
+            _ = try await second.store.advance(
+                settling: [], after: QueueCursor(), through: .everything, at: second.now
+            ) { queue in
+                seen.withLock { $0 = queue.lanes.first?.revision }
+                return .tasks([])
+            }
+            return seen.withLock { $0 }
+        }
+        #expect(try await revision() == first.store.session(session.id).revision)
+        let changed = try await first.store.changeSession(
+            session.id, description: nil, bandwidthLimit: 7, ifRevision: nil)
+        #expect(changed.revision > session.revision)
+        #expect(try await revision() == changed.revision)
+    }
+
+    @Test func `Cookies that nodes change lose none of each other's, and do not come back after a reset`() async throws
+    {
+        let session = try await first.makeSession()
+        func line(_ name: String) -> String { "origin.example\tFALSE\t/\tFALSE\t4000000000\t\(name)\t1" }
+        func save(_ node: StoreFixture, before: [String], after: [String]) async throws {
+            let changes = [session.id: CookieChange(before: before.map(line), after: after.map(line))]
+            _ = try await node.store.settle([], cookies: changes, at: node.now)
+        }
+        func stored() async throws -> [String] { try await first.store.cookies(of: session.id) }
+        try await save(first, before: [], after: ["a"])
+        try await save(second, before: [], after: ["b"])
+        #expect(try await stored() == ["a", "b"].map(line))
+        let revision = try await first.store.session(session.id).revision
+        try await first.store.resetSession(session.id)
+        #expect(try await second.store.session(session.id).revision > revision)
+        // It has not heard of it yet.
+        try await save(second, before: ["a", "b"], after: ["a", "b", "c"])
+        #expect(try await stored() == [line("c")])
     }
 
     // MARK: Clients

@@ -113,7 +113,7 @@ struct ObjectTests {
                 $0.row = row
                 $0.key = key
             }
-            _ = try await fixture.store.cancel(task.id, keeping: upload, nonce: nonce, at: fixture.now)
+            _ = try await fixture.store.cancel(task.id, keeping: upload, length: 10, nonce: nonce, at: fixture.now)
             return upload
         }
         let (unused, used) = (try await cancelled("k", nonce: [1]), try await cancelled("l", nonce: [2]))
@@ -128,5 +128,20 @@ struct ObjectTests {
         #expect(try await useless(fixture) == ["k"])
         _ = try await fixture.store.command(.cancel(reason: nil), task: next.id, at: fixture.now)
         #expect(try await Set(useless(fixture)) == ["k", "l"])
+    }
+
+    @Test func `An upload that resume data keeps is of no use when its app is deleted`() async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        let row = try await fixture.store.beginUpload(
+            of: task.id, bucket: Store.contentsBucket, key: "k", at: fixture.now)
+        let upload = MultipartUpload { $0.row = row }
+        _ = try await fixture.store.cancel(task.id, keeping: upload, length: 10, nonce: [1], at: fixture.now)
+        try await expectSoundLedger(fixture)
+        #expect(try await useless(fixture) == [])
+        _ = try await fixture.store.deleteApp(session.app)
+        try await fixture.clean()
+        #expect(try await useless(fixture) == ["k"])
     }
 }

@@ -10,7 +10,7 @@ import Testing
 @Suite(.enabled(if: !TestStore.isOnServer)) struct QueryPlanTests {
     /// Statements that scan or sort, by how they begin, and what bounds them.
     private static let reasoned: [(beginning: String, bound: String)] = [
-        ("SELECT path FROM discarded_file ORDER BY path LIMIT", "in the order of its key, as many as are asked for"),
+        ("SELECT DISTINCT node FROM useless_file", "files that are to be removed, when a node has died"),
         ("SELECT app FROM deleted_app ORDER BY app LIMIT 100", "in the order of its key, a hundred"),
         ("SELECT id FROM session WHERE forgotten = 1 ORDER BY id LIMIT 1", "the first of an index of those alone"),
         (
@@ -18,7 +18,7 @@ import Testing
             "an index of transfers under way alone: --max-transfers"
         ),
         (
-            "SELECT l.id, l.origin, count(*) AS running FROM (SELECT lane FROM live WHERE node <",
+            "SELECT l.session, l.origin, count(*) AS running FROM (SELECT lane FROM live WHERE node <",
             "an index of tasks that nodes have, those of others alone"
         ),
         ("SELECT DISTINCT node FROM launch WHERE state = 'delivering'", "an index of launches in flight alone"),
@@ -27,7 +27,7 @@ import Testing
         ("SELECT task FROM live WHERE app = ?1 AND stage = 'active'", "an index of transfers under way alone"),
         ("SELECT id FROM app ORDER BY id", "apps, whose common refresh status an operator changes"),
         (
-            "SELECT public_id, space_document, secret FROM credential WHERE app = ?1 AND coalesce(session, 0) IN",
+            "SELECT public_id, space_document, secret, created_at FROM credential WHERE app = ?1 AND coalesce(session, 0) IN",
             "sorts the credentials of one app for one host and port"
         ),
         ("SELECT secret FROM webhook_secret WHERE app = ?1", "sorts the secrets of one app within their grace"),
@@ -43,7 +43,7 @@ import Testing
         ("WITH RECURSIVE queued (app)", "the rows that it finds itself, one look into the index for each"),
         ("SELECT 1 FROM lane WHERE queued > 0 LIMIT 1", "the first of an index of those alone"),
         (
-            "SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready FROM live",
+            "SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready, progress_document FROM live",
             "in the order of an index of those alone, as many as are asked for"
         ),
         (
@@ -51,12 +51,16 @@ import Testing
             "in the order of an index of suspects alone, as many as are asked for"
         ),
         ("SELECT task FROM live WHERE crashes > 0", "an index of suspects alone: --max-transfers"),
+        ("SELECT DISTINCT node FROM held_connection", "origins of downloads in segments, when a node has died"),
+        ("SELECT task, left_by FROM live WHERE left_by IS NOT NULL", leftBehind),
+        ("UPDATE live SET left_by = NULL WHERE left_by IS NOT NULL", leftBehind),
         (
             "SELECT task, move_document FROM live WHERE move_document IS NOT NULL",
             "an index of moves under way alone, once at start"
         ),
         ("SELECT secret, app FROM webhook_secret LIMIT 1", "one row, once at start"),
         ("SELECT coalesce(CAST(sum(unfinished_tasks) AS BIGINT), 0)", "apps"),
+        ("UPDATE app SET stored_bytes = stored_bytes - (SELECT", "apps, once after the master key was lost"),
         ("SELECT coalesce(CAST(sum(queued) AS BIGINT), 0) FROM (SELECT queued FROM lane", counted),
         ("SELECT count(*) FROM (SELECT 1 FROM live", counted), ("SELECT count(*) FROM (SELECT 1 FROM launch", counted),
         ("SELECT count(*) FROM (SELECT 1 FROM app", counted),
@@ -69,6 +73,7 @@ import Testing
         ("SELECT id FROM app", lostKey),
     ]
 
+    private static let leftBehind = "an index of tasks that dead nodes have left, once at start"
     private static let counted = "an index of those alone, as many as are asked for"
     private static let lostKey = "once, when an operator gives up what the master key sealed"
 

@@ -9,7 +9,8 @@ struct ResumeDataTests {
 
     private func cancelled(_ fixture: StoreFixture, _ session: SessionRecord) async throws {
         let task = try await fixture.create(fixture.download(), in: session)
-        _ = try await fixture.store.cancel(task.id, keeping: "partial/resume-1", nonce: nonce, at: fixture.now)
+        _ = try await fixture.store.cancel(
+            task.id, keeping: "partial/resume-1", length: 100, nonce: nonce, at: fixture.now)
         #expect(try await fixture.store.task(task.id).outcome == .cancelled)
     }
 
@@ -39,6 +40,27 @@ struct ResumeDataTests {
     }
 
     @Test
+    func `A task that was held goes on when the service dies before it is cancelled, and keeps what it has`()
+        async throws
+    {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        let tasks = try await fixture.create((0..<3).map { _ in fixture.download() }, in: session).map(\.task.id)
+        _ = try await fixture.store.command(.suspend, task: tasks[1], at: fixture.now)
+        for task in tasks { _ = try await fixture.store.hold(task, at: fixture.now) }
+        // The app wants it suspended meanwhile.
+        _ = try await fixture.store.command(.suspend, task: tasks[2], at: fixture.now)
+        _ = try await fixture.store.recoverInterruptedTasks(at: fixture.now)
+        var phases: [TaskLife.Phase?] = []
+        for task in tasks { phases.append(try await fixture.store.task(task).phase) }
+        #expect(phases == [.queued, .suspended, .suspended])
+        _ = try await fixture.store.hold(tasks[0], at: fixture.now)
+        _ = try await fixture.store.letGoOn(tasks[0], at: fixture.now)
+        #expect(try await fixture.store.task(tasks[0]).phase == .queued)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
     func `An order that fails spends nothing`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
@@ -63,6 +85,59 @@ struct ResumeDataTests {
     }
 
     @Test
+    func `The bytes it keeps count as stored until a task goes on with them, or they are dropped`() async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        func stored() async throws -> Int64 {
+            try await expectSoundLedger(fixture)
+            return try await fixture.store.app(session.app).storedBytes
+        }
+        try await cancelled(fixture, session)
+        #expect(try await stored() == 100)
+        try await fixture.create([continued(fixture)], in: session)
+        #expect(try await stored() == 0)
+        let task = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.store.cancel(task.id, keeping: "partial/2", length: 7, nonce: [2], at: fixture.now)
+        #expect(try await stored() == 7)
+        fixture.advance(.seconds(24 * 3600))
+        try await fixture.clean()
+        #expect(try await stored() == 0)
+    }
+
+    @Test
+    func `An app without room may still go on with what is kept`() async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        func create(_ task: NewTask) async throws {
+            _ = try await fixture.store.createTasks(
+                [task], in: session.id, limit: .max, storedLimit: 100, at: fixture.now)
+        }
+        try await cancelled(fixture, session)
+        await #expect(throws: DomainError.storedBytesExceeded(index: 0)) { try await create(fixture.download()) }
+        try await create(continued(fixture))
+    }
+
+    @Test
+    func `It goes with its app`() async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        try await cancelled(fixture, session)
+        _ = try await fixture.store.deleteApp(session.app)
+        #expect(try await fixture.clean().filesToRemove.contains("partial/resume-1"))
+        #expect(try await !fixture.store.isNeeded(file: "partial/resume-1"))
+    }
+
+    @Test
+    func `Its bytes count no more when the master key is lost`() async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        try await cancelled(fixture, session)
+        try await fixture.store.loseSecrets(at: fixture.now) { [1] }
+        try await expectSoundLedger(fixture)
+        #expect(try await fixture.store.app(session.app).storedBytes == 0)
+    }
+
+    @Test
     func `The partial file of the task itself is kept, whatever ends late`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
@@ -71,7 +146,8 @@ struct ResumeDataTests {
         try await fixture.settle(Settlement(task: task.id, .advanced(TaskProgress())))
         _ = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
         let file = "partial/\(task.id.rawValue)"
-        let cancel = try await fixture.store.cancel(task.id, keeping: file, nonce: nonce, at: fixture.now)
+        let cancel = try await fixture.store.cancel(
+            task.id, keeping: file, length: 10, nonce: nonce, at: fixture.now)
         #expect(cancel.filesToRemove.isEmpty)
         let late = try await fixture.settle(Settlement(task: task.id, .interrupted(TaskProgress())))
         #expect(late.filesToRemove.isEmpty)
@@ -83,7 +159,8 @@ struct ResumeDataTests {
         continued.progress = TaskProgress()
         continued.progress?.adoptedFile = file
         let next = try await fixture.create(continued, in: session)
-        let again = try await fixture.store.cancel(next.id, keeping: file, nonce: [8], at: fixture.now)
+        let again = try await fixture.store.cancel(
+            next.id, keeping: file, length: 10, nonce: [8], at: fixture.now)
         #expect(!again.filesToRemove.contains(file))
     }
 

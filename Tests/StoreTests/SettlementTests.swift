@@ -27,7 +27,7 @@ struct SettlementTests {
         #expect(events.allSatisfy { $0.taskIdentifier == 1 && $0.clientTaskId == "c" })
         guard case .resumed(let resumption) = events[0].payload else { throw Unexpected() }
         #expect(resumption.fileOffset == 5)
-        guard case .finishedDownloading(let content) = events[1].payload else { throw Unexpected() }
+        guard case .finishedDownloading(let content, _) = events[1].payload else { throw Unexpected() }
         #expect(content.length == 7)
         guard case .completed(.succeeded, let result) = events[3].payload else { throw Unexpected() }
         #expect(result.contentLength == 7)

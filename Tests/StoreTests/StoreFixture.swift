@@ -21,7 +21,7 @@ final class StoreFixture: Sendable {
     }
 
     init(
-        at place: Store.Place, contentRetention: Duration = .seconds(24 * 3600),
+        at place: Store.Place, profile: NodeProfile? = nil, contentRetention: Duration = .seconds(24 * 3600),
         folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7,
         onCommit: @escaping @Sendable (StoreCommit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (any Error) -> Never = { preconditionFailure("\($0)") }
@@ -29,7 +29,7 @@ final class StoreFixture: Sendable {
         self.folder = folder
         let presences = presences
         store = try Store(
-            place, sealer: Sealer(masterKey: [UInt8](repeating: key, count: 32)),
+            place, profile: profile, sealer: Sealer(masterKey: [UInt8](repeating: key, count: 32)),
             policies: Store.Policies(
                 contentRetention: contentRetention, unacknowledgedRetention: .seconds(30 * 24 * 3600),
                 presence: { session in

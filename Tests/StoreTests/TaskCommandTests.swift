@@ -158,13 +158,30 @@ struct TaskCommandTests {
             .suspend, TaskFilter(), in: session.id, after: 0, limit: 100, at: fixture.now)
         #expect((again.matched, again.changed) == (7, 3))
         let resumed = try await store.command(
-            .resume, TaskFilter(state: .running), in: session.id, after: 0, limit: 100, at: fixture.now)
+            .resume, TaskFilter(states: [.running]), in: session.id, after: 0, limit: 100, at: fixture.now)
         #expect((resumed.matched, resumed.changed) == (0, 0))
         let cancelled = try await store.command(
-            .cancel(reason: nil), TaskFilter(state: .suspended, group: "g"), in: session.id, after: 0, limit: 100,
+            .cancel(reason: nil), TaskFilter(states: [.suspended], group: "g"), in: session.id, after: 0, limit: 100,
             at: fixture.now)
         #expect((cancelled.matched, cancelled.changed) == (4, 4))
         #expect(try await fixture.refresh(session).counts.cancelled == 4)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `A session-wide command can be for tasks that are named by their numbers`() async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        try await fixture.create(
+            (1...6).map { number in fixture.download { $0.group = number <= 4 ? "g" : nil } }, in: session)
+        let filter = TaskFilter(group: "g", numbers: [2, 3, 5, 99])
+        let first = try await fixture.store.command(
+            .suspend, filter, in: session.id, after: 0, limit: 1, at: fixture.now)
+        #expect((first.matched, first.changed, first.last) == (1, 1, 2))
+        let rest = try await fixture.store.command(
+            .suspend, filter, in: session.id, after: 2, limit: 100, at: fixture.now)
+        #expect((rest.matched, rest.changed, rest.last) == (1, 1, nil))
+        #expect(try await fixture.refresh(session).counts.suspended == 2)
         try await expectSoundLedger(fixture)
     }
 

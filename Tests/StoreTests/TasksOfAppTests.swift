@@ -77,13 +77,19 @@ import Testing
         try await fixture.settle(fixture.completion(claimed[0], .failed, bytes: nil), fixture.completion(claimed[1]))
         try await fixture.settle(fixture.completion(claimed[3], .failed, bytes: nil))
         let cases: [(TaskFilter, [String])] = [
-            (TaskFilter(outcome: .failed), [all[0], all[3]]), (TaskFilter(outcome: .succeeded), [all[1]]),
-            (TaskFilter(state: .running), [all[2]]), (TaskFilter(state: .suspended), [all[4], all[5]]),
-            (TaskFilter(state: .completed), [all[0], all[1], all[3]]), (TaskFilter(group: "third"), [all[2], all[5]]),
-            (TaskFilter(state: .running, group: "third"), [all[2]]), (TaskFilter(group: "none"), []),
+            (TaskFilter(outcomes: [.failed]), [all[0], all[3]]), (TaskFilter(outcomes: [.succeeded]), [all[1]]),
+            (TaskFilter(states: [.running]), [all[2]]), (TaskFilter(states: [.suspended]), [all[4], all[5]]),
+            (TaskFilter(states: [.completed]), [all[0], all[1], all[3]]),
+            (TaskFilter(group: "third"), [all[2], all[5]]),
+            (TaskFilter(states: [.running], group: "third"), [all[2]]), (TaskFilter(group: "none"), []),
             (TaskFilter(clientTaskId: "c2"), [all[2], all[3]]),
-            (TaskFilter(outcome: .failed, clientTaskId: "c2"), [all[3]]),
-            (TaskFilter(state: .running, outcome: .failed), []),
+            (TaskFilter(outcomes: [.failed], clientTaskId: "c2"), [all[3]]),
+            (TaskFilter(states: [.running], outcomes: [.failed]), []),
+            (TaskFilter(states: [.running, .completed]), Array(all[0...3])),
+            (TaskFilter(states: Set(Core.TaskState.allCases)), all),
+            (TaskFilter(outcomes: [.failed, .succeeded]), [all[0], all[1], all[3]]),
+            (TaskFilter(states: [.completed, .running], outcomes: [.failed]), [all[0], all[3]]),
+            (TaskFilter(states: [.running, .completed], clientTaskId: "c2"), [all[2], all[3]]),
         ]
         for (filter, names) in cases {
             #expect(try await scene.names(filter) == names, "\(filter)")

@@ -189,6 +189,20 @@ import Testing
         #expect(receiver.deliveries.last?.isSigned(with: secret) == false)
     }
 
+    @Test func `A replaced secret can be revoked within its grace period`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver)
+        expect(try await scene.api.post("/v1/app/webhook/secret/rotate"), 200)
+        let rotated = try await scene.api.post("/v1/app/webhook/secret/rotate")
+        let secret = try #require(rotated.json["secret"].string)
+        for _ in 0..<2 { expect(try await scene.api.send("DELETE", "/v1/app/webhook/secret/previous"), 204) }
+        expect(try await scene.api.post("/v1/app/webhook/ping"), 200)
+        let last = try #require(receiver.deliveries.last)
+        #expect(last.isSigned(with: secret) && !last.isSigned(with: devSecret))
+        #expect(last.fields["webhook-signature"]?.split(separator: " ").count == 1)
+    }
+
     @Test func `Force quit silences everything until activate`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()

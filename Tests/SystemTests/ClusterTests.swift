@@ -9,7 +9,7 @@ import Testing
     .serialized, .enabled(if: PostgreSQL.isAvailable && SeaweedFS.isAvailable && !TestStore.isOnServer)
 )
 struct ClusterTests {
-    private static let configuration: JSON = ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.2]]
+    private static let configuration: JSON = ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.2]]
 
     private static func scene(_ arguments: [String] = [], configuration: JSON? = configuration) async throws -> Scene {
         try await Scene(arguments, configuration: configuration, nodes: 3)
@@ -59,12 +59,15 @@ struct ClusterTests {
         let scene = try await Self.scene(configuration: ["httpMaximumConnectionsPerHost": 7])
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
-        scene.origin.serve("/d", .text("x"), always: [.delayHead(.milliseconds(20))])
+        // Nothing ends before all are ordered, however slow that is.
+        let gate = Gate()
+        scene.origin.serve("/d", .text("x"), always: [.hold(gate), .delayHead(.milliseconds(20))])
         let count = 1020
         for start in stride(from: 0, to: count, by: 255) {
             let tasks = (start..<start + 255).map { _ in scene.downloadOf("/d") }
             expect(try await scene.api.post("/v1/sessions/s/tasks/batch", ["tasks": .array(tasks)]), 201)
         }
+        gate.open()
         let session = try await scene.settled(within: .seconds(240))
         #expect(session["taskCounts"]["succeeded"].int == count)
         let events = try await scene.events()
@@ -75,6 +78,23 @@ struct ClusterTests {
         try await stays("one launch", for: .seconds(1)) { Set(receiver.deliveries.map(\.id)).count == 1 }
         #expect(scene.origin.requests("/d").count == count)
         #expect(scene.origin.inFlight.peak <= 7, "the host's limit is that of all nodes")
+    }
+
+    @Test func `Connections of segments at all nodes together keep to the limit of a host`() async throws {
+        let scene = try await Self.scene(configuration: ["httpMaximumConnectionsPerHost": 6])
+        let length = 24 << 20
+        scene.origin.serve(
+            "/wide", .generated(seed: 5, length: length), always: [.trickle(size: 1 << 20, pause: .milliseconds(80))])
+        let tasks = (0..<4).map { _ in scene.downloadOf("/wide", ["segments": 16]) }
+        expect(try await scene.api.post("/v1/sessions/s/tasks/batch", ["tasks": .array(tasks)]), 201)
+        let session = try await scene.settled(within: .seconds(240))
+        #expect(session["taskCounts"]["succeeded"].int == 4)
+        for number in 1...4 {
+            let task = try await scene.task(number)
+            #expect(task["content"]["digest"]["value"].string == Content.sha256(seed: 5, length: length))
+        }
+        #expect(scene.origin.requests("/wide").count > 8, "they came in segments")
+        #expect(scene.origin.inFlight.peak <= 6, "\(scene.origin.inFlight.peak)")
     }
 
     @Test func `Who waits at one node is told within a second what another commits`() async throws {

@@ -1,4 +1,5 @@
 import Core
+import Glibc
 import TestSupport
 import Testing
 
@@ -131,7 +132,7 @@ import Testing
         let gate = Gate()
         scene.origin.serve("/a", resource, turns: [[.hold(gate)]])
         let number = try await scene.download("/a")
-        expectProblem(try await scene.content(number), 404, "not-found")
+        expectProblem(try await scene.content(number), 404, "content-not-ready")
         gate.open()
         try await scene.completed(number)
         let bytes = Content.bytes(seed: 1, length: length)
@@ -183,6 +184,24 @@ import Testing
         #expect(try await scene.task(number)["state"] == "completed")
         try await eventually("the file is gone") { filesBelow(scene.service.data.file("data/contents")).isEmpty }
         #expect(try await scene.session()["lastEventSeq"].int == last)
+    }
+
+    @Test func `A content that lost bytes on the disk is told at once, and in the log`() async throws {
+        let scene = try await Scene()
+        scene.origin.serve("/a", .generated(seed: 1, length: 300_000))
+        let number = try await scene.download("/a")
+        try await scene.completed(number)
+        let contents = scene.service.data.file("data/contents")
+        #expect(truncate("\(contents)/\(try #require(filesBelow(contents).first))", 100_000) == 0)
+        for range in [[], [("Range", "bytes=200000-")], [("Range", "bytes=0-9")]] {
+            expectProblem(try await scene.content(number, headers: range), 410, "content-expired")
+        }
+        expect(try await scene.api.send("HEAD", "/v1/sessions/s/tasks/\(number)/content"), 410)
+        try await eventually("the log tells") {
+            scene.service.errors.split(separator: "\n").contains {
+                $0.contains(#""level":"error""#) && $0.contains(#""length":300000"#) && $0.contains(#""found":100000"#)
+            }
+        }
     }
 
     @Test func `A destination gets the whole file or none`() async throws {

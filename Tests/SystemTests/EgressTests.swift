@@ -1,3 +1,4 @@
+import Core
 import TestSupport
 import Testing
 
@@ -74,6 +75,29 @@ import Testing
                 + "\(forbidden.count) connections, \(forbidden.reduce(0) { $0 + $1.bytes }) bytes")
     }
 
+    @Test(.enabled("an address besides loopback is needed") { addressOfInterface() != nil })
+    func `Where the service listens on every address, no address of the machine leads to it`() async throws {
+        let address = try #require(addressOfInterface())
+        let service = try await ServiceProcess(
+            [
+                "--listen", "0.0.0.0:0", "--public-url", "https://service.test", "--allow-egress",
+                "127.0.0.0/8,\(CIDR(address, 8))",
+            ], dev: false)
+        let adminKey = try #require(readFile(service.data.file("data/admin.key")))
+        let admin = service.api.with(key: String(decoding: adminKey, as: UTF8.self).filter { !$0.isNewline })
+        let app = try await admin.post("/v1/apps", ["identifier": "a"])
+        let key: String = try #require(app.json["apiKey"].string, "\(app.text)")
+        let api = service.api.with(key: key)
+        expect(try await api.put("/v1/sessions/s"), 201)
+        for host in ["127.0.0.1", "\(address)"] {
+            let request: JSON = ["url": .string("http://\(host):\(service.port)/healthz")]
+            let made = try await api.post("/v1/sessions/s/tasks", ["kind": "download", "request": request])
+            let number = try #require(made.json["taskIdentifier"].int, "\(made.text)")
+            let task = try await api.get("/v1/sessions/s/tasks/\(number)?wait=20").json
+            #expect(task["error"]["code"] == -1022 && task["error"]["policy"] == "egress", "\(host): \(task)")
+        }
+    }
+
     private func trials(_ spellings: [Spelling]) -> [Trial] {
         var trials: [Trial] = []
         for (index, spelling) in spellings.enumerated() {
@@ -114,7 +138,7 @@ import Testing
     ]
 
     private func makeSessions(_ api: APIClient) async throws {
-        let retry: JSON = ["statusCodes": [], "maximumAttempts": 1, "initialDelay": 0.01, "maximumDelay": 0.01]
+        let retry: JSON = ["statusCodes": [], "maximumAttempts": 1, "initialDelay": 0.1, "maximumDelay": 0.1]
         func make(_ name: String, _ more: [String: JSON] = [:]) async throws {
             var configuration: [String: JSON] = ["retryPolicy": retry, "httpMaximumConnectionsPerHost": 32]
             configuration.merge(more) { _, new in new }

@@ -9,7 +9,7 @@ import Testing
 /// 256 MiB, 20 kills and 12 cuts; with `SOAK=1` 1 GiB, 100 kills and 50 cuts. `ENDURANCE_MIB`, `ENDURANCE_KILLS`,
 /// `ENDURANCE_CUTS` and `ENDURANCE_SEED` set each alone. Every run prints its figures.
 @Suite(.serialized) struct EnduranceTests {
-    private static let quick: JSON = ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.1]]
+    private static let quick: JSON = ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]]
 
     /// How large, and how often interrupted.
     private struct Scale {
@@ -159,13 +159,13 @@ import Testing
         var random = SeededRandom(seed: scale.seed)
         // The first one is far enough from the start that the 104 has been read.
         let places = (0..<scale.cuts).map { _ in Int.random(in: 8 << 20..<scale.length, using: &random) }.sorted()
-        let sizes = zip(places, [0] + places).map { max(1, $0 - $1) }
+        let sizes: [Int] = zip(places, [0] + places).map { (place: Int, before: Int) -> Int in max(1, place - before) }
         // Every fifth interruption is a kill, while the server has stopped to read; the others cut the connection.
-        let gates = sizes.indices.map { $0 % 5 == 4 ? Gate() : nil }
+        let gates: [Gate?] = sizes.indices.map { $0 % 5 == 4 ? Gate() : nil }
         server.take(
-            zip(sizes, gates).enumerated().map { index, interruption in
+            sizes.indices.map { (index: Int) -> DraftServer.Turn in
                 DraftServer.Turn {
-                    let (size, gate) = interruption
+                    let (size, gate) = (sizes[index], gates[index])
                     $0.cutBody = size
                     if let gate { $0.hold = (size, gate) }
                     $0.ending = index % 2 == 0 ? .reset : .finish

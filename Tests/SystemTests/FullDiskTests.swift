@@ -114,7 +114,8 @@ struct FullDiskTests {
         try await eventually("the service has seen it") {
             let metrics = try await scene.admin.get("/metrics").text
             let line = metrics.split(separator: "\n").first { $0.hasPrefix("urlsessiond_free_bytes ") }
-            return line?.split(separator: " ").last.flatMap { Double($0) } ?? .infinity < Double(16 << 20)
+            let free = line?.split(separator: " ").last.flatMap { Double($0) }
+            return free.map { $0 < Double(16 << 20) } ?? false
         }
         gate.open()
         try await scene.waitFor("waits for the disk", task: number) { $0["waitingFor"][0]["kind"] == "disk" }
@@ -123,6 +124,23 @@ struct FullDiskTests {
         try await expectWhole(number, content.sha256)
         let resumptions = try await scene.events().filter { $0["type"] == "task.didResumeAtOffset" }
         #expect(resumptions.count == 1 && resumptions[0]["data"]["fileOffset"].int ?? 0 >= 8 << 20, "\(resumptions)")
+    }
+
+    @Test func `The log says once that the disk is below its floor, and once that it is not any more`() async throws {
+        func lines(_ level: String) -> Int {
+            scene.service.errors.split(separator: "\n").count {
+                $0.contains("disk") && $0.contains("floor") && $0.contains(#""level":"\#(level)""#)
+            }
+        }
+        for round in 1...2 {
+            try disk.fill(disk.free - Self.floor / 2)
+            try await eventually("it is said that there is too little") { lines("warning") == round }
+            expectProblem(
+                try await scene.api.post("/v1/sessions/s/tasks", scene.downloadOf("/a")), 507, "insufficient-storage")
+            disk.empty()
+            try await eventually("it is said that there is enough") { lines("info") == round }
+        }
+        #expect(lines("warning") == 2)
     }
 
     @Test func `What the whole disk could not hold fails and says so`() async throws {
@@ -139,7 +157,7 @@ struct FullDiskTests {
         let root = disk.data.file("data")
         let scene = try await Scene(
             ["--files-root", "small=\(root)"],
-            configuration: ["retryPolicy": ["maximumAttempts": 2, "initialDelay": 0.05, "maximumDelay": 0.1]],
+            configuration: ["retryPolicy": ["maximumAttempts": 2, "initialDelay": 0.1, "maximumDelay": 0.1]],
             wrapper: disk.wrapper)
         let content = LargeContent(seed: 1, length: 4 << 20)
         scene.origin.serve("/a", Resource(.large(content), etag: "\"1\""))
@@ -179,5 +197,34 @@ struct FullDiskTests {
         #expect(kept > 3, "\(kept)")
         expect(try await scene.api.send("DELETE", path), 204)
         try await eventually("nothing is left") { disk.files("bodies").isEmpty }
+    }
+}
+
+/// A disk of 96 MiB, of which 16 stay free.
+@Suite(.enabled("a mount namespace of one's own is needed (unshare -rm)") { await SmallDisk.canBeHad() })
+struct NoByteLeftTests {
+    @Test(.enabled(if: !TestStore.isOnServer))
+    func `With no byte left the service starts, and what it has can be read`()
+        async throws
+    {
+        let disk = try await SmallDisk(megabytes: 96)
+        let scene = try await Scene(
+            ["--free-disk-floor", "\(16 << 20)"], data: disk.data, wrapper: disk.wrapper)
+        scene.origin.serve("/a", .generated(seed: 1, length: 300_000))
+        scene.origin.serve("/endless", .text("x"), always: [.endless])
+        let number = try await scene.download("/a")
+        try await scene.completed(number)
+        try await eventually("the reserve is kept") { disk.free < 88 << 20 }
+        try await scene.service.kill()
+        try disk.fill(disk.free)
+        #expect(disk.free == 0)
+        try await scene.service.start()
+        #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 300_000))
+        #expect(try await scene.api.get("/readyz").status == 503)
+        expectProblem(
+            try await scene.api.post("/v1/sessions/s/tasks", scene.downloadOf("/a")), 507, "insufficient-storage")
+        disk.empty()
+        try await eventually("it is ready") { try await scene.api.get("/readyz").status == 200 }
+        try await scene.completed(try await scene.download("/a"))
     }
 }

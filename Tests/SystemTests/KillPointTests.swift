@@ -16,15 +16,6 @@ import Testing
         return ["LD_PRELOAD": library, "KILL_AT_CONTROL": folder.file("kill")]
     }
 
-    /// A folder of which files cannot be renamed to the data folder; nil where there is none.
-    private static func otherFilesystem(than folder: TemporaryFolder) -> TemporaryFolder? {
-        var (one, two) = (stat(), stat())
-        guard access("/dev/shm", W_OK) == 0, stat("/dev/shm", &one) == 0, stat(folder.path, &two) == 0,
-            one.st_dev != two.st_dev
-        else { return nil }
-        return TemporaryFolder(in: "/dev/shm")
-    }
-
     /// Downloads to a destination, with a kill at a point, and looks at what the next life makes of it.
     ///
     /// - Returns: How often the origin was asked.
@@ -74,7 +65,7 @@ import Testing
         _ point: String, _ requests: Int
     ) async throws {
         let folder = TemporaryFolder()
-        guard let files = Self.otherFilesystem(than: folder) else { return }
+        guard let files = folder.onOtherFilesystem() else { return }
         #expect(try await move(to: files, replace: false, folder, killedAt: point) == requests)
     }
 

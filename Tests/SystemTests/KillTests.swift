@@ -7,7 +7,7 @@ import Testing
 @Suite struct KillTests {
     private static let configuration: JSON = [
         "timeoutIntervalForRequest": 5,
-        "retryPolicy": ["statusCodes": [503], "initialDelay": 0.05, "maximumDelay": 0.2],
+        "retryPolicy": ["statusCodes": [503], "initialDelay": 0.1, "maximumDelay": 0.2],
     ]
     private static let large = 40 << 20
 

@@ -91,7 +91,7 @@ import Testing
         #expect(launch["kind"] == "session.handleEvents" && launch["attempts"].array?.count == 1, "\(launch)")
         #expect(launch["attempts"][0]["statusCode"] == 204 && launch["completedAt"].string != nil, "\(launch)")
         expectProblem(try await scene.api.post("\(path)/redeliver"), 409, "launch-not-open")
-        try await stays("no other launch", for: .seconds(7)) { receiver.deliveries.count == 1 }
+        try await stays("no other launch", for: .seconds(19)) { receiver.deliveries.count == 1 }
         try await scene.completed(try await scene.download("/a"))
         #expect(try await receiver.waitForDelivery(count: 2)[1].id != delivery.id)
     }
@@ -181,8 +181,9 @@ import Testing
         let (scene, _, path) = try await finishOne(receiver)
         try await eventually("it waits for its retry") { try await scene.api.get(path).json["state"] == "pending" }
         let late = try await scene.api.post("\(path)/complete", [:])
+        // That no retry follows is shown by DeliveryTests, where the clock is the test's.
         #expect(late.status == 200 && late.json["state"] == "completed", "\(late.text)")
-        try await stays("no retry", for: .seconds(19)) { receiver.deliveries.count == 1 }
+        #expect(receiver.deliveries.count == 1)
     }
 
     @Test func `A kill while delivering sends the same launch again`() async throws {
@@ -277,7 +278,7 @@ import Testing
         try await eventually("it waits") { try await scene.api.get(path).json["state"] == "pending" }
         let stream = try await scene.api.openStream("/v1/sessions/s/events")
         try await eventually("it is superseded") { try await scene.api.get(path).json["state"] == "superseded" }
-        try await stays("no retry", for: .seconds(19)) { receiver.deliveries.count == 1 }
+        try await stays("no retry", for: .seconds(7)) { receiver.deliveries.count == 1 }
         expectProblem(try await scene.api.post("\(path)/redeliver"), 409, "launch-not-open")
         stream.close()
         let next = try await receiver.waitForDelivery(count: 2)[1]

@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test func `Attempts that failed say how far they came`() async throws {
-        let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.1]])
+        let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]])
         let gone = try OriginServer()
         let port = gone.port
         gone.stop()

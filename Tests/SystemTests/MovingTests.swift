@@ -71,4 +71,29 @@ import Testing
         let none = try await ServiceProcess.run(["export", "--data-dir", folder])
         #expect(none.status == .exited(64) && none.errors.contains("usage"), "\(none.errors)")
     }
+
+    @Test func `An export that is not as it was written is refused`() async throws {
+        let data = TemporaryFolder()
+        let scene = try await Scene(data: data)
+        scene.origin.serve("/small", .text("small"))
+        try await scene.completed(try await scene.download("/small"))
+        try await scene.service.terminate()
+        try await Self.carry("export", data.file("whole"), data, [])
+        let whole = try #require(readFile(data.file("whole")))
+        let place = data.makeFolder("new")
+        var damaged = (0..<8).map { index in
+            var bytes = whole
+            bytes[whole.count * index / 8 + 100] ^= 4
+            return bytes
+        }
+        damaged += [Array(whole.dropLast()), Array(whole.prefix(whole.count / 2)), []]
+        for bytes in damaged {
+            let file = data.write(bytes, to: "damaged")
+            let run = try await ServiceProcess.run(["import", file, "--data-dir", place])
+            #expect(run.status == .exited(73) && run.errors.contains("Export again"), "\(run.errors)")
+            #expect(readFile("\(place)/urlsessiond.db") == nil)
+        }
+        let run = try await ServiceProcess.run(["import", data.file("whole"), "--data-dir", place])
+        #expect(run.status == .exited(0), "\(run.errors)")
+    }
 }

@@ -123,6 +123,7 @@ private struct Tour {
         try await api.patch("/v1/app", ["webhook": ["url": .string(receiver.url), "includeEvents": 100]])
         try await api.post("/v1/app/webhook/ping")
         try await api.post("/v1/app/webhook/secret/rotate", ["gracePeriod": 60])
+        try await api.delete("/v1/app/webhook/secret/previous")
         try await api.post("/v1/app/force-quit")
         try await api.post("/v1/app/activate")
     }
@@ -171,7 +172,7 @@ private struct Tour {
         try await api.get("\(tasks)/\(number)/content")
         try await api.post("\(tasks)/\(number)/content/claim")
         try await api.post("\(tasks)/\(number)/retry")
-        for verb in ["suspend", "resume", "cancel", "retry"] {
+        for verb in ["suspend", "resume", "cancel", "claim", "retry"] {
             try await api.post("\(tasks)/\(verb)", ["group": "none such"])
         }
         let waiting = scene.downloadOf("/a", ["state": "suspended"])

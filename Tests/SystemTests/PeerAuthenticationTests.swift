@@ -307,7 +307,7 @@ import Testing
         let task = try await scene.completed(try await scene.download("/a", in: "right"), in: "right")
         #expect(task["outcome"] == "succeeded", "\(task)")
         var configuration = Self.proxy(socks.port, "socks5h", ["credential": Self.wrong])
-        configuration["retryPolicy"] = ["maximumAttempts": 2, "initialDelay": 0.05, "maximumDelay": 0.1]
+        configuration["retryPolicy"] = ["maximumAttempts": 2, "initialDelay": 0.1, "maximumDelay": 0.1]
         try await scene.makeSession("wrong", configuration)
         let refused = try await scene.completed(try await scene.download("/a", in: "wrong"), in: "wrong")
         #expect(refused["outcome"] == "failed" && refused["error"]["code"] == -1004, "\(refused)")

@@ -121,6 +121,33 @@ import Testing
         #expect(scene.origin.requests("/a").last?.fields["Authorization"] == Self.expected)
     }
 
+    @Test func `What is stored while a wrong answer is tried is sent next, without another question`() async throws {
+        let scene = try await Scene()
+        expect(try await scene.api.post("/v1/sessions/s/attachment", ["ttl": 60]), 201)
+        let gate = Gate()
+        let guarded = Self.guarded
+        scene.origin.serve("/a", .text("content"), turns: [guarded, guarded + [.hold(gate)], guarded, guarded])
+        let number = try await scene.download("/a")
+        let wrong: JSON = ["user": "u", "password": "wrong"]
+        let question = try await openQuestion(scene)
+        expect(try await answer(scene, question, ["disposition": "useCredential", "credential": wrong]), 200)
+        try await eventually("the wrong password is sent") { gate.waiting == 1 }
+        let space: JSON = [
+            "host": "127.0.0.1", "port": .integer(Int(scene.origin.port)), "protocol": "http", "realm": "the realm",
+            "authenticationMethod": "HTTPBasic",
+        ]
+        let made = try await scene.api.post(
+            "/v1/credentials", ["protectionSpace": space, "credential": Self.credential])
+        expect(made, 201)
+        gate.open()
+        let task = try await scene.waitFor("is over, or asks again", task: number) {
+            $0["state"] == "completed" || $0["phase"] == "awaitingAnswer"
+        }
+        #expect(task["outcome"] == "succeeded", "\(task)")
+        #expect(scene.origin.requests("/a").count == 3)
+        #expect(scene.origin.requests("/a").last?.fields["Authorization"] == Self.expected)
+    }
+
     @Test func `Each realm gets its own stored credential`() async throws {
         let scene = try await Scene()
         for name in ["one", "two"] {

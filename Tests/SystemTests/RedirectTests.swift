@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func `A resumed download takes the same way`() async throws {
-        let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.1]])
+        let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]])
         scene.origin.serve("/a", .text("x"), always: [.redirect("/b")])
         scene.origin.serve("/b", .generated(seed: 1, length: 300_000), turns: [[.cut(after: 200_000)]])
         let number = try await scene.download("/a")

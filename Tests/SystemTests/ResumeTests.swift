@@ -4,7 +4,7 @@ import Testing
 
 /// Section 8 and 5: downloads that break, stall and go on; the two timeouts.
 @Suite struct ResumeTests {
-    private static let quick: JSON = ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.1]]
+    private static let quick: JSON = ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]]
     private static let length = 300_000
 
     /// What is wrong with the validators of the first answer, or with the answer to the range.
@@ -143,7 +143,7 @@ import Testing
     @Test func `The idle timeout ends the attempt, never the task`() async throws {
         let scene = try await Scene(
             configuration: [
-                "timeoutIntervalForRequest": 3, "retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.1],
+                "timeoutIntervalForRequest": 3, "retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1],
             ])
         let turns: [[Misbehaviour]] = [[.stall(after: 100_000)], [.stall(after: 100_000)], [.delayHead(.seconds(60))]]
         scene.origin.serve("/a", .generated(seed: 1, length: Self.length), turns: turns)

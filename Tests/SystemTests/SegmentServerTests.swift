@@ -48,7 +48,9 @@ import Testing
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
         let (size, gate) = (16 << 20, Gate())
-        scene.origin.serve("/a", .generated(seed: 1, length: size), always: [.holdBody(after: 300_000, gate)])
+        // Slower than the service reads, so that little is on its way when a segment is shortened.
+        let pace = Misbehaviour.trickle(size: 16 << 10, pause: .milliseconds(1))
+        scene.origin.serve("/a", .generated(seed: 1, length: size), always: [.holdBody(after: 300_000, gate), pace])
         let number = try await scene.download("/a", ["segments": 4])
         try await eventually("four connections") { gate.waiting == 4 }
         // base64("u:p")

@@ -9,7 +9,7 @@ import Testing
     private static let size = 64 << 20
     private static let configuration: JSON = [
         "httpMaximumConnectionsPerHost": 16,
-        "retryPolicy": ["statusCodes": [503], "initialDelay": 0.05, "maximumDelay": 0.2],
+        "retryPolicy": ["statusCodes": [503], "initialDelay": 0.1, "maximumDelay": 0.2],
     ]
 
     @Test

@@ -1,4 +1,5 @@
 import Core
+import Glibc
 import TestSupport
 import Testing
 
@@ -32,10 +33,52 @@ import Testing
         let service = try await ServiceProcess()
         let second = try await ServiceProcess.run(
             ["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir", service.data.file("data")])
-        #expect(second.status != .exited(0))
+        #expect(second.status == .exited(75))
         #expect(second.output.isEmpty)
         #expect(second.errors.contains("another") || second.errors.contains("in use"), "\(second.errors)")
         expect(try await service.api.get("/readyz"), 200)
+    }
+
+    @Test func `A data folder that cannot be locked is told with the true reason`() async throws {
+        let folder = TemporaryFolder()
+        folder.makeFolder("lock")
+        let words = [["serve", "--dev", "--listen", "127.0.0.1:0"], ["import", folder.file("none")]]
+        for arguments in words {
+            let refused = try await ServiceProcess.run(arguments + ["--data-dir", folder.path])
+            #expect(refused.status == .exited(73), "\(refused.errors)")
+            #expect(refused.errors.contains("\(folder.path)/lock") && refused.errors.contains("Is a directory"))
+            #expect(!refused.errors.contains("in use"), "\(refused.errors)")
+        }
+    }
+
+    @Test(.enabled(if: Nginx.isAvailable, "openssl is not installed: scripts/install-packages test"))
+    func `check-config reads the certificate and its key, and tells what is wrong with them`() async throws {
+        let folder = TemporaryFolder()
+        _ = try await ChildProcess.run([
+            "/bin/sh", "-c",
+            """
+            for name in a b; do openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
+            -subj /CN=test -keyout \(folder.path)/$name.key -out \(folder.path)/$name.pem || exit 1; done
+            """,
+        ])
+        func check(
+            _ certificate: String, _ key: String
+        ) async throws -> (status: ServiceProcess.ExitStatus, output: String, errors: String) {
+            try await ServiceProcess.run([
+                "check-config", "--tls-certificate", folder.file(certificate), "--tls-key", folder.file(key),
+            ])
+        }
+        #expect(try await check("a.pem", "a.key").status == .exited(0))
+        let missing = try await check("none.pem", "none.key")
+        #expect(missing.status == .exited(64) && missing.output.isEmpty, "\(missing.output)")
+        for name in ["none.pem", "none.key"] {
+            #expect(missing.errors.contains(folder.file(name)), "\(missing.errors)")
+        }
+        for (certificate, key) in [("a.pem", "b.key"), ("a.key", "a.key"), ("a.pem", "a.pem")] {
+            let refused = try await check(certificate, key)
+            #expect(refused.status == .exited(64), "\(certificate) \(key): \(refused.errors)")
+            #expect(refused.errors.contains(folder.file(certificate)), "\(refused.errors)")
+        }
     }
 
     @Test func `check-config prints what is in force, flags before environment before file`() async throws {
@@ -369,6 +412,19 @@ import Testing
         #expect(preflight.fields["Access-Control-Allow-Origin"] == "https://a.example")
         let other = try await service.api.get("/v1/sessions", headers: [("Origin", "https://b.example")])
         #expect(!other.fields.contains("Access-Control-Allow-Origin"))
+    }
+
+    @Test(.enabled(if: !TestStore.isOnServer))
+    func `A database that has lost all its bytes is not taken for a new one`() async throws {
+        let service = try await ServiceProcess()
+        try await service.terminate()
+        let path = service.data.file("data/urlsessiond.db")
+        try #require(truncate(path, 0) == 0)
+        let refused = await #expect(throws: ServiceProcess.NotListening.self) { try await service.start() }
+        #expect(refused?.status == .exited(73), "\(refused?.description ?? "")")
+        #expect(refused?.errors.contains("is empty, though the folder was used") == true)
+        unlink(path)
+        try await service.start()
     }
 
     @Test func `A connection serves many requests`() async throws {

@@ -5,7 +5,7 @@ import Testing
 /// Section 6 and 7: how answers of an origin become outcomes, and what is tried again.
 @Suite struct StatusTests {
     private static let quick: JSON = [
-        "retryPolicy": ["statusCodes": [503, 429], "maximumAttempts": 4, "initialDelay": 0.05, "maximumDelay": 0.1]
+        "retryPolicy": ["statusCodes": [503, 429], "maximumAttempts": 4, "initialDelay": 0.1, "maximumDelay": 0.1]
     ]
 
     struct Case: Sendable, CustomTestStringConvertible {
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test func `A digest that differs restarts once, then fails`() async throws {
-        let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.1]])
+        let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]])
         scene.origin.serve("/a", .generated(seed: 1, length: 100_000))
         func digest(_ value: String, _ algorithm: String = "sha-256") -> [String: JSON] {
             ["expectedDigest": ["algorithm": .string(algorithm), "value": .string(value)]]

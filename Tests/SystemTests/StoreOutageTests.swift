@@ -7,7 +7,7 @@ import Testing
 /// The service while the server of its database fails: nothing is lost, nothing doubled, and what cannot be done is said.
 @Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
 struct StoreOutageTests {
-    private static let configuration: JSON = ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.2]]
+    private static let configuration: JSON = ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.2]]
 
     /// Contents of which the first is kept in the database, the second in a file.
     private static let lengths = ["/d": 20_000, "/f": 80_000]

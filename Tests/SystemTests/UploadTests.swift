@@ -1,10 +1,11 @@
 import Core
+import Glibc
 import TestSupport
 import Testing
 
 /// Section 6 and 7: uploads and requests with a body.
 @Suite struct UploadTests {
-    private static let quick: JSON = ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.1]]
+    private static let quick: JSON = ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]]
 
     @Test func `Bytes come from every kind of body`() async throws {
         let files = TemporaryFolder()
@@ -60,6 +61,63 @@ import Testing
         #expect(scene.origin.requests("/up").first?.bodySHA256 == Content.sha256(of: bytes))
     }
 
+    @Test func `An upload behind one with a digest credential arrives whole`() async throws {
+        let scene = try await Scene()
+        try await scene.makeSession("t")
+        let made = try await scene.api.post(
+            "/v1/credentials",
+            [
+                "protectionSpace": [
+                    "host": "127.0.0.1", "port": .integer(Int(scene.origin.port)), "protocol": "http", "realm": "r",
+                    "authenticationMethod": "HTTPDigest",
+                ], "credential": ["user": "u", "password": "p"],
+            ])
+        expect(made, 201)
+        scene.origin.serve("/gone", .text("no", status: 404))
+        scene.origin.serve("/up", .upload())
+        for path in ["/gone", "/up"] {
+            for session in ["s", "t"] {
+                let number = try await scene.upload(path, body: ["text": "all of it"], in: session)
+                let task = try await scene.completed(number, in: session)
+                #expect(task["countOfBytesSent"] == 9, "\(task)")
+            }
+        }
+        #expect(scene.origin.requests.map(\.bodyLength) == [9, 9, 9, 9])
+    }
+
+    @Test(.enabled(if: !TestStore.isOnServer))
+    func `Bytes that changed on the disk are not sent as if they were those that were stored`() async throws {
+        let scene = try await Scene()
+        scene.origin.serve("/source", .generated(seed: 6, length: 200_000))
+        scene.origin.serve("/up", .upload())
+        let stored = try await scene.api.send("POST", "/v1/bodies", body: Content.bytes(seed: 5, length: 200_000))
+        let source = try await scene.download("/source")
+        try await scene.completed(source)
+        let data = scene.service.data.file("data")
+        for folder in ["bodies", "contents"] {
+            let files = filesBelow("\(data)/\(folder)")
+            #expect(files.count == 1)
+            for file in files { try Self.flip("\(data)/\(folder)/\(file)", at: 100_000) }
+        }
+        for body in [["id": stored.json["id"]], ["task": .integer(source)]] as [JSON] {
+            let task = try await scene.completed(try await scene.upload("/up", body: body))
+            #expect(task["outcome"] == "failed" && task["error"]["code"] == -1021, "\(task)")
+            #expect(task["error"]["underlying"]["code"] == "body-damaged", "\(task)")
+            #expect(task["attempts"]["count"] == 1, "\(task)")
+        }
+        #expect(scene.origin.requests("/up").allSatisfy { $0.bodyLength < 200_000 })
+        #expect(scene.service.errors.contains("it is not the one that was stored"))
+    }
+
+    private static func flip(_ path: String, at offset: off_t) throws {
+        let file = open(path, O_RDWR)
+        defer { close(file) }
+        var byte: UInt8 = 0
+        try #require(pread(file, &byte, 1, offset) == 1)
+        byte ^= 1
+        try #require(pwrite(file, &byte, 1, offset) == 1)
+    }
+
     @Test func `Files outside the roots are not read`() async throws {
         let files = TemporaryFolder()
         files.makeFolder("root")
@@ -93,7 +151,7 @@ import Testing
     }
 
     @Test func `What is not idempotent is sent again on a status only with a key`() async throws {
-        let scene = try await Scene(configuration: ["retryPolicy": ["statusCodes": [503], "initialDelay": 0.05]])
+        let scene = try await Scene(configuration: ["retryPolicy": ["statusCodes": [503], "initialDelay": 0.1]])
         for path in ["/plain", "/keyed"] { scene.origin.serve(path, .upload(status: 200), turns: [[.status(503)]]) }
         func post(_ path: String, _ headers: JSON) async throws -> JSON {
             let request: JSON = ["url": .string(scene.origin.url(path)), "method": "POST", "headers": headers]

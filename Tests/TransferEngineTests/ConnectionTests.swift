@@ -21,6 +21,11 @@ import TransferEngine
         #expect(ports[1] != ports[2])
     }
 
+    @Test func `The machine's addresses are those of its interfaces`() throws {
+        let addresses = try #require(MachineAddresses.current())
+        #expect(addresses.contains(.v4(0x7F00_0001)))
+    }
+
     @Test func `Closed connections are not used again`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .text("x"))

@@ -38,7 +38,7 @@ import TransferEngine
         ("/b", "https://example.com/b"), ("c", "https://example.com/a/c"), ("../d?e", "https://example.com/d?e"),
         ("//other.example/f", "https://other.example/f"), ("http://third.example", "http://third.example/"),
         ("?q=1", "https://example.com/a/b?q=1"), ("/with space", "https://example.com/with%20space"),
-        ("/g#h", "https://example.com/g"),
+        ("/g#h", "https://example.com/g"), ("#i", "https://example.com/a/b"),
     ])
     func `Locations are resolved`(location: String, url: String) throws {
         let base = try ParsedURL("https://example.com/a/b")

@@ -141,6 +141,7 @@ import TransferEngine
             })
         #expect(result.outcome == .complete)
         #expect(harness.origin.requests.last?.bodySHA256 == Content.sha256(of: content))
+        #expect(result.bytesSent == Int64(content.count))
     }
 
     @Test func `A long file that became shorter is the sender's fault`() async throws {
@@ -153,6 +154,41 @@ import TransferEngine
                 $0.body = .file(path: path, offset: 0, length: 5_000_000)
             })
         #expect(result.outcome == .failed(.bodySource(errno: ENODATA)))
+    }
+
+    @Test(arguments: [0, 100_000, 2_000_000] as [Int64], [false, true])
+    func `A body that is not what was stored is not sent whole`(_ offset: Int64, _ isDamaged: Bool) async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .upload())
+        var content = longContent
+        let digest = Digest.of(content)
+        if isDamaged { content[50_000] ^= 1 }
+        let path = harness.folder.write(content, to: "body")
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .file(path: path, offset: offset, length: Int64(content.count) - offset)
+                $0.bodySHA256 = digest
+            })
+        #expect(result.outcome == (isDamaged ? .failed(.bodyDamaged) : .complete))
+        #expect((result.bytesSent == Int64(content.count) - offset) != isDamaged)
+    }
+
+    @Test func `A body in memory is compared too, each time that it is sent`() async throws {
+        let harness = try EngineHarness()
+        let challenge = Misbehaviour.status(
+            401, [("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5")], body: "no")
+        harness.origin.serve("/", .upload(), turns: [[challenge], [], [challenge]])
+        for (digest, outcome) in [(Digest.of([1, 2, 3]), ExchangeOutcome.complete), ([1], .failed(.bodyDamaged))] {
+            let result = try await harness.run(
+                harness.request("/") {
+                    $0.method = "PUT"
+                    $0.body = .bytes([1, 2, 3])
+                    $0.bodySHA256 = digest
+                    $0.httpAuthentication = HTTPAuthentication(user: "u", password: "p", isDigest: true)
+                })
+            #expect(result.outcome == outcome)
+        }
     }
 
     @Test func `A file that cannot be read is the sender's fault`() async throws {
@@ -282,6 +318,61 @@ import TransferEngine
         #expect(heads.withLock { $0 } == [201])
         #expect(harness.origin.requests.last?.body == [1, 2, 3])
         #expect(harness.origin.requests.last?.fields["Authorization"]?.hasPrefix("Digest username=\"u\"") == true)
+    }
+
+    @Test(arguments: ["PUT", "POST"])
+    func `A request with a digest credential is sent whole, though nobody challenges it`(_ method: String) async throws
+    {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .upload())
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.method = method
+                $0.body = .bytes([1, 2, 3])
+                $0.httpAuthentication = HTTPAuthentication(user: "u", password: "p", isDigest: true)
+            })
+        #expect(result.head?.status == 201)
+        #expect(harness.origin.requests.map(\.body) == [[1, 2, 3]])
+    }
+
+    @Test func `A connection that knew a digest credential brings the bodies of others whole`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/gone", .text("no", status: 404))
+        harness.origin.serve("/", .upload())
+        let body = ExchangeBody.bytes(Array(repeating: 7, count: 10_000))
+        let first = try await harness.run(
+            harness.request("/gone") {
+                $0.method = "PUT"
+                $0.body = body
+                $0.httpAuthentication = HTTPAuthentication(user: "u", password: "p", isDigest: true)
+            })
+        #expect(first.head?.status == 404)
+        let second = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = body
+            })
+        #expect(second.metrics.isReusedConnection && second.bytesSent == 10_000)
+        #expect(harness.origin.requests.map(\.bodyLength) == [10_000, 10_000])
+    }
+
+    @Test func `A long body waits for the challenge, and is sent once`() async throws {
+        let harness = try EngineHarness()
+        let challenge = Misbehaviour.status(
+            401, [("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5")], body: "no")
+        harness.origin.serve("/", .upload(), turns: [[.earlyAnswer, challenge]])
+        let content = longContent
+        let path = harness.folder.write(content, to: "body")
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .file(path: path, offset: 0, length: Int64(content.count))
+                $0.httpAuthentication = HTTPAuthentication(user: "u", password: "p", isDigest: true)
+            })
+        #expect(result.head?.status == 201)
+        #expect(harness.origin.requests.map { $0.fields["Expect"] } == ["100-continue", "100-continue"])
+        #expect(harness.origin.requests.last?.bodySHA256 == Content.sha256(of: content))
+        #expect(result.bytesSent == Int64(content.count))
     }
 
     @Test func `A digest challenge that stays is the answer, body included`() async throws {

@@ -29,7 +29,7 @@ struct CommandLineTests {
             .joined(separator: "/") + "/urlsession"
     }
 
-    private func run(_ input: String, _ words: [String], _ variables: [String] = []) async throws -> [String] {
+    func run(_ input: String, _ words: [String], _ variables: [String] = []) async throws -> [String] {
         // The shell's "$@" keeps words with spaces whole.
         let output = try await ChildProcess.run(
             [
@@ -69,7 +69,7 @@ struct CommandLineTests {
     }
 
     /// How a command fails: its exit status, and what it says.
-    private func failure(_ words: String..., variables: [String] = []) async throws -> (status: Int32, errors: String) {
+    func failure(_ words: String..., variables: [String] = []) async throws -> (status: Int32, errors: String) {
         let failed = try await #require(throws: ChildProcess.Failed.self) { try await run("", words, variables) }
         return (failed.status >> 8, failed.errors)
     }
@@ -119,7 +119,7 @@ struct CommandLineTests {
         try await Background("http://127.0.0.1:\(service.port)", [folder.path, Self.tool] + words)
     }
 
-    private var sessions: [String] {
+    var sessions: [String] {
         get async throws { try await call("sessions").compactMap { $0.split(separator: "\t").first.map(String.init) } }
     }
 

@@ -80,6 +80,7 @@ struct ReachTests {
         await call { _ = try await client.changeWebhook(WebhookChange()) }
         await call { _ = try await client.pingWebhook() }
         await call { _ = try await client.rotateWebhookSecret() }
+        await call { try await client.revokePreviousWebhookSecrets() }
         await call { _ = try await client.forceQuit() }
         await call { _ = try await client.activate() }
         await call { _ = try await client.backgroundRefresh() }
@@ -115,6 +116,7 @@ struct ReachTests {
         await call { _ = try await client.cancelByProducingResumeData(1, in: "s") }
         await call { _ = try await client.content(ofTask: 1, in: "s") }
         await call { _ = try await client.claimContent(ofTask: 1, in: "s") }
+        await call { _ = try await client.claimContents(in: "s") }
 
         await call { _ = try await client.launches() }
         await call { _ = try await client.launch("l") }

@@ -147,6 +147,8 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         (#"{"retryPolicy":null}"#, "/retryPolicy invalid-value"),
         (#"{"retryPolicy":{"statusCodes":[200]}}"#, "/retryPolicy/statusCodes/0 invalid-value"),
         (#"{"retryPolicy":{"statusCodes":[500,500]}}"#, "/retryPolicy/statusCodes invalid-value"),
+        (#"{"retryPolicy":{"initialDelay":0.09}}"#, "/retryPolicy/initialDelay invalid-value"),
+        (#"{"retryPolicy":{"maximumDelay":0}}"#, "/retryPolicy/maximumDelay invalid-value"),
         (#"{"retryPolicy":{"maximumAttempts":0}}"#, "/retryPolicy/maximumAttempts invalid-value"),
         (#"{"bandwidthLimit":0}"#, "/bandwidthLimit invalid-value"),
         (#"{"isDiscretionary":null}"#, "/isDiscretionary invalid-value"),
@@ -235,7 +237,9 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             })
         try checkRoundTrip(Batch { $0.created = 0 })
         try checkRoundTrip(Page(items: [task], nextCursor: "c"))
-        try checkRoundTrip(LineResult(taskIdentifier: 3, clientTaskId: "a", existing: true))
+        var line = LineResult(taskIdentifier: 3, clientTaskId: "a", existing: true)
+        line.line = 7
+        try checkRoundTrip(line)
         try checkRoundTrip(LineResult(problem: Problem(.invalidValue, "No.")))
         try checkRoundTrip(TaskCancellation { $0.byProducingResumeData = true })
         try checkRoundTrip(ResumeDataAnswer { $0.notResumableReason = "weak" })
@@ -566,10 +570,11 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             })
         try checkRoundTrip(
             AppChange {
-                $0.webhook = WebhookChange { $0.url = .clear }
+                $0.webhook = .set(WebhookChange { $0.url = .clear })
                 $0.backgroundRefreshStatus = .restricted
             })
-        try checkRoundTrip(OwnAppChange { $0.webhook = change })
+        try checkRoundTrip(OwnAppChange { $0.webhook = .set(change) })
+        try checkRoundTrip(OwnAppChange { $0.webhook = .clear })
         try checkRoundTrip(
             AppKey {
                 $0.keyIdentifier = "k"
@@ -675,7 +680,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 == #"{"type":"https://urlsessiond.dev/problems/events-expired","title":"Events have expired","status":410,"#
                 + #""detail":"Events before 7 are gone.","instance":"/v1/x","code":"events-expired","#
                 + #""errors":[{"pointer":"/a","detail":"d"}],"oldestSeq":7}"#)
-        #expect(ProblemCode.known.count == 45)
+        #expect(ProblemCode.known.count == 46)
         #expect(ProblemCode.known.allSatisfy { $0.title != $0.rawValue && (400...507).contains($0.status) })
     }
 

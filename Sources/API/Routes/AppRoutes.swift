@@ -63,16 +63,15 @@ extension Call {
 
     fileprivate func changeNamedApp() async throws -> HTTPResponse {
         let change = try read(AppChange.self)
-        try checkWebhook(change.webhook)
-        let app = try await namedApp()
-        return try await changeApp(app, AppChanges(change, of: app))
+        try checkWebhook(change.webhook.newValue)
+        return try await changeApp(namedApp) { AppChanges(change, of: $0) }
     }
 
     fileprivate func deleteApp() async throws -> HTTPResponse {
         let app = try await namedApp()
         _ = try expectedRevision(of: Version(app))
         try await service.deleteApp(app.id)
-        server.authenticator.allKeysChanged()
+        server.appDeleted(app.id)
         return .nothing
     }
 
@@ -108,7 +107,7 @@ extension Call {
         let app = try await namedApp()
         let keyIdentifier = parameter("keyIdentifier")
         try await service.deleteKey(keyIdentifier, of: app.id)
-        server.authenticator.keyChanged(keyIdentifier)
+        server.keyRevoked(keyIdentifier)
         return .nothing
     }
 }
@@ -121,10 +120,16 @@ extension Call {
         return resource(App(app, systemStatus: common), version: Version(app), status: status)
     }
 
-    /// Changes an app, if it is still as the changes and `If-Match` suppose.
-    func changeApp(_ app: AppRecord, _ changes: AppChanges) async throws -> HTTPResponse {
-        let revision = try expectedRevision(of: Version(app)) ?? app.revision
-        return try await showApp(service.changeApp(app.id, changes, ifRevision: revision))
+    /// Changes an app, if it is as `If-Match` supposes. What changes in part is made of what was read.
+    func changeApp(
+        _ read: () async throws -> AppRecord, _ changes: (AppRecord) -> AppChanges
+    ) async throws -> HTTPResponse {
+        let changed = try await untilUndisturbed {
+            let app = try await read()
+            let revision = try expectedRevision(of: Version(app)) ?? app.revision
+            return try await service.changeApp(app.id, changes(app), ifRevision: revision)
+        }
+        return try await showApp(changed)
     }
 
     /// Refuses a webhook that no launch could be sent to. What its name stands for shows only when one is sent.

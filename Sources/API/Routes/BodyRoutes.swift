@@ -166,6 +166,7 @@ extension BodyOrder {
 /// Reads a body and checks what the message says about its own bytes.
 struct BodyReading {
     private let stream: RequestStream?
+    private let client: ClientGone
     private let expected: [DigestAlgorithm: [UInt8]]
     private let running: [Digest]
     /// The length there must be at the end, where it is known and these bytes are the last.
@@ -176,6 +177,7 @@ struct BodyReading {
     /// - Throws: ``Problem`` for a digest that cannot be read, and for lengths that contradict each other.
     init(_ call: Call, at offset: Int64, _ order: BodyOrder) throws {
         if case .stream(let stream) = call.request.body { self.stream = stream } else { stream = nil }
+        client = call.request.clientGone
         expected = try Self.digests(call.request, "Content-Digest")
         running = expected.keys.map { Digest($0) }
         wholeLength = order.isComplete ? order.expectedLength : nil
@@ -186,8 +188,12 @@ struct BodyReading {
     }
 
     /// The next bytes, nil at the end.
+    ///
+    /// - Throws: Among others ``Problem`` `unauthorized` when the key was revoked meanwhile.
     mutating func next() async throws -> [UInt8]? {
-        guard let bytes = try await stream?.next() else {
+        let next = try await stream?.next()
+        guard client.reason != .revoked else { throw Call.revoked }
+        guard let bytes = next else {
             if let wholeLength, length != wholeLength { throw Self.inconsistentLength(wholeLength) }
             for digest in running where digest.finish() != expected[digest.algorithm] {
                 throw ServiceError.digestMismatch

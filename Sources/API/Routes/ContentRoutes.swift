@@ -23,10 +23,10 @@ extension Call {
         let session = try await session()
         let task = try await service.task(number("taskIdentifier"), in: session.id)
         guard task.state == .completed else {
-            throw Problem(.notFound, "Task \(task.number) has no content yet: it is \(task.state).")
+            throw Problem(.contentNotReady, "Task \(task.number) has no content yet: it is \(task.state).")
         }
         let (record, source) = try await havingContent(task) { try await service.content(of: task) }
-        let tag = "\"\(record.digest.value)\""
+        let tag = Self.tag(of: record)
         let fields = ContentFields.fields(of: record, task.result?.response, tag: tag)
         if has(tag, in: "If-None-Match") {
             return HTTPResponse(status: 304, headers: fields.filter { $0.0 == "ETag" || $0.0 == "Repr-Digest" })
@@ -75,10 +75,15 @@ extension Call {
     fileprivate func claimContent() async throws -> HTTPResponse {
         let session = try await session()
         let task = try await service.task(number("taskIdentifier"), in: session.id)
+        let tag = task.content.flatMap { $0.isExpired ? nil : Self.tag(of: $0) }
+        if !(tag.map(expects) ?? false) { _ = try expectedRevision(of: Version(task)) }
         try await havingContent(task) { try await service.claimContent(of: task.id) }
         let claimed = try await service.task(task.number, in: session.id)
         return resource(service.wireTask(claimed, in: session), version: Version(claimed))
     }
+
+    /// The tag of a content is its digest.
+    private static func tag(of record: ContentRecord) -> String { "\"\(record.digest.value)\"" }
 
     /// Tells a task without content from one that is not there.
     private func havingContent<Result>(_ task: TaskRecord, _ body: () async throws -> Result) async throws -> Result {

@@ -67,7 +67,7 @@ extension Call {
 
     fileprivate func acknowledge() async throws -> HTTPResponse {
         let ack = try read(EventAck.self)
-        let session = try await session()
+        let session = try await sessionAsExpected()
         return try await showSession(service.acknowledge(through: ack.through, epoch: ack.epoch, in: session.id))
     }
 

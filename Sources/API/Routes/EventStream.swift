@@ -14,8 +14,11 @@ struct EventStream: Sendable {
     /// Counts the stream while it is open.
     let place: HeldRequests.Place
 
-    /// Kept events read at a time.
-    private static let pageSize = 200
+    /// Kept events read at a time, by number and by bytes: what a client that does not read keeps in memory.
+    private static let pageSize = 64
+    private static let pageBytes = 32 * 1024
+    /// After this time a stream for which there was no memory tries again, in milliseconds.
+    private static let pause: Int64 = 250
     /// Tasks remembered as completed, so that no live message follows their end.
     private static let memory = 1024
 
@@ -27,6 +30,8 @@ struct EventStream: Sendable {
         } catch let error as DomainError {
             // The session is gone, or the client read so slowly that events are: when it asks again, it is told.
             call.log.debug("an event stream ends", ("reason", "\(error)"))
+        } catch is Problem {
+            // The key was revoked: when the client asks again, it is told.
         } catch is ResponseWriter.ClientIsGone {
         } catch is CancellationError {
         } catch {
@@ -49,9 +54,14 @@ struct EventStream: Sendable {
         try await writer.write(Self.comment)
         var lastWrite = clock.monotonic()
         while !call.request.clientGone.isGone, !call.service.isDraining {
-            guard await call.server.authenticator.stillAdmits(call.caller) else { return }
+            try await call.checkAdmission()
+            let share = call.server.streamed.share(of: call.caller.principal)
+            guard share.hold(Self.pageBytes) else {
+                await feed.wait(until: clock.monotonic() + Self.pause)
+                continue
+            }
             var frames: [UInt8] = []
-            let page = try await feed.kept(after: last, limit: Self.pageSize)
+            let page = try await feed.kept(after: last, limit: Self.pageSize, maximumBytes: Self.pageBytes)
             for event in page.events {
                 Self.append(envelope.event(event), to: &frames)
                 if event.kind == .didComplete, let number = event.taskIdentifier { completed.append(number) }
@@ -69,6 +79,7 @@ struct EventStream: Sendable {
                 try await writer.write(frames)
                 lastWrite = clock.monotonic()
             }
+            _ = share.hold(0)  // The client has taken the page.
             if isAtEnd { await feed.wait(until: lastWrite + heartbeat) }
         }
     }

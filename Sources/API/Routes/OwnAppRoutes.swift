@@ -14,11 +14,15 @@ extension APIServer {
             route("POST", "/v1/app/webhook/secret/rotate", .ownApp, body: .optionalJSON) {
                 try await $0.rotateSecret()
             },
+            route("DELETE", "/v1/app/webhook/secret/previous", .ownApp, body: .empty) {
+                try await $0.service.revokeReplacedWebhookSecrets(of: $0.app)
+                return .nothing
+            },
             route("POST", "/v1/app/force-quit", .ownApp, body: .empty) {
-                try await $0.showApp($0.service.forceQuit($0.app), status: 202)
+                try await $0.showApp($0.service.forceQuit($0.app, ifRevision: $0.expectedRevision()), status: 202)
             },
             route("POST", "/v1/app/activate", .ownApp, body: .empty) {
-                try await $0.showApp($0.service.activate($0.app))
+                try await $0.showApp($0.service.activate($0.app, ifRevision: $0.expectedRevision()))
             },
         ]
     }
@@ -27,9 +31,18 @@ extension APIServer {
 extension Call {
     fileprivate func changeOwnApp() async throws -> HTTPResponse {
         let change = try read(OwnAppChange.self)
-        try checkWebhook(change.webhook)
-        let app = try await service.app(app)
-        return try await changeApp(app, AppChanges(change, of: app))
+        try checkWebhook(change.webhook.newValue)
+        let id = try app
+        return try await changeApp {
+            try await service.app(id)
+        } _: {
+            AppChanges(change, of: $0)
+        }
+    }
+
+    /// The revision that `If-Match` wants the app to have.
+    fileprivate func expectedRevision() async throws -> Int64? {
+        try expectedRevision(of: Version(try await service.app(app)))
     }
 
     fileprivate func rotateSecret() async throws -> HTTPResponse {

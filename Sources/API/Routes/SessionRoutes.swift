@@ -13,7 +13,7 @@ extension APIServer {
         return [
             route("GET", "/v1/sessions", .read, query: Call.listing) { try await $0.listSessions() },
             route("POST", "/v1/sessions", .write, body: .optionalJSON) { try await $0.createSession() },
-            route("GET", path, .readOrEvents) { try await $0.showSession($0.session()) },
+            route("GET", path, .readOrEvents, query: ["wait", "revision"]) { try await $0.readSession() },
             route("PUT", path, .write, body: .optionalJSON) { try await $0.openSession() },
             route("PATCH", path, .write, body: .json) { try await $0.changeSession() },
             route("DELETE", path, .write, body: .empty) { try await $0.endSession($0.service.deleteSession) },
@@ -35,6 +35,20 @@ extension Call {
         return try await page(
             fetch: { try await service.sessions(of: app, span, after: $0, limit: $1) }, position: \.id.rawValue,
             write: { try await wireSession($0) })
+    }
+
+    /// The session now, or once no task of it runs.
+    fileprivate func readSession() async throws -> HTTPResponse {
+        let session = try await session()
+        let revision = try queryInteger("revision", in: 0 ... .max)
+        guard let deadline = try waitDeadline() else { return try await showSession(session) }
+        let gone = request.clientGone
+        gone.onGone { [hub = service.hub] in hub.sessions.signal(session.id) }
+        return try await showSession(
+            holding {
+                try await service.waitForSession(
+                    session.id, newerThan: revision, until: deadline, isGone: { gone.isGone })
+            })
     }
 
     fileprivate func createSession() async throws -> HTTPResponse {
@@ -94,7 +108,7 @@ extension Call {
     }
 
     /// The session that the path names, where `If-Match` agrees with it.
-    private func sessionAsExpected() async throws -> SessionRecord {
+    func sessionAsExpected() async throws -> SessionRecord {
         let session = try await session()
         _ = try expectedRevision(of: Version(session))
         return session

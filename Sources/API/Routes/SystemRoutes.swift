@@ -15,6 +15,7 @@ extension APIServer {
                     switch reason.error {
                     case .shuttingDown: .shuttingDown
                     case .storeUnavailable: .storeUnavailable
+                    case .contentsUnavailable: .contentsUnavailable
                     default: .insufficientStorage
                     }
                 throw Problem(code, reason.detail, status: 503)

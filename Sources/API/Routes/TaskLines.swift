@@ -24,6 +24,7 @@ struct TaskLines {
 
     /// A line on its way: the order made of it, or why there is none.
     private struct Line {
+        var number = 0
         var order: TaskOrder?
         var bodyPointer = "/body"
         /// Prepared once, however often its group is tried.
@@ -53,9 +54,14 @@ struct TaskLines {
         var spool: Spool
         let gzip: Gzip?
         var refused = 0
+        /// The number of the last line that was answered.
+        var last = 0
 
-        mutating func append(_ result: LineResult) async throws {
+        mutating func append(_ result: LineResult, of number: Int) async throws {
             if result.problem != nil { refused += 1 }
+            last = number
+            var result = result
+            result.line = Int64(number)
             let line = result.jsonBytes + [UInt8(ascii: "\n")]
             try await spool.append(gzip?.add(line) ?? line)
         }
@@ -88,7 +94,8 @@ struct TaskLines {
             // A client that still sends hears no answer.
             while try await stream.next() != nil {}
             let rest = "\(results.refused) lines were refused: the rest was not read, and no task was made of it."
-            try await results.append(LineResult(problem: problem(for: Problem(.invalidValue, rest))))
+            try await results.append(
+                LineResult(problem: problem(for: Problem(.invalidValue, rest))), of: results.last + 1)
         }
         return try await results.answer()
     }
@@ -103,7 +110,9 @@ struct TaskLines {
         func take(_ line: LineSplitter.Line, _ results: inout Results) async throws -> Bool {
             guard results.refused < Self.maximumRefused else { return false }
             if group.lines.isEmpty { group.began = call.service.clock.monotonic() }
-            group.append(read(line, traceparent), bytes: line.count)
+            var read = read(line, traceparent)
+            read.number = line.number
+            group.append(read, bytes: line.bytes?.count ?? 0)
             let isEnough = results.refused + group.refused >= Self.maximumRefused
             if isEnough || group.isFull { try await commit(&group, &results) }
             return true
@@ -122,7 +131,7 @@ struct TaskLines {
     }
 
     private func read(_ line: LineSplitter.Line, _ traceparent: String?) -> Line {
-        guard case .bytes(let bytes) = line else {
+        guard let bytes = line.bytes else {
             let limit = call.server.settings.bodyLimit
             return Line(
                 result: LineResult(problem: Problem(.payloadTooLarge, "A line may have \(limit.counted("byte")).")))
@@ -142,6 +151,7 @@ struct TaskLines {
     /// limit ends the room, those before are created first, so that trying the others costs little.
     private func commit(_ group: inout Group, _ results: inout Results) async throws {
         guard !group.lines.isEmpty else { return }
+        try await call.checkAdmission()
         for index in group.lines.indices {
             guard let order = group.lines[index].order else { continue }
             do {
@@ -168,7 +178,7 @@ struct TaskLines {
                 if let index, index > 0, Failure(error).isFull { count = index }
             }
         }
-        for line in group.lines { if let result = line.result { try await results.append(result) } }
+        for line in group.lines { if let result = line.result { try await results.append(result, of: line.number) } }
         group = Group()
     }
 
@@ -191,24 +201,19 @@ struct TaskLines {
     }
 }
 
-/// Cuts bytes into lines as they come. Empty lines do not count; a line above the limit is skipped and told.
+/// Cuts bytes into lines as they come. Empty lines are left out; a line above the limit is skipped and told.
 struct LineSplitter {
-    enum Line {
-        case bytes([UInt8])
-        case tooLong
-
-        /// Bytes that it holds.
-        var count: Int {
-            switch self {
-            case .bytes(let bytes): bytes.count
-            case .tooLong: 0
-            }
-        }
+    struct Line {
+        /// From 1; empty lines have one, too.
+        let number: Int
+        /// Nil where there are too many.
+        let bytes: [UInt8]?
     }
 
     private let limit: Int
     private var partial: [UInt8] = []
     private var isTooLong = false
+    private var ended = 0
 
     init(limit: Int) { self.limit = limit }
 
@@ -230,9 +235,10 @@ struct LineSplitter {
             partial = []
             isTooLong = false
         }
-        if isTooLong { return .tooLong }
+        ended += 1
+        if isTooLong { return Line(number: ended, bytes: nil) }
         let isEmpty = partial.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
-        return isEmpty ? nil : .bytes(partial)
+        return isEmpty ? nil : Line(number: ended, bytes: partial)
     }
 
     private mutating func keep(_ bytes: ArraySlice<UInt8>) {

@@ -23,6 +23,7 @@ extension APIServer {
                 try await $0.commandAll(.cancel(reason: nil))
             },
             route("POST", all + "/retry", .write, body: .optionalJSON) { try await $0.retryAll() },
+            route("POST", all + "/claim", .write, body: .optionalJSON) { try await $0.claimAll() },
             route("GET", one, .read, query: ["wait", "revision"]) { try await $0.readTask() },
             route("PATCH", one, .write, body: .json) { try await $0.changeTask() },
             route("POST", one + "/suspend", .write, body: .empty) { try await $0.command(.suspend) },
@@ -116,8 +117,8 @@ extension Call {
 
     private func taskFilter() throws -> TaskFilter {
         TaskFilter(
-            state: try queryWord("state", Core.TaskState.allCases.map { ($0.rawValue, $0) }),
-            outcome: try queryWord("outcome", Core.Outcome.allCases.map { ($0.rawValue, $0) }),
+            states: try queryWords("state", Core.TaskState.allCases.map { ($0.rawValue, $0) }),
+            outcomes: try queryWords("outcome", Core.Outcome.allCases.map { ($0.rawValue, $0) }),
             group: try queryText("group"), clientTaskId: try queryText("clientTaskId"))
     }
 
@@ -149,11 +150,13 @@ extension Call {
     fileprivate func changeTask() async throws -> HTTPResponse {
         let change = try read(TaskChange.self)
         let session = try await session()
-        let task = try await service.task(number("taskIdentifier"), in: session.id)
-        // A request changes in part: the rest must still be what was read here.
-        let revision = try expectedRevision(of: Version(task)) ?? (change.request == nil ? nil : task.revision)
-        let changed = try await service.changeTask(
-            task.id, TaskChanges(checking: change, of: task), ifRevision: revision)
+        let changed = try await untilUndisturbed {
+            let task = try await service.task(number("taskIdentifier"), in: session.id)
+            // A request changes in part: the rest must still be what was read here.
+            let revision = try expectedRevision(of: Version(task)) ?? (change.request == nil ? nil : task.revision)
+            return try await service.changeTask(
+                task.id, TaskChanges(checking: change, of: task), ifRevision: revision)
+        }
         return showTask(changed, in: session)
     }
 
@@ -198,17 +201,25 @@ extension Call {
 
     fileprivate func commandAll(_ command: TaskCommand) async throws -> HTTPResponse {
         let filter = TaskFilter(try readIfPresent(TaskSelection.self))
-        let (matched, changed) = try await service.command(command, filter, in: session().id)
-        return .json(
+        return selected(try await service.command(command, filter, in: sessionAsExpected().id))
+    }
+
+    fileprivate func claimAll() async throws -> HTTPResponse {
+        let filter = TaskFilter(try readIfPresent(TaskSelection.self))
+        return selected(try await service.claimContents(filter, in: sessionAsExpected()))
+    }
+
+    private func selected(_ count: (matched: Int, changed: Int)) -> HTTPResponse {
+        .json(
             SelectionAnswer {
-                $0.matched = Int64(matched)
-                $0.changed = Int64(changed)
+                $0.matched = Int64(count.matched)
+                $0.changed = Int64(count.changed)
             })
     }
 
     fileprivate func retryAll() async throws -> HTTPResponse {
         let filter = TaskFilter(try readIfPresent(TaskSelection.self))
-        let session = try await session()
+        let session = try await sessionAsExpected()
         let summary = try await service.retryAll(filter, in: session)
         let errors = summary.refused.map { number, error in
             var problem = server.problem(for: error, of: request)

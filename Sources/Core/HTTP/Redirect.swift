@@ -18,7 +18,7 @@ package enum Redirect {
 
     /// Why a redirect ends the task.
     package enum Refusal: String, Hashable, Sendable, CaseIterable {
-        /// -1007
+        /// -1007: more than ``limit``, or one that leads back to where it came from.
         case tooManyRedirects
         /// -1010: no `Location`, or none that can be used.
         case unusableLocation
@@ -54,6 +54,8 @@ package enum Redirect {
         guard isRedirect(head.status) else { return .notARedirect }
         guard hops < limit else { return .fail(.tooManyRedirects) }
         guard let location = head.fields.single("Location"), isUsable(location) else { return .fail(.unusableLocation) }
+        // A fragment alone names the same document (RFC 3986 section 4.4).
+        guard location.utf8.first != UInt8(ascii: "#") else { return .fail(.tooManyRedirects) }
         guard let target else { return .fail(hasOtherScheme(location) ? .unsupportedScheme : .unusableLocation) }
         if !target.isSecure, current.isSecure, task.isSecure { return .fail(.insecure) }
         let next = nextMethod(status: head.status, method: method)

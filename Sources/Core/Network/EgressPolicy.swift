@@ -8,15 +8,21 @@
 package struct EgressPolicy: Sendable {
     /// What the operator allows although it is not public (`--allow-egress`).
     package var allowed: [CIDR]
-    /// Where this service listens. An unspecified address stands for the loopback addresses; the caller adds the
-    /// machine's own others.
+    /// Where this service listens. An unspecified address stands for every address of the machine.
     package var ownListeners: [(IPAddress, UInt16)]
+    /// The addresses of the machine's interfaces at this moment, nil where the system does not tell. Read only where the
+    /// port is that of a listener on an unspecified address.
+    package var machineAddresses: @Sendable () -> Set<IPAddress>?
     /// Whether the public internet may be reached; if not, only what the operator allows.
     package var allowsPublic = true
 
-    package init(allowed: [CIDR] = [], ownListeners: [(IPAddress, UInt16)] = []) {
+    package init(
+        allowed: [CIDR] = [], ownListeners: [(IPAddress, UInt16)] = [],
+        machineAddresses: @escaping @Sendable () -> Set<IPAddress>? = { [] }
+    ) {
         self.allowed = allowed
         self.ownListeners = ownListeners
+        self.machineAddresses = machineAddresses
     }
 
     /// Whether a connection to `address` and `port` may be made.
@@ -38,9 +44,14 @@ package struct EgressPolicy: Sendable {
     private func isOwnListener(_ address: IPAddress, _ port: UInt16) -> Bool {
         ownListeners.contains { listener, listenerPort in
             guard listenerPort == port else { return false }
-            if listener.isUnspecified { return address.isLoopback || address.isUnspecified }
-            return listener.unmapped == address
+            return listener.isUnspecified ? isOfMachine(address) : listener.unmapped == address
         }
+    }
+
+    /// Whether a connection to the address ends at this machine. An address that the system tells nothing of might.
+    private func isOfMachine(_ address: IPAddress) -> Bool {
+        if address.isLoopback || address.isUnspecified { return true }
+        return machineAddresses()?.contains(address) ?? true
     }
 
     /// Whether an address belongs to the public internet as far as the registries say.

@@ -3,11 +3,17 @@ package struct KnownCredential: Sendable, Hashable {
     package var credentialId: String
     package var space: ProtectionSpace
     package var credential: Credential
+    /// When it was stored.
+    package var createdAt: Timestamp
 
-    package init(credentialId: String, space: ProtectionSpace, credential: Credential) {
+    package init(
+        credentialId: String, space: ProtectionSpace, credential: Credential,
+        createdAt: Timestamp = Timestamp(milliseconds: 0)
+    ) {
         self.credentialId = credentialId
         self.space = space
         self.credential = credential
+        self.createdAt = createdAt
     }
 }
 

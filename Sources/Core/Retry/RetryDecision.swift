@@ -54,6 +54,9 @@ extension RetryPolicy {
             // An answer in hand is worth more than a timeout to come.
             if let deadline, at >= deadline { return .giveUp }
             return .retry(at: at)
+        case .answeredEarly:
+            guard ledger.statusAttempts < limitOfOneKind, request.mayFollowStatus else { return .giveUp }
+            return .retry(at: now + backoff)
         case .restart:
             return ledger.restarts > Self.restartLimit ? .giveUp : .retry(at: now)
         case .digestMismatch:

@@ -58,7 +58,8 @@ package enum RetryPolicy: Hashable, Sendable {
     /// Whether an answer with this status may be followed by another attempt at all.
     package func retries(status: Int) -> Bool { settings.statusCodes.contains(status) }
 
-    /// The wait before the next attempt: `min(maximumDelay, initialDelay · 2ⁿ)`, of which `jitter` is taken.
+    /// The wait before the next attempt: `min(maximumDelay, initialDelay · 2ⁿ)`, of which `jitter` is taken. Both delays
+    /// are at least 0.1 s.
     ///
     /// Full jitter, so that transfers which failed together do not come back together.
     ///
@@ -68,13 +69,16 @@ package enum RetryPolicy: Hashable, Sendable {
     /// - SeeAlso: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
     package func delay(afterFailures failures: Int, jitter: Double) -> Duration {
         let settings = settings
-        let ceiling = min(max(0, settings.maximumDelay), Self.longestDelay)
-        var delay = min(max(0, settings.initialDelay), ceiling)
-        // Doubling in steps keeps a huge count from overflowing; 0 stays 0.
+        // Sessions of earlier versions may have less than ``leastDelay``.
+        let ceiling = min(max(Self.leastDelay, settings.maximumDelay), Self.longestDelay)
+        var delay = min(max(Self.leastDelay, settings.initialDelay), ceiling)
+        // Doubling in steps keeps a huge count from overflowing.
         for _ in 1..<max(2, min(failures, 64)) where failures > 1 { delay = min(ceiling, delay * 2) }
         return .milliseconds(Int64((delay * min(max(0, jitter), 1) * 1000).rounded()))
     }
 
+    /// Seconds; the least ceiling of a wait, so that no origin is asked hundreds of times a second.
+    private static let leastDelay = 0.1
     /// Ten years in seconds: more than any timeout, less than what overflows.
     private static let longestDelay = 315_360_000.0
 }

@@ -40,7 +40,7 @@ package struct EventRecord: Sendable {
     package enum Payload: Sendable {
         case question(QuestionRecord)
         case resumed(Resumption)
-        case finishedDownloading(ContentRecord)
+        case finishedDownloading(ContentRecord, suggestedFilename: String?)
         case metrics(TaskResult, createdAt: Timestamp, completedAt: Timestamp)
         case completed(Outcome, TaskResult)
         case finishedEvents(launchId: String)

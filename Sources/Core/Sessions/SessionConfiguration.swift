@@ -98,15 +98,16 @@ package struct SessionConfiguration: Shape {
 
     /// The names of the members in which two configurations differ, in the order of the documentation.
     ///
-    /// ``bandwidthLimit`` is left out, since it may have been changed since.
+    /// Without a ``bandwidthLimit`` this one says nothing of it, since that may have been changed since.
     package func differences(from other: SessionConfiguration) throws(JSONError) -> [String] {
-        zip(try comparableMembers(), try other.comparableMembers()).filter { $0 != $1 }.map(\.0.name)
+        var other = other
+        if bandwidthLimit == nil { other.bandwidthLimit = nil }
+        return zip(try comparableMembers(), try other.comparableMembers()).filter { $0 != $1 }.map(\.0.name)
     }
 
     private func comparableMembers() throws(JSONError) -> [JSON.Member] {
         var comparable = self
         comparable.httpAdditionalHeaders = HTTPFields(httpAdditionalHeaders.sortedByName)
-        comparable.bandwidthLimit = nil
         return try JSON.parse(comparable.jsonBytes).members ?? []
     }
 }

@@ -8,6 +8,8 @@ package enum AttemptFault: Hashable, Sendable {
     case nameDoesNotExist
     /// An answer whose status may be one to try again.
     case status(Int, retryAfter: Duration?)
+    /// A success that came before the origin had the whole body of the request.
+    case answeredEarly
     /// The bytes here and those offered are not of one version: throw away and ask from 0.
     case restart
     /// All bytes arrived and their digest is not the expected one.
@@ -64,7 +66,7 @@ package struct AttemptLedger: Shape {
             failuresSinceProgress += 1
         }
         switch fault {
-        case .status: statusAttempts += 1
+        case .status, .answeredEarly: statusAttempts += 1
         case .nameDoesNotExist: nameAttempts += 1
         case .restart: restarts += 1
         case .digestMismatch: digestMismatches += 1

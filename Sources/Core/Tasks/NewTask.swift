@@ -10,16 +10,6 @@ package struct NewTask: Sendable {
         case file(String, length: Int64, digest: String, publicId: String)
         /// Objects in the bucket of contents, which others may name as well.
         case objects([StoredObject], digest: String, mediaType: String?, publicId: String)
-
-        /// Bytes that are kept for this task and were not before.
-        package var bytesToStore: Int64 {
-            switch self {
-            case .stored: 0
-            case .bytes(let bytes, _, _): Int64(bytes.count)
-            case .file(_, let length, _, _): length
-            case .objects(let objects, _, _, _): objects.reduce(0) { $0 + $1.length }
-            }
-        }
     }
 
     package var specification: TaskSpecification

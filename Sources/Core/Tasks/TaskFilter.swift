@@ -1,16 +1,44 @@
-/// Which tasks of a session are meant. Nil matches all.
+/// Which tasks are selected: those that match every member given.
 package struct TaskFilter: Hashable, Sendable {
-    package var state: TaskState?
-    package var outcome: Outcome?
+    /// Any of them; empty for every state.
+    package var states: Set<TaskState>
+    /// Any of them; empty for every outcome, and for tasks that have none yet.
+    package var outcomes: Set<Outcome>
     package var group: String?
     package var clientTaskId: String?
+    /// `nil` for every `taskIdentifier`.
+    package var numbers: Set<Int64>?
 
     package init(
-        state: TaskState? = nil, outcome: Outcome? = nil, group: String? = nil, clientTaskId: String? = nil
+        states: Set<TaskState> = [], outcomes: Set<Outcome> = [], group: String? = nil, clientTaskId: String? = nil,
+        numbers: Set<Int64>? = nil
     ) {
-        self.state = state
-        self.outcome = outcome
+        self.states = states
+        self.outcomes = outcomes
         self.group = group
         self.clientTaskId = clientTaskId
+        self.numbers = numbers
+    }
+
+    /// Filters of one state and one outcome at most, of which a selected task matches exactly one, so that the store can
+    /// read each by an index. Empty where no task can match: only completed tasks have an outcome.
+    package var alternatives: [Alternative] {
+        func alternative(_ state: TaskState?, _ outcome: Outcome?) -> Alternative {
+            Alternative(state: state, outcome: outcome, group: group, clientTaskId: clientTaskId)
+        }
+        if !outcomes.isEmpty {
+            guard states.isEmpty || states.contains(.completed) else { return [] }
+            return outcomes.map { alternative(.completed, $0) }
+        }
+        guard !states.isEmpty, states.count < TaskState.allCases.count else { return [alternative(nil, nil)] }
+        return states.map { alternative($0, nil) }
+    }
+
+    /// A filter of one state and one outcome at most. `nil` matches all.
+    package struct Alternative: Hashable, Sendable {
+        package var state: TaskState?
+        package var outcome: Outcome?
+        package var group: String?
+        package var clientTaskId: String?
     }
 }

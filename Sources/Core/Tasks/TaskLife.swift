@@ -53,6 +53,8 @@ package enum TaskLife: Hashable, Sendable {
         case interrupted
         /// It is no suspect any more.
         case cleared
+        /// It became a suspect while it was queued.
+        case suspected
         /// The attempt came to the task's end.
         indirect case finish(Outcome, TaskResult)
         /// It ends from outside, whatever it is at.
@@ -140,6 +142,7 @@ extension TaskLife.Stage {
             ready
         case (_, .resume), (_, .reschedule): self
         case (.queued, .claim), (.quarantined, .claim): .active
+        case (.queued, .suspected): .quarantined
         case (.active, .retry(let moment, false)): .retryWait(until: moment)
         case (.active, .retry(let moment, true)): .waitingForConnectivity(until: moment)
         case (.active, .ask(let question)): .awaitingAnswer(question)
@@ -148,7 +151,7 @@ extension TaskLife.Stage {
         case (.waitingForDisk(let needed, let kept, let moment), .emptied):
             .waitingForDisk(needed: needed + kept, kept: 0, notBefore: moment)
         case (_, .suspend), (_, .due), (_, .claim), (_, .retry), (_, .ask), (_, .noRoom), (_, .emptied), (_, .answered),
-            (_, .interrupted), (_, .cleared), (_, .finish), (_, .end):
+            (_, .interrupted), (_, .cleared), (_, .suspected), (_, .finish), (_, .end):
             nil
         }
     }

@@ -21,6 +21,9 @@ package struct TaskProgress: Shape {
     /// Bytes of content that came and have to be fetched once more: what was not recorded when the service was killed,
     /// and what could not be continued.
     package var bytesFetchedTwice: Int64 = 0
+    /// Bytes that came and are in none of the parts which the bucket has: they are fetched twice where nobody finds out how
+    /// the attempt ended.
+    package var bytesInMemory: Int64 = 0
     package var redirects: [RedirectRecord] = []
     package var currentURL: String?
     package var transactions: [TransactionMetrics] = []
@@ -60,6 +63,7 @@ package struct TaskProgress: Shape {
         members.sparse("source", &source, unless: 0)
         members.sparse("avoidsSegments", &avoidsSegments, unless: false)
         members.sparse("bytesFetchedTwice", &bytesFetchedTwice, unless: 0)
+        members.sparse("bytesInMemory", &bytesInMemory, unless: 0)
         members.member("redirects", &redirects)
         members.optional("currentURL", &currentURL)
         members.member("transactions", &transactions)
@@ -76,6 +80,12 @@ package struct TaskProgress: Shape {
         members.optional("uploadRequest", &uploadRequest)
         members.sparse("credentialsTried", &credentialsTried, unless: [])
         members.member("authentication", &authentication)
+    }
+
+    /// Counts what was in memory of a process that was killed.
+    package mutating func loseMemory() {
+        noteFetchedTwice(bytesInMemory)
+        bytesInMemory = 0
     }
 
     package mutating func noteFetchedTwice(_ count: Int64) {

@@ -96,9 +96,26 @@ extension TaskProgress {
     package mutating func loseContent() {
         noteFetchedTwice(keptOffset)
         resume = nil
+        segments = nil
+        source = 0
         durableOffset = 0
         restartCause = "diskFull"
         diskLosses += 1
+    }
+
+    /// Counts that it stopped because there was no room.
+    ///
+    /// - Parameter start: Bytes that it need not have transferred when it began.
+    /// - Returns: How long it waits before it is tried again.
+    package mutating func pauseForRoom(since start: Int64) -> Duration {
+        let hasGotOn = keptOffset - start >= AttemptLedger.progressThreshold
+        diskPauses = hasGotOn ? 1 : diskPauses + 1
+        return DiskPlan.delay(afterPauses: diskPauses)
+    }
+
+    /// The same where the bucket of contents refuses what comes: the node finds out first whether it refuses everything.
+    package mutating func pauseForContents(since start: Int64) -> Duration {
+        max(.seconds(1), pauseForRoom(since: start))
     }
 
     /// Whether that was once too often.

@@ -37,19 +37,32 @@ final class PostgreSQLConnection: Connection {
     /// - Parameters:
     ///   - sql: `BEGIN` with what is to hold for it.
     ///   - setting: A `SET LOCAL`.
-    func begin(_ sql: StaticString, _ setting: StaticString? = nil) throws(SQLError) {
+    ///   - values: Of its parameters.
+    func begin(
+        _ sql: StaticString, _ setting: StaticString? = nil, _ values: (any SQLBindable)?...
+    ) throws(SQLError) {
         pipeline.forgive()
         (writes, questions) = (0, [])
         try pipeline.connect()
         isInTransaction = true
         try pipeline.send(sql, [])
-        if let setting { try pipeline.send(setting, []) }
+        if let setting { try pipeline.send(setting, values) }
     }
 
     /// Waits for the turn to write, which a node has until its transaction ends; what is sent next waits with it.
     ///
     /// The turn makes of all nodes one writer: what a closure has read nobody changes before it writes.
-    func takeTurn() throws(SQLError) { try pipeline.send("SELECT pg_advisory_xact_lock(8390890187454)", []) }
+    ///
+    /// - Parameter patience: How long the turn and each lock after it may take together, in milliseconds, from the beginning
+    ///   of the transaction.
+    func takeTurn(within patience: Int64) throws(SQLError) {
+        try pipeline.send("SELECT pg_advisory_xact_lock(8390890187454)", [])
+        try pipeline.send(
+            """
+            SELECT set_config('lock_timeout', CAST(greatest(1, CAST(?1 AS BIGINT) \
+            - CAST(extract(epoch FROM clock_timestamp() - now()) * 1000 AS BIGINT)) AS TEXT), TRUE)
+            """, [patience])
+    }
 
     /// Ends the transaction and waits until that is done.
     func commit() throws(SQLError) {

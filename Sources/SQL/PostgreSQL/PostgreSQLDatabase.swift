@@ -6,6 +6,7 @@ extension Database {
     /// - Parameters:
     ///   - node: What this process is called in it. A process of the same name loses its place.
     ///   - contents: Where the files are that rows tell of, where other nodes have them as well.
+    ///   - document: What the process says of itself from the start.
     ///   - readers: Connections that read, for each party.
     ///   - migrations: By ascending version.
     ///   - longestRead: How long a closure that reads may run.
@@ -15,13 +16,15 @@ extension Database {
     /// - Throws: ``SQLError/Code/unreachable``, ``SQLError/Code/unknownSchema`` for a database of a newer program or of one
     ///   too old, ``SQLError/Code/superseded`` where another node has the store.
     package static func open(
-        _ server: PostgreSQLServer, node id: String, contents: String? = nil, readers: Int = 2,
+        _ server: PostgreSQLServer, node id: String, contents: String? = nil, document: [UInt8]? = nil,
+        readers: Int = 2,
         longestRead: Duration = .seconds(5), migrations: [Migration], log: Log,
         onCommit: @escaping @Sendable (Commit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (SQLError) -> Never
     ) throws(SQLError) -> Database {
         try open(
-            server, node: PostgreSQLNode(id: id, contents: contents), limits: PostgreSQLWriter.Limits(),
+            server, node: PostgreSQLNode(id: id, contents: contents, document: document),
+            limits: PostgreSQLWriter.Limits(),
             readers: readers, longestRead: longestRead, migrations: migrations, log: log, onCommit: onCommit,
             onFatalError: onFatalError)
     }

@@ -5,6 +5,8 @@ struct PostgreSQLNode: Sendable {
     let id: String
     /// Where the files are that rows tell of. Nodes that keep them elsewhere cannot share the store; nil where nobody can.
     let contents: String?
+    /// What it says of itself when it enters, in whatever form; nil for nothing.
+    let document: [UInt8]?
     /// Drawn at the start, and again after a COMMIT whose answer was lost.
     private(set) var epoch: Int64
     /// The number of the last group that is known to be committed.
@@ -13,9 +15,10 @@ struct PostgreSQLNode: Sendable {
     /// For how long a node is waited for that says nothing, in seconds.
     static let lease = 15
 
-    init(id: String, contents: String? = nil) {
+    init(id: String, contents: String? = nil, document: [UInt8]? = nil) {
         self.id = id
         self.contents = contents
+        self.document = document
         epoch = Self.draw()
     }
 
@@ -53,10 +56,11 @@ struct PostgreSQLNode: Sendable {
             """, id, contents)
         try db.execute(
             """
-            INSERT INTO node (id, epoch, lease_until, contents) VALUES (?1, ?2, now() + make_interval(secs => ?3), ?4) \
+            INSERT INTO node (id, epoch, lease_until, contents, document) \
+            VALUES (?1, ?2, now() + make_interval(secs => ?3), ?4, ?5) \
             ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, committed = 0, lease_until = excluded.lease_until, \
-            contents = excluded.contents, draining = FALSE, document = NULL
-            """, id, epoch, Double(Self.lease), contents)
+            contents = excluded.contents, draining = FALSE, document = excluded.document
+            """, id, epoch, Double(Self.lease), contents, document)
         try db.commit()
         committed = 0
     }

@@ -24,6 +24,8 @@ final class PostgreSQLWriter: Writer {
     private var awaySince: Int64?
     /// Whether it was waited for in vain. It is not waited for again until it was seen.
     private var isAway = false
+    /// Whether others' locks were waited for in vain. They are not waited for as long again until a group is done.
+    private var isBlocked = false
     /// When the node said last that it lives, by the monotonic clock in milliseconds.
     private var lastSign = Clock.system.monotonic()
 
@@ -31,12 +33,15 @@ final class PostgreSQLWriter: Writer {
     struct Limits: Sendable {
         /// From one sign of life of the node to the next.
         var heartbeat = Int64(PostgreSQLNode.lease) * 1000 / 3
-        /// For how long a server is waited for before closures are answered that it is away.
+        /// For how long a server is waited for before closures are answered that it is away, and others' locks before they
+        /// are answered that it is busy.
         var patience: Int64 = 10_000
         /// For how long the outcome of a commit may stay unknown. The next start finds out.
         var doubt: Int64 = 120_000
     }
 
+    /// How long a sign of life waits for its row, in milliseconds.
+    private static let signPatience: Int64 = 2000
     /// Times that a closure is tried that others were in the way of.
     private static let tries = 8
 
@@ -68,10 +73,20 @@ final class PostgreSQLWriter: Writer {
     }
 
     func perform(_ jobs: [Job]) {
+        // A group that waits for locks says nothing, and must not seem dead for that.
+        if awaySince == nil, Clock.system.monotonic() - lastSign >= limits.heartbeat / 2 { rest() }
+        perform(jobs, until: Clock.system.monotonic() + limits.patience / (isBlocked ? 10 : 1))
+    }
+
+    /// - Parameter deadline: Until when others' locks are waited for, by the monotonic clock in milliseconds.
+    private func perform(_ jobs: [Job], until deadline: Int64) {
         let (start, tripsBefore) = (ContinuousClock.now, connection.roundTrips)
         for turn in 1... {
-            switch run(jobs) {
+            let ending = run(jobs, until: deadline)
+            let mayTryAgain = Clock.system.monotonic() < deadline
+            switch ending {
             case .done(let outcomes, let hasWritten):
+                isBlocked = false
                 for outcome in outcomes { outcome.answer() }
                 if hasWritten {
                     onCommit(
@@ -81,9 +96,13 @@ final class PostgreSQLWriter: Writer {
                 }
                 return
             case .failed(let error) where error.code == .unreachable: return fail(jobs, error)
+            case .failed(let error) where error.isLockTimeout && !mayTryAgain:
+                isBlocked = true
+                fail(jobs, error)
+                return rest()
             case .mixed,
                 .failed where jobs.count > 1:
-                for job in jobs { perform([job]) }
+                for job in jobs { perform([job], until: deadline) }
                 return
             case .failed(let error) where error.isBusy && turn < Self.tries:
                 pause(milliseconds: UInt32.random(in: 1...(4 << UInt32(turn))))
@@ -97,10 +116,10 @@ final class PostgreSQLWriter: Writer {
     }
 
     /// Runs the closures in one transaction; again where the connection was lost.
-    private func run(_ jobs: [Job]) -> Ending {
+    private func run(_ jobs: [Job], until lockDeadline: Int64) -> Ending {
         let deadline = Clock.system.monotonic() + (isAway ? 0 : limits.patience)
         while true {
-            let ending = attempt(jobs)
+            let ending = attempt(jobs, until: lockDeadline)
             guard case .failed(let error) = ending, error.code == .unreachable else {
                 noteBack()
                 return ending
@@ -128,20 +147,24 @@ final class PostgreSQLWriter: Writer {
     }
 
     /// Runs the closures in one transaction. No closures are a sign of life.
-    private func attempt(_ jobs: [Job]) -> Ending {
+    ///
+    /// - Parameter deadline: Until when others' locks are waited for.
+    private func attempt(_ jobs: [Job], until deadline: Int64) -> Ending {
+        let patience = max(1, deadline - Clock.system.monotonic())
         do throws(SQLError) {
-            // A node that stands still, or that the network has lost, keeps the others waiting for five seconds at most; and
-            // what it sent last, which the server does not know is nobody's any more, waits for its turn no longer than ten.
+            // A node that stands still, or that the network has lost, keeps the others waiting for five seconds at most,
+            // whether the server waits for it to say something or to take something; and what it sent last, which the
+            // server does not know is nobody's any more, waits for its turn no longer than the others do.
             // Each statement has its index and touches few rows. Before a table was analysed the server thinks otherwise and
             // reads all of it; and only plain index scans leave out, the next time, entries of rows that are gone.
             try connection.begin(
                 "BEGIN ISOLATION LEVEL READ COMMITTED",
                 """
                 SELECT set_config('idle_in_transaction_session_timeout', '5000', TRUE), \
-                set_config('lock_timeout', '10000', TRUE), set_config('enable_seqscan', 'off', TRUE), \
-                set_config('enable_bitmapscan', 'off', TRUE)
-                """)
-            if !jobs.isEmpty { try connection.takeTurn() }
+                set_config('tcp_user_timeout', '5000', TRUE), set_config('lock_timeout', ?1, TRUE), \
+                set_config('enable_seqscan', 'off', TRUE), set_config('enable_bitmapscan', 'off', TRUE)
+                """, String(patience))
+            if !jobs.isEmpty { try connection.takeTurn(within: patience) }
             var outcomes: [Job.Outcome] = []
             outcomes.reserveCapacity(jobs.count)
             for job in jobs {
@@ -228,7 +251,7 @@ final class PostgreSQLWriter: Writer {
     var patience: Duration? { .milliseconds(limits.heartbeat) }
 
     func rest() {
-        switch attempt([]) {
+        switch attempt([], until: Clock.system.monotonic() + Self.signPatience) {
         case .failed(let error) where error.code == .unreachable: noteAway(error)
         case .failed(let error):
             log.warning("the database could not be told that this node lives", ("error", error.message))

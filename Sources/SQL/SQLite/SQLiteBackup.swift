@@ -32,6 +32,22 @@ extension Database {
         }
     }
 
+    /// As ``copy(of:to:)``, with a digest at the end of the file.
+    package static func export(_ source: String, to path: String) throws(SQLError) {
+        try write(path) { partial throws(SQLError) in
+            try SQLiteConnection(path: source, role: .reader).execute("VACUUM INTO ?1", partial)
+            try ExportSeal.append(to: partial)
+        }
+    }
+
+    /// Makes a database of an export.
+    ///
+    /// - Throws: `SQLITE_CORRUPT` where the export is not as it was written.
+    package static func load(_ path: String, into file: String) throws(SQLError) {
+        try ExportSeal.check(path)
+        try copy(of: path, to: file)
+    }
+
     /// Has a file written under another name, and gives it its own when it is complete and durable.
     static func write(_ path: String, _ body: (String) throws(SQLError) -> Void) throws(SQLError) {
         guard access(path, F_OK) != 0 else { throw failure("\(path): it exists already", 0) }

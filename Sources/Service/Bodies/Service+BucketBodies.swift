@@ -111,6 +111,7 @@ extension Service {
         } catch {
             await upload.abandon()
             guard let fault = error as? BucketFault else { throw error }
+            settings.contents?.access.note(fault)
             log.warning("a body could not be stored", ("code", fault.code), ("message", fault.message))
             throw ServiceError.contentsUnavailable
         }

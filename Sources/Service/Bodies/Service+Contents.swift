@@ -22,17 +22,46 @@ extension Service {
         switch place {
         case .bytes(let bytes): return (location.record, .here(.bytes(bytes)))
         case .objects(let objects): return (location.record, .bucket(objects))
-        case .file(let path):
-            do {
-                return (location.record, .here(.file(try await folder.open(path))))
-            } catch let error where error.errno == ENOENT {
-                throw DomainError.contentExpired
-            }
+        case .file(let path): return (location.record, .here(.file(try await open(path, location.record, of: task))))
         }
+    }
+
+    /// Opens a content's file, unless the disk has lost some of it: who reads would wait for bytes that never come.
+    private func open(_ path: String, _ record: ContentRecord, of task: TaskRecord) async throws -> OpenFile {
+        do throws(SystemError) {
+            let file = try await folder.open(path)
+            let found = try file.size()
+            if found == record.length { return file }
+            log.error(
+                "a content is not as long as it was stored, and cannot be read", ("session", task.sessionIdentifier),
+                ("task", task.number), ("file", path), ("length", record.length), ("found", found))
+        } catch {
+            guard error.errno == ENOENT else { throw error }
+        }
+        throw DomainError.contentExpired
     }
 
     package func claimContent(of task: TaskID) async throws {
         outlet.handle(try await store.claimContent(of: task, at: clock.now))
+    }
+
+    /// Frees the contents of all matching tasks of a session, some at a time.
+    ///
+    /// - Returns: How many of them had a content, and how many contents were not expired yet.
+    package func claimContents(
+        _ filter: TaskFilter, in session: SessionRecord
+    ) async throws -> (matched: Int, changed: Int) {
+        var (matched, changed) = (0, 0)
+        var after: Int64 = 0
+        while true {
+            let step = try await store.claimContents(
+                filter, in: session.id, after: after, limit: Store.commandGroup, at: clock.now)
+            outlet.handle(step.aftermath)
+            matched += step.matched
+            changed += step.changed
+            guard let last = step.last else { return (matched, changed) }
+            after = last
+        }
     }
 
     /// A place for an answer that grows while its request is read.

@@ -3,22 +3,27 @@ package import Buckets
 import Core
 import Notation
 import Store
+import TransferEngine
 
 /// The bucket in which all nodes keep what is too large for the database.
 package struct ContentsBucket: Sendable {
     package let client: BucketClient
     /// What the keys of one service begin with, so that no other sweeps its objects.
     package let folder: String
+    let access: ContentsAccess
     let fetcher: ObjectFetcher
     let clock: Clock
     let readers = ObjectReaders()
     let writers = BodyWriters()
+    /// For all that is written into buckets, contents on their way as well.
+    let partMemory = PartMemory()
 
     package init(_ client: BucketClient, folder: String, clock: Clock, log: Log) {
         self.client = client
         self.folder = folder
         self.clock = clock
-        fetcher = ObjectFetcher(client, clock: clock, log: log)
+        access = ContentsAccess(clock: clock)
+        fetcher = ObjectFetcher(client, access, clock: clock, log: log)
     }
 
     /// A key that nothing was ever written to.

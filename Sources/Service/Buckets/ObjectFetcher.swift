@@ -16,14 +16,18 @@ final class ObjectFetcher: Sendable {
 
     /// The bucket is out of reach: an error of no file, so that nobody takes it for one.
     static let isAway = EHOSTDOWN
+    /// The bucket refuses this node. An error of no file either.
+    static let isRefused = EKEYREJECTED
 
     private let client: BucketClient
+    private let access: ContentsAccess
     private let clock: Clock
     private let log: Log
     private let inbox: Inbox<Order>
 
-    init(_ client: BucketClient, clock: Clock, log: Log) {
+    init(_ client: BucketClient, _ access: ContentsAccess, clock: Clock, log: Log) {
         self.client = client
+        self.access = access
         self.clock = clock
         self.log = log
         inbox = Inbox(clock: clock)
@@ -59,7 +63,13 @@ final class ObjectFetcher: Sendable {
             order.then(.success(bytes))
         } catch {
             log.warning("a body could not be read", ("code", error.code), ("message", error.message))
-            order.then(.failure(SystemError("read", errno: error.remedy == .later ? Self.isAway : ENOENT)))
+            access.note(error)
+            order.then(.failure(SystemError("read", errno: Self.errno(of: error))))
         }
+    }
+
+    private static func errno(of fault: BucketFault) -> Int32 {
+        if fault.isOperators { return isRefused }
+        return fault.remedy == .later ? isAway : ENOENT
     }
 }

@@ -18,6 +18,33 @@ struct ObjectFinisher: Sendable {
 
     private var key: String { destination.key }
 
+    /// Makes the object, unless the task is completed before that: it was cancelled, or took too long. Then the request
+    /// that makes it is broken off. What the store has of it by then it may carry out: the object stays in the app's own
+    /// bucket, and is removed from the bucket of contents.
+    ///
+    /// - Parameter decided: Rung when the task was decided about elsewhere.
+    /// - Returns: Nil where the task was completed.
+    /// - Throws: What `make` throws, and the store.
+    func unlessCompleted<Result: Sendable>(
+        _ decided: Doorbell, _ make: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result? {
+        guard try await store.isUnfinished(task.id) else { return nil }
+        let made = try await withThrowingTaskGroup(of: Result?.self) { group in
+            group.addTask { try await make() }
+            group.addTask {
+                // A task that was suspended goes on from its object.
+                while await decided.wait(until: nil), try await store.isUnfinished(task.id) {}
+                return nil
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? nil
+        }
+        if made == nil, destination.isContent, try await !store.isUnfinished(task.id) {
+            try await store.noteLate(object: key, at: clock.now)
+        }
+        return made
+    }
+
     /// What the object is to its task: the content that is read from there, or nothing of the service's any more.
     private func content(_ length: Int64, _ digest: ContentDigest) -> NewContent {
         NewContent(place: destination.isContent ? .object(key) : .moved, length: length, digest: digest)
@@ -34,28 +61,22 @@ struct ObjectFinisher: Sendable {
         // Twice the same of one task is the same object.
         let mark = "\(task.id.rawValue)-\(digest.value)"
         let terms = ObjectTerms(destination, mark: mark, mediaType: mediaType)
-        do throws(BucketFault) {
-            if destination.replace {
-                try await put(content, terms, mark, onlyIfAbsent: false)
-            } else {
-                let isHeeded = try await client.canWriteOnlyIfAbsent()
-                if !isHeeded, let other = try await client.object(key), other.mark != mark {
-                    throw BucketFault.exists(key)
-                }
-                try await put(content, terms, mark, onlyIfAbsent: isHeeded)
+        do {
+            try await make(mark) { (condition) async throws(BucketFault) in
+                try await put(content, terms, mark, if: condition)
             }
-        } catch {
+        } catch let fault as BucketFault {
             // An attempt before this one may have been answered, and nobody heard it.
-            guard error.remedy == .exists, try await client.object(key)?.mark == mark else { throw error }
+            guard fault.remedy == .exists, try await client.object(key)?.mark == mark else { throw fault }
         }
         return self.content(content.count, digest)
     }
 
     /// Writes it, and looks what the store made of it, where the answer does not tell.
     private func put(
-        _ content: SentBytes, _ terms: ObjectTerms, _ mark: String, onlyIfAbsent: Bool
+        _ content: SentBytes, _ terms: ObjectTerms, _ mark: String, if condition: WriteCondition
     ) async throws(BucketFault) {
-        let tag = try await client.put(key, content, terms, onlyIfAbsent: onlyIfAbsent)
+        let tag = try await client.put(key, content, terms, if: condition)
         guard !content.isProven(by: tag) else { return }
         try await check(mark, length: content.count)
     }
@@ -87,15 +108,56 @@ struct ObjectFinisher: Sendable {
     }
 
     private func assemble(_ upload: MultipartUpload) async throws {
-        do throws(BucketFault) {
-            var isConditional = false
-            if !destination.replace { isConditional = try await client.canWriteOnlyIfAbsent() }
-            if !destination.replace, !isConditional, try await client.object(key) != nil { throw .exists(key) }
-            try await client.completeUpload(upload.id, key, parts: upload.parts, onlyIfAbsent: isConditional)
-        } catch {
+        do {
+            try await make(upload.mark) { (condition) async throws(BucketFault) in
+                try await client.completeUpload(upload.id, key, parts: upload.parts, if: condition)
+            }
+        } catch let fault as BucketFault {
             if try await isDone(upload) { return }
-            throw error
+            throw fault
         }
+    }
+
+    // MARK: What the store checks
+
+    /// How often another writer may come in between.
+    private static let mostRounds = 8
+
+    /// Writes the object under the condition that its task and the store allow.
+    ///
+    /// - Parameters:
+    ///   - mark: What the object has from its writer.
+    ///   - write: Writes it under a condition that the store checks.
+    private func make(
+        _ mark: String, _ write: (WriteCondition) async throws(BucketFault) -> Void
+    ) async throws {
+        // Nobody else ever writes there.
+        if destination.isContent { return try await write(.none) }
+        let heeded = try await client.heededConditions()
+        if destination.replace {
+            return heeded.absent && heeded.unchanged ? try await overwrite(write) : try await write(.none)
+        }
+        if !heeded.absent, let other = try await client.object(key), other.mark != mark {
+            throw BucketFault.exists(key)
+        }
+        try await write(heeded.absent ? .absent : .none)
+    }
+
+    /// Writes over the object that is there now, and over none that comes later: a request that arrives late, of a process
+    /// whose task others have completed since, changes nothing.
+    private func overwrite(
+        _ write: (WriteCondition) async throws(BucketFault) -> Void
+    ) async throws {
+        for _ in 0..<Self.mostRounds {
+            let seen = try await client.object(key)
+            do throws(BucketFault) {
+                return try await write(seen.map { $0.entityTag.map(WriteCondition.unchanged) ?? .none } ?? .absent)
+            } catch {
+                // Another writer came in between. A task that is still this node's writes over that, too.
+                guard error.isOfCondition, try await store.isHeld(task.id) else { throw error }
+            }
+        }
+        throw BucketFault.unexpected("Others write \(key) all the time.")
     }
 
     private func isDone(_ upload: MultipartUpload) async throws(BucketFault) -> Bool {

@@ -4,6 +4,7 @@ import Core
 import Files
 import Notation
 import Store
+import TransferEngine
 
 /// How many bodies are being written into the bucket of contents, each of which has a part in memory.
 final class BodyWriters: Sendable {
@@ -13,24 +14,49 @@ final class BodyWriters: Sendable {
     /// One of them, until it is let go.
     final class Permit: Sendable {
         private let writers: BodyWriters
+        private let row = Locked<Int64?>(nil)
 
         fileprivate init(_ writers: BodyWriters) { self.writers = writers }
 
-        deinit { writers.count.withLock { $0 -= 1 } }
+        /// Has the note of its upload kept alive.
+        func keep(row: Int64) {
+            self.row.withLock { $0 = row }
+            writers.state.withLock { _ = $0.rows.insert(row) }
+        }
+
+        /// From now on its note counts for as long as it says.
+        func letGo() {
+            guard let row = row.withLock({ $0.take() }) else { return }
+            writers.state.withLock { _ = $0.rows.remove(row) }
+        }
+
+        deinit {
+            letGo()
+            writers.state.withLock { $0.count -= 1 }
+        }
     }
 
-    private let count = Locked(0)
+    private struct State {
+        var count = 0
+        /// Notes of the uploads that have begun.
+        var rows: Set<Int64> = []
+    }
+
+    private let state = Locked(State())
 
     /// - Throws: ``ServiceError/overloaded``.
     func take() throws(ServiceError) -> Permit {
-        let isFree = count.withLock { count in
-            guard count < Self.most else { return false }
-            count += 1
+        let isFree = state.withLock { state in
+            guard state.count < Self.most else { return false }
+            state.count += 1
             return true
         }
         guard isFree else { throw .overloaded }
         return Permit(self)
     }
+
+    /// Notes of the uploads under way.
+    var rows: [Int64] { state.withLock { Array($0.rows) } }
 }
 
 /// Writes bytes that come in order into a new object of the bucket of contents: in one request what fits into a part, else
@@ -38,8 +64,14 @@ final class BodyWriters: Sendable {
 ///
 /// It is noted before it begins. The commit that names the object forgets the note; without one it is removed.
 struct ObjectUpload {
-    /// Without a task to go on with it, so long after its last part nobody waits for an upload any more.
-    private static let lease = Duration.seconds(3600)
+    /// Without a task to go on with it, an upload is kept for so long after its node was last heard of. Nodes' clocks may
+    /// differ by some seconds.
+    static let lease = Duration.seconds(60)
+    /// How long an object waits for the tasks that will name it.
+    private static let stay = Duration.seconds(3600)
+
+    /// In place of an app's number, where memory is shared: all of them together.
+    private static let share: Int64 = -1
 
     private let key: String
     private let task: TaskID?
@@ -49,6 +81,8 @@ struct ObjectUpload {
     private let plan: PartPlan
     private let mark = RandomBytes.make(16).hexadecimal
     private var bytes: [UInt8] = []
+    /// For a part that is longer than usual.
+    private var grant: PartMemory.Grant?
     private var length: Int64 = 0
     private var row: Int64?
     private var upload: String?
@@ -82,10 +116,17 @@ struct ObjectUpload {
             // A part goes when more comes: the last one may be all there is.
             if bytes.count == partLength { try await putPart() }
             let count = min(rest.count, Int(plan.length(ofPart: tags.count + 1)) - bytes.count)
+            if bytes.count + count > PartPlan.usual, grant == nil { try await waitForMemory() }
             bytes += rest.prefix(count)
             rest = rest.dropFirst(count)
         }
         length += Int64(piece.count)
+    }
+
+    private mutating func waitForMemory() async throws {
+        let excess = plan.length(ofPart: tags.count + 1) - PartPlan.usual
+        grant = await contents.partMemory.grant(excess, of: Self.share)
+        if grant == nil { throw CancellationError() }
     }
 
     /// Makes what was written the object.
@@ -101,14 +142,24 @@ struct ObjectUpload {
 
     /// Has removed what was written.
     func abandon() async {
+        permit?.letGo()
         guard let row else { return }
-        try? await store.extendUpload(row: row, until: clock.now)
+        try? await store.extendUploads(rows: [row], until: clock.now)
+    }
+
+    /// Has what was written stay for some time, though no commit names it yet.
+    func stay() async throws {
+        permit?.letGo()
+        guard let row else { return }
+        try await store.extendUploads(rows: [row], until: clock.now + Self.stay)
     }
 
     private mutating func note() async throws {
-        row = try await store.beginUpload(
+        let row = try await store.beginUpload(
             of: task ?? TaskID(0), bucket: Store.contentsBucket, key: key, at: clock.now,
             until: task == nil ? clock.now + Self.lease : nil)
+        self.row = row
+        permit?.keep(row: row)
     }
 
     private func sent(isWhole: Bool) async throws(SystemError) -> SentBytes {
@@ -119,7 +170,7 @@ struct ObjectUpload {
     private mutating func putWhole() async throws {
         try await note()
         let content = try await sent(isWhole: true)
-        let tag = try await client.put(key, content, ObjectTerms(mark: mark), onlyIfAbsent: false)
+        let tag = try await client.put(key, content, ObjectTerms(mark: mark))
         if !content.isProven(by: tag) { try await check() }
     }
 
@@ -127,19 +178,20 @@ struct ObjectUpload {
         if upload == nil {
             try await note()
             let id = try await client.createUpload(key, ObjectTerms(mark: mark))
-            if let row { try await store.note(upload: id, row: row) }
+            guard let row,
+                try await store.note(upload: id, row: row, bucket: Store.contentsBucket, key: key, at: clock.now)
+            else { throw BucketFault.uploadIsUseless }
             upload = id
         }
         guard let upload else { return }
         tags.append(try await client.putPart(tags.count + 1, of: upload, key, try await sent(isWhole: false)))
-        bytes = []
-        if task == nil, let row { try await store.extendUpload(row: row, until: clock.now + Self.lease) }
+        (bytes, grant) = ([], nil)
     }
 
     private func complete() async throws {
         guard let upload else { return }
         do throws(BucketFault) {
-            try await client.completeUpload(upload, key, parts: tags, onlyIfAbsent: false)
+            try await client.completeUpload(upload, key, parts: tags)
         } catch {
             // The answer may be lost, and nobody else writes there.
             guard try await client.object(key)?.mark == mark else { throw error }
@@ -163,6 +215,7 @@ extension ContentsBucket {
     /// - Parameters:
     ///   - task: Whose content it is; nil for a body.
     ///   - take: Sees all bytes on their way.
+    /// - Throws: ``ContentsFault``, ``ServiceError/overloaded``, and what the file and the store throw.
     func put(
         _ file: OpenFile, as key: String, of task: TaskID? = nil, _ store: Store, _ disk: DiskQueue,
         take: ([UInt8]) -> Void = { _ in }
@@ -178,10 +231,16 @@ extension ContentsBucket {
                 try await upload.write(bytes)
                 offset += Int64(bytes.count)
             }
-            return try await upload.finish()
+            let object = try await upload.finish()
+            if task == nil { try await upload.stay() }
+            // The note may be gone since before the object was there.
+            if let task, try await !store.isUnfinished(task) { try await store.noteLate(object: key, at: clock.now) }
+            return object
         } catch {
             await upload.abandon()
-            throw error
+            guard let fault = error as? BucketFault else { throw error }
+            access.note(fault)
+            throw ContentsFault(fault: fault)
         }
     }
 }

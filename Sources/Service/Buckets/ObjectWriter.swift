@@ -165,7 +165,9 @@ final class ObjectWriter: Sendable {
         let mark = RandomBytes.make(16).hexadecimal
         let row = try await store.beginUpload(of: task, bucket: destination.bucket, key: key, at: clock.now)
         let id = try await client.createUpload(key, ObjectTerms(destination, mark: mark, mediaType: mediaType))
-        try await store.note(upload: id, row: row)
+        guard try await store.note(upload: id, row: row, bucket: destination.bucket, key: key, at: clock.now) else {
+            throw BucketFault.uploadIsUseless
+        }
         return MultipartUpload {
             $0.row = row
             $0.id = id
@@ -177,6 +179,9 @@ final class ObjectWriter: Sendable {
 }
 
 extension BucketFault {
+    /// The task was completed while its upload began. The janitor aborts it.
+    static var uploadIsUseless: BucketFault { .unexpected("Nobody needs the upload any more.") }
+
     /// There is an object that may not be replaced.
     static func exists(_ key: String) -> BucketFault {
         .refused(S3Error(status: 412, code: "PreconditionFailed", message: "There is an object \(key) already."))

@@ -23,7 +23,7 @@ extension Service {
             clients[Store.contentsBucket] = settings.contents?.client
             for (name, client) in clients {
                 group.addTask {
-                    await self.probe(name, client)
+                    if name != Store.contentsBucket { await self.probe(name, client) }
                     while !Task.isCancelled {
                         await self.abortUselessUploads(name, client)
                         try? await Task.sleep(for: .milliseconds(Self.uploadRound))
@@ -37,13 +37,34 @@ extension Service {
     private func probe(_ name: String, _ client: BucketClient) async {
         let log = log.with("bucket", name)
         do throws(BucketFault) {
-            let isHeeded = try await client.canWriteOnlyIfAbsent()
-            log.info("the bucket takes objects", ("conditions", isHeeded ? "heeded" : "ignored"))
-            if !isHeeded {
+            let heeded = try await client.heededConditions()
+            log.info("the bucket takes objects", ("conditions", heeded.absent ? "heeded" : "ignored"))
+            if !heeded.absent {
                 log.warning("the store ignores If-None-Match: that an object is new is checked before it is written")
+            }
+            if !heeded.unchanged {
+                log.warning("the store ignores If-Match: a request that comes late may overwrite a newer object")
             }
         } catch {
             log.error("the bucket cannot be used", ("code", error.code), ("message", error.message))
+        }
+    }
+
+    /// Keeps the notes of bodies that are on their way into the bucket of contents, until it is cancelled. Those of a node
+    /// that died are over soon.
+    func keepBodies() async {
+        guard let contents = settings.contents else { return }
+        while !Task.isCancelled {
+            try? await Task.sleep(for: ObjectUpload.lease / 4)
+            let rows = contents.writers.rows
+            guard !rows.isEmpty, !Task.isCancelled else { continue }
+            do {
+                try await store.extendUploads(rows: rows, until: clock.now + ObjectUpload.lease)
+            } catch {
+                if Store.Obstacle(error) != .away {
+                    log.warning("bodies under way could not be noted", ("error", "\(error)"))
+                }
+            }
         }
     }
 

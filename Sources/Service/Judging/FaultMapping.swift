@@ -10,6 +10,8 @@ struct FaultMeaning {
     var waitsForConnectivity = false
     /// The disk is full: the task waits, and no attempt is charged.
     var waitsForDisk = false
+    /// The bucket of contents refuses this node: the task waits for the operator, and no attempt is charged.
+    var waitsForOperator = false
 
     /// The one mapping of the engine's faults. Total.
     static func of(_ fault: TransferFault, curlCode: UInt32, message: String, url: String) -> FaultMeaning {
@@ -60,13 +62,20 @@ struct FaultMeaning {
                 fault: .local, error: LocalFault.disk(failure).error, waitsForDisk: failure.isFull)
             meaning.error.failingURL = url
             return meaning
-        case .bodySource(errno: ObjectFetcher.isAway):
+        case .bodySource(let errno) where [ObjectFetcher.isAway, ObjectFetcher.isRefused].contains(errno):
             return FaultMeaning(
                 fault: .local,
                 error: TaskError(
                     .cannotOpenFile, "The body could not be read from its bucket.", failingURL: url,
                     underlying: TaskError.Underlying(
-                        domain: "s3", code: "bucket-unreachable", message: "The bucket is out of reach.")))
+                        domain: "s3", code: "bucket-unreachable", message: "The bucket is out of reach.")),
+                waitsForOperator: errno == ObjectFetcher.isRefused)
+        case .bodyDamaged:
+            var meaning = terminal(.requestBodyStreamExhausted)
+            meaning.error.underlying = TaskError.Underlying(
+                domain: "urlsessiond", code: "body-damaged",
+                message: "The stored bytes do not have the digest that they were stored with.")
+            return meaning
         case .bodySource: return terminal(.requestBodyStreamExhausted)
         case .proxyNotResolved: return transport(.cannotFindHost)
         case .proxyFailed: return transport(.cannotConnectToHost)

@@ -5,16 +5,14 @@ extension Judge {
     /// The disk has no room for what comes. The transfer waits for it, uncharged, or ends where waiting cannot help.
     mutating func judgeFullDisk(_ error: TaskError) -> Judgement {
         let kept = progress.keptOffset
-        let before = transfer.resuming?.offset ?? 0
         if kept == 0, result.length > 0 { progress.diskLosses += 1 }
-        let hasGotOn = kept - before >= AttemptLedger.progressThreshold
-        progress.diskPauses = hasGotOn ? 1 : progress.diskPauses + 1
+        let delay = progress.pauseForRoom(since: transfer.resuming?.offset ?? 0)
         let verdict = DiskPlan.judge(
             total: announcedTotal, kept: kept, reached: result.length, losses: progress.diskLosses,
             largest: largestContent)
         switch verdict {
         case .waits(let needed):
-            return .waitForDisk(needed: needed, notBefore: now + DiskPlan.delay(afterPauses: progress.diskPauses))
+            return .waitForDisk(needed: needed, notBefore: now + delay)
         case .neverFits, .lostTooOften:
             return fail(with: .fullDisk(verdict, failingURL: transfer.url.text), keptOffset: kept)
         }

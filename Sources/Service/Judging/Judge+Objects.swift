@@ -4,6 +4,8 @@ import Core
 extension Judge {
     /// Keeps the parts that the bucket has, where the source can be gone on with behind them.
     mutating func keepParts() {
+        // What is lost of it is counted here.
+        progress.bytesInMemory = 0
         guard progress.resume != nil, progress.multipart.map({ !$0.parts.isEmpty }) ?? false, canGoOn else {
             if lengthAtHand > 0 { progress.restartCause = "notResumable" }
             progress.noteFetchedTwice(lengthAtHand)

@@ -1,4 +1,5 @@
 import Core
+import Store
 import TransferEngine
 
 extension Judge {
@@ -30,6 +31,7 @@ extension Judge {
 
     /// The target has spoken: nothing is sent again.
     private mutating func respond(_ head: ResponseHead) -> Judgement {
+        if let judgement = judgeUnsentBody(head) { return judgement }
         if specification.acceptableStatusCodes.contains(where: { $0.contains(head.status) }) {
             return judgeContent(head)
         }
@@ -60,6 +62,41 @@ extension Judge {
         }
         if wasAsking { return startAgain() }
         return finishWithStatus()
+    }
+
+    /// Takes no success from an origin that does not have the whole body: what it stored instead nobody can tell.
+    ///
+    /// - Returns: Nil where all was sent, or where the status is no success.
+    mutating func judgeUnsentBody(_ head: ResponseHead) -> Judgement? {
+        guard lacksBody else { return nil }
+        let isSuccess =
+            (200...299).contains(head.status)
+            || specification.acceptableStatusCodes.contains { $0.contains(head.status) }
+        guard isSuccess else { return nil }
+        let error = TaskError(
+            .badServerResponse, failingURL: transfer.requestURL.text,
+            underlying: TaskError.Underlying(
+                domain: "urlsessiond", code: "answered-early",
+                message: "The origin answered \(head.status) before it had the whole body."))
+        if var upload = transfer.upload {
+            upload.startAgain()
+            progress.note(upload, for: specification.request)
+        }
+        progress.attempts.record(.answeredEarly, keptOffset: 0)
+        note(error)
+        switch decide(after: .answeredEarly) {
+        case .retry(let at): return .retry(at: at)
+        case .giveUp: return finish(.failed, error: error)
+        }
+    }
+
+    /// Whether the last request was to bring more of the body than was handed to the connection.
+    private var lacksBody: Bool {
+        guard transfer.sendsBody, let body = transfer.task.body else { return false }
+        switch transfer.upload?.step {
+        case .ask, .abandon: return false
+        case .create, .append, nil: return result.bytesSent < body.length - transfer.uploadOffset
+        }
     }
 
     private mutating func startAgain() -> Judgement {

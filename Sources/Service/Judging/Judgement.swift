@@ -126,6 +126,9 @@ struct Judge {
         }
         keepBytes()
         if meaning.waitsForDisk { return judgeFullDisk(meaning.error) }
+        if meaning.waitsForOperator {
+            return .retry(at: now + progress.pauseForContents(since: transfer.task.progress.keptOffset))
+        }
         if let question = trustQuestion(fault, meaning.error) { return .ask(question) }
         progress.attempts.record(meaning.fault, keptOffset: progress.keptOffset)
         note(meaning.error)
@@ -236,7 +239,7 @@ struct Judge {
         guard let head = result.head else { return judgeFailure(.emptyReply) }
         if ContentLength.parse(head.fields) == .invalid { return judgeFailure(.twoLengths) }
         if !result.isOfProxy, let judgement = judgeUpload(head) { return judgement }
-        if let judgement = judgeRedirect(head) { return judgement }
+        if let judgement = judgeRedirect(head) ?? judgeUnsentBody(head) { return judgement }
         if case .askAgainFromZero(let reason)? = verdict {
             return restart(cause: reason.rawValue, fault: .restart, error: TaskError(.badServerResponse))
         }

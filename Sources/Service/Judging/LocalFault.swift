@@ -13,22 +13,34 @@ enum LocalFault {
     case start(any Error)
     case credentials(any Error)
     case bucket(BucketFault)
+    /// The bucket of contents could not be written.
+    case contents(BucketFault)
     /// An object could not be read from its bucket.
     case source(BucketFault)
 
     init(storing error: any Error) {
-        if let fault = error as? BucketFault {
-            self = .bucket(fault)
+        self =
+            switch error {
+            case let error as SystemError: .disk(error)
+            case let error as ContentsFault: .contents(error.fault)
+            default: .store(error)
+            }
+    }
+
+    /// Of a content that could not become an object.
+    init(storing error: any Error, in destination: ObjectDestination) {
+        guard let fault = error as? BucketFault else {
+            self.init(storing: error)
             return
         }
-        self = (error as? SystemError).map(LocalFault.disk) ?? .store(error)
+        self = destination.isContent ? .contents(fault) : .bucket(fault)
     }
 
     var error: TaskError {
         switch self {
         case .disk(let error): taskError(.cannotWriteToFile, "disk", error.description)
         case .store(let error): taskError(.cannotWriteToFile, "store", "\(error)")
-        case .bucket(let fault): fault.taskError
+        case .bucket(let fault), .contents(let fault): fault.taskError
         case .source(let fault):
             TaskError(.cannotOpenFile, "The object could not be read from its bucket.", underlying: fault.underlying)
         case .start(let error): taskError(.unknown, "start", "\(error)")
@@ -39,9 +51,15 @@ enum LocalFault {
     /// What helps where a bucket is at fault.
     fileprivate var remedy: BucketFault.Remedy? {
         switch self {
-        case .bucket(let fault), .source(let fault): fault.remedy
+        case .bucket(let fault), .contents(let fault), .source(let fault): fault.remedy
         default: nil
         }
+    }
+
+    /// Whether the task waits until the operator has seen to it, as it does for a full disk: no app can do anything about
+    /// the bucket of contents.
+    fileprivate var waitsForOperator: Bool {
+        if case .contents(let fault) = self { fault.isOperators } else { false }
     }
 
     private func taskError(_ code: URLErrorCode, _ name: String, _ message: String) -> TaskError {
@@ -73,6 +91,11 @@ extension Settlement.Verdict {
         at now: Timestamp
     ) -> Settlement.Verdict {
         var result = result
+        if fault.waitsForOperator {
+            result.progress.attempts = task.progress.attempts
+            let at = now + result.progress.pauseForContents(since: task.progress.keptOffset)
+            return .retry(at: at, waitsForConnectivity: false, result.progress)
+        }
         let error = fault.error
         result.progress.attempts.recordLocalFault()
         result.progress.lastAttempt = AttemptRecord(

@@ -16,6 +16,7 @@ package final class Outlet: Sendable {
     let relauncher: RelaunchTimes
     let janitor: Inbox<JanitorErrand>
     let transfers: LiveTransfers
+    let moves = MovesAhead()
     let meters: TransferMeters
     private let clock: Clock
     private let log: Log
@@ -38,7 +39,8 @@ package final class Outlet: Sendable {
 
     /// Does what a commit left to do.
     package func handle(_ aftermath: Aftermath) {
-        if !aftermath.transfersToStop.isEmpty { inbox.tell(.stop(aftermath.transfersToStop)) }
+        stop(aftermath.transfersToStop)
+        moves.callOff(aftermath.completedTasks.map(\.id))
         for task in aftermath.abandonedUploads { inbox.tell(.abandonUpload(task)) }
         for task in aftermath.completedTasks {
             transfers.ended(task.id)
@@ -56,6 +58,13 @@ package final class Outlet: Sendable {
         if !aftermath.filesToRemove.isEmpty { janitor.tell(.remove(aftermath.filesToRemove)) }
     }
 
+    /// Stops transfers, for a reason that is stored.
+    func stop(_ tasks: [TaskID]) {
+        guard !tasks.isEmpty else { return }
+        moves.callOff(tasks)
+        inbox.tell(.stop(tasks))
+    }
+
     func live(_ payload: LiveEvent.Payload, _ task: ClaimedTask) {
         guard hub.hasStreams(task.session) else { return }
         hub.publish(LiveEvent(payload, of: task.id, task.number, task.specification, at: clock.now), to: task.session)
@@ -68,9 +77,16 @@ package final class Outlet: Sendable {
 }
 
 /// What the janitor is asked for.
-enum JanitorErrand: Sendable {
+enum JanitorErrand: Hashable, Sendable {
     /// Files that no commit tells of.
     case remove([String])
-    /// A task's partial file, unless it still belongs to the task.
-    case removePartialIfOrphan(TaskID)
+    /// A file, unless it still belongs to something.
+    case removeIfOrphan(String)
+
+    var files: [String] {
+        switch self {
+        case .remove(let files): files
+        case .removeIfOrphan(let file): [file]
+        }
+    }
 }

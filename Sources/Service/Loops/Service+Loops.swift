@@ -11,7 +11,7 @@ extension Service {
     /// Asks the launch rule again when the grace of a client that left is over.
     func watchLaunchTimes() async throws {
         // After a start nobody is attached and every grace begins anew.
-        try await checkAllSessions(at: clock.now + settings.detachGrace)
+        try await Store.insist { try await checkAllSessions(at: clock.now + settings.detachGrace) }
         while !Task.isCancelled {
             let (due, next) = relauncher.takeDue(at: clock.now, limit: 64)
             if !due.isEmpty {
@@ -54,14 +54,19 @@ extension Service {
     ///
     /// Does all that is due in short pieces, one chore in turn with the others. Others write in between.
     func keepHouse() async throws {
-        try await removeOrphans()
+        var failed = try await Store.insist { try await removeOrphans() }
         var due: [Chore] = []
         var share = WriterShare()
         var nextRound = clock.monotonic()
         while !Task.isCancelled {
-            share.leaveOut(await removeFiles())
+            let errands = await run(outlet.janitor.take())
+            share.leaveOut(errands.writes)
+            failed += errands.failed
             if clock.monotonic() >= nextRound {
                 lookAround()
+                let again = await run(failed)
+                share.leaveOut(again.writes)
+                failed = again.failed
                 due = nodes.isKeeper ? Chore.allCases : []
                 nextRound = clock.monotonic() + Self.roundInterval
             }
@@ -96,44 +101,5 @@ extension Service {
     private func lookAround() {
         if conditions.note(load: settings.load()) { inbox.tell(.queued) }
         attendance.prune(olderThan: .seconds(3600))
-    }
-
-    /// - Returns: Writes that took.
-    private func removeFiles() async -> Int {
-        var removed: [String] = []
-        do {
-            for errand in outlet.janitor.take() {
-                switch errand {
-                case .remove(let files):
-                    for file in files { try? await folder.remove(file) }
-                    removed += files
-                case .removePartialIfOrphan(let task):
-                    let file = folder.partial(task.rawValue)
-                    if try await !store.isNeeded(file: file) { try? await folder.remove(file) }
-                }
-            }
-            return try await store.forgetDiscardedFiles(removed)
-        } catch {
-            if Store.Obstacle(error) != .away { log.warning("files could not be removed", ("error", "\(error)")) }
-            return 0
-        }
-    }
-
-    /// Removes files that a crash left between their making and the commit that tells of them.
-    ///
-    /// What this run places is staged until a commit tells of it, or belongs to a task that is not completed. So it is
-    /// looked first whether it is staged.
-    func removeOrphans() async throws {
-        for area in DataFolder.folders {
-            for file in (try? await folder.unstagedFiles(in: area)) ?? [] where try await !store.isNeeded(file: file) {
-                try? await folder.remove(file)
-            }
-        }
-        var noted = try await store.discardedFiles(limit: 1000)
-        while !noted.isEmpty {
-            for file in noted { try? await folder.remove(file) }
-            try await store.forgetDiscardedFiles(noted)
-            noted = try await store.discardedFiles(limit: 1000)
-        }
     }
 }

@@ -40,6 +40,15 @@ package final class Nodes: Sendable {
         }
     }
 
+    /// Whether others share the store, and each that transfers has said that it has no free slot.
+    var areFull: Bool {
+        state.withLock { state in
+            let open = state.records.filter { $0.isAlive && !$0.isDraining && $0.profile.maximumTransfers > 0 }
+            return state.records.count > 1
+                && open.allSatisfy { $0.profile.transfersRunning >= $0.profile.maximumTransfers }
+        }
+    }
+
     /// Has `body` called when other nodes have committed something.
     package func onNews(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.onNews = body } }
 

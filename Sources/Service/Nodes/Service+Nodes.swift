@@ -92,7 +92,7 @@ extension Service {
         for task in watched.tasks where !news.unfinished.contains(task) { hub.tasks.signal(task) }
         // Cancelled, suspended or changed at another node.
         let decided = transfers.keys.filter { !news.transferring.contains($0) }
-        if !decided.isEmpty { inbox.tell(.stop(decided)) }
+        outlet.stop(decided)
         inbox.tell(.othersCommitted)
         if news.hasQueuedTasks { inbox.tell(.queued) }
         try await loadConditions()
@@ -150,13 +150,8 @@ extension Service {
 
     /// What this node says of itself.
     private var profile: NodeProfile {
-        var profile = NodeProfile()
-        profile.roles = NodeRole.allCases.filter(settings.roles.contains).map(\.rawValue)
-        profile.version = settings.version
-        profile.url = settings.url
-        profile.startedAt = startedAt
+        var profile = NodeProfile(settings, startedAt: startedAt)
         profile.transfersRunning = live.count
-        profile.maximumTransfers = settings.roles.contains(.transfer) ? settings.maximumTransfers : 0
         profile.load = conditions.load
         return profile
     }
@@ -182,5 +177,17 @@ extension Service {
         if store.node != nil { return try await store.drain(node: node) }
         guard node == Self.only else { throw DomainError.notFound }
         retire()
+    }
+}
+
+extension NodeProfile {
+    /// What a node says of itself before it does anything.
+    init(_ settings: ServiceSettings, startedAt: Timestamp) {
+        self.init()
+        roles = NodeRole.allCases.filter(settings.roles.contains).map(\.rawValue)
+        version = settings.version
+        url = settings.url
+        self.startedAt = startedAt
+        maximumTransfers = settings.roles.contains(.transfer) ? settings.maximumTransfers : 0
     }
 }

@@ -15,13 +15,17 @@ extension Agenda {
         fileprivate(set) var needsSolitude = false
         /// What it takes has to run alone.
         fileprivate var isAlone = false
+        /// What its choice leaves over.
+        fileprivate var demands = Demands()
+        /// Whether the queue has been seen to its end.
+        fileprivate(set) var isLast = false
 
         fileprivate var now: Timestamp { conditions.now }
     }
 
     /// An app alone gets eight ninths of all slots, the next one eight ninths of what is left. With eight slots or fewer
     /// that is all of them.
-    private static let greed = 8
+    static let greed = 8
 
     /// Whether the slots that are free are for this app as well.
     func leavesSlots(to app: AppID) -> Bool {
@@ -36,7 +40,7 @@ extension Agenda {
     /// - Returns: Where to look on.
     mutating func beginRound(_ conditions: CurrentConditions.Snapshot, _ room: Room) -> QueueCursor? {
         guard wantsTasks(room) else { return nil }
-        if cursor.isAtStart { look = .rest }
+        if cursor.isAtStart { (look, found.waiting) = (.rest, [:]) }
         let lanes = Array(lanes.values) + deletions.values + connections.values
         round = Round(
             conditions: conditions, freeSlots: freeSlots(room),
@@ -66,8 +70,9 @@ extension Agenda {
     mutating func pick(_ queue: Queue) -> Claim {
         guard var round else { return .tasks([]) }
         defer { self.round = round }
+        elsewhere = queue.elsewhere
         fairness = round.fairness
-        (round.lanes, round.needsSolitude, round.isAlone) = ([:], false, false)
+        (round.lanes, round.needsSolitude, round.isAlone, round.demands) = ([:], false, false, Demands())
         if let (task, lane) = queue.suspect {
             if !solo.mayBegin(at: round.now) {
                 if let next = solo.next { hold(until: next) }
@@ -88,7 +93,10 @@ extension Agenda {
             + connections.values.filter { !chosenPlaces.contains(LanePlace($0)) }
         let grants = fairness.pick(
             table + others, freeSlots: round.freeSlots, hostLimit: maximumTransfersPerHost,
-            elsewhere: queue.elsewhere, greed: Self.greed)
+            elsewhere: queue.elsewhere.origins, greed: Self.greed)
+        round.demands = Demands(
+            table, grants, running: round.running, elsewhere: queue.elsewhere.origins,
+            hostLimit: maximumTransfersPerHost)
         return .tasks(grants.filter { $0.lane < table.count }.map { (queue.lanes[$0.lane].id, $0.count) })
     }
 
@@ -97,8 +105,10 @@ extension Agenda {
     /// - Parameter isWhole: Whether the queue has been seen to its end.
     /// - Returns: What the round found.
     mutating func endRound(at cursor: QueueCursor, isWhole: Bool, claimed: [TaskID]) -> Round? {
-        guard let round else { return nil }
+        guard var round else { return nil }
+        round.isLast = isWhole
         self.round = nil
+        found.merge(round.demands)
         self.cursor = cursor
         if look == .rest, isWhole, claimed.count < round.freeSlots { look = .nothing }
         if round.isAlone { for task in claimed { solo.begin(task, at: round.now) } }

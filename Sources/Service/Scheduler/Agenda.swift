@@ -24,7 +24,7 @@ struct Agenda: Sendable {
         case all
     }
 
-    private let maximumTransfers: Int
+    let maximumTransfers: Int
     let maximumTransfersPerHost: Int
 
     var look = Look.all
@@ -41,6 +41,11 @@ struct Agenda: Sendable {
     var deletions: [ExchangeID: FairShare.Lane] = [:]
     /// Connections of downloads in segments beyond the one that each task has by its lane.
     var connections: [ExchangeID: FairShare.Lane] = [:]
+    /// Where they may go; nil where no other node has the store.
+    var places: ConnectionPlaces?
+
+    /// What other nodes had in flight when the queue was looked at last.
+    var elsewhere = TransfersElsewhere()
 
     var pauses = OriginPauses()
     /// When origins may be asked again, so that the loop wakes for the tasks that wait for them.
@@ -53,6 +58,18 @@ struct Agenda: Sendable {
     /// Whether tasks are taken here at all, or by other nodes alone.
     private let takesTasks: Bool
 
+    /// Who waits for a share of the slots, and what a look at the queue has found of it so far.
+    var preemption: Preemption
+    var found = Demands()
+    /// How often a queue is looked at that nothing can be taken from.
+    let searchInterval: Duration
+    /// The queue is looked at to find who waits, whether or not anything may begin.
+    var isSearching = false
+    /// When the queue is to be looked at for that.
+    var searchAt: Timestamp?
+    /// When that was done last.
+    var searchedAt: Timestamp?
+
     private var dueAt: Timestamp?
     /// A commit came since ``dueAt`` was read.
     private var dueTimeIsStale = true
@@ -61,8 +78,15 @@ struct Agenda: Sendable {
     /// Something became due, which the next commit moves into the queue.
     private var hasDue = false
 
-    init(maximumTransfers: Int, maximumTransfersPerHost: Int, takesTasks: Bool = true) {
+    /// - Parameter slotPatience: How long an app waits for a slot before transfers of others make room for it.
+    init(
+        maximumTransfers: Int, maximumTransfersPerHost: Int, takesTasks: Bool = true, isShared: Bool = false,
+        slotPatience: Duration = .seconds(10)
+    ) {
+        places = isShared ? ConnectionPlaces() : nil
         self.takesTasks = takesTasks
+        preemption = Preemption(patience: slotPatience)
+        searchInterval = slotPatience / 2
         self.maximumTransfers = maximumTransfers
         self.maximumTransfersPerHost = maximumTransfersPerHost
     }
@@ -95,7 +119,7 @@ struct Agenda: Sendable {
     ) -> Bool {
         guard look == .nothing, !isDraining, !solo.isTaken, freeSlots(room) > 0, leavesSlots(to: AppID(lane.app)),
             running(at: lane.host) < maximumTransfersPerHost, running(at: lane.host, of: lane.session) < lane.limit,
-            pauses.until(lane.host, app: lane.app, at: now) == nil
+            pauses.until(lane.host, app: lane.app, at: now) == nil, places?.take(lane) ?? true
         else { return false }
         connections[exchange] = lane
         return true
@@ -182,6 +206,7 @@ struct Agenda: Sendable {
             lookAgain()
             pauses.prune(at: now)
         }
+        search(at: now)
         let cleared = solo.endTrial(at: now)
         if cleared != nil { lookAgain() }
         return cleared
@@ -190,18 +215,22 @@ struct Agenda: Sendable {
     // MARK: When to look
 
     /// Has the whole queue looked at, once more where that is being done.
-    mutating func lookAgain() { look = .all }
+    mutating func lookAgain() {
+        look = .all
+        places?.askAgain()
+    }
 
     /// Whether something may be taken from the queue.
     func wantsTasks(_ room: Room) -> Bool {
-        takesTasks && look != .nothing && !isDraining && !solo.isTaken && freeSlots(room) > 0
+        takesTasks && look != .nothing && !isDraining && !solo.isTaken
+            && (freeSlots(room) > 0 || isSearching && room == .anything)
     }
 
     /// Whether a commit is due: something to take, or a moment that has come.
     func hasWork(_ room: Room, at now: Timestamp) -> Bool { wantsTasks(room) || hasDue || isDue(at: now) }
 
     /// When something happens by itself.
-    var next: Timestamp? { [dueAt, pauseEnds.next, heldUntil, soloEnd].compactMap { $0 }.min() }
+    var next: Timestamp? { [dueAt, pauseEnds.next, heldUntil, soloEnd, searchAt].compactMap { $0 }.min() }
 
     private func isDue(at now: Timestamp) -> Bool { dueAt.map { $0 <= now } ?? false }
 

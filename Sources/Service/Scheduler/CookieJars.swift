@@ -9,6 +9,8 @@ import TransferEngine
 final class CookieJars: Sendable {
     private struct Entry {
         var jar: CookieJar
+        /// As it was read or stored last.
+        var stored: [String] = []
         /// Transfers that need it.
         var uses = 0
     }
@@ -36,7 +38,7 @@ final class CookieJars: Sendable {
         let lines = try await store.cookies(of: session)
         state.withLock { state in
             // A reset while it was read knows better.
-            state.entries[session, default: Entry(jar: CookieJar(lines: lines))].uses += 1
+            state.entries[session, default: Entry(jar: CookieJar(lines: lines), stored: lines)].uses += 1
         }
     }
 
@@ -76,21 +78,37 @@ final class CookieJars: Sendable {
     var haveChanged: Bool { state.withLock { !$0.changed.isEmpty } }
 
     /// What has to be stored; ``putBack(_:)`` when it could not be.
-    func takeChanged() -> [SessionID: [String]] {
+    func takeChanged() -> [SessionID: CookieChange] {
         state.withLock { state in
-            var jars: [SessionID: [String]] = [:]
-            for session in state.changed { jars[session] = state.entries[session]?.jar.lines }
+            var changes: [SessionID: CookieChange] = [:]
+            for session in state.changed {
+                guard let entry = state.entries[session] else { continue }
+                changes[session] = CookieChange(before: entry.stored, after: entry.jar.lines)
+                state.entries[session]?.stored = entry.jar.lines
+            }
             state.changed = []
-            return jars
+            return changes
         }
     }
 
-    func putBack(_ jars: [SessionID: [String]]) {
+    func putBack(_ changes: [SessionID: CookieChange]) {
         state.withLock { state in
-            for (session, lines) in jars {
-                if state.entries[session] == nil { state.entries[session] = Entry(jar: CookieJar(lines: lines)) }
+            for (session, change) in changes {
+                state.entries[session, default: Entry(jar: CookieJar(lines: change.after))].stored = change.before
                 state.changed.insert(session)
             }
+        }
+    }
+
+    /// Reads a session's jar anew: another node may have emptied it. What changed here since it was stored last is kept.
+    func refresh(_ session: SessionID, _ store: Store) async {
+        guard state.withLock({ $0.entries[session] != nil }), let lines = try? await store.cookies(of: session) else {
+            return
+        }
+        state.withLock { state in
+            guard !state.changed.contains(session), state.entries[session] != nil else { return }
+            state.entries[session]?.jar = CookieJar(lines: lines)
+            state.entries[session]?.stored = lines
         }
     }
 }

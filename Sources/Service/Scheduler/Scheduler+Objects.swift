@@ -38,7 +38,11 @@ extension Scheduler {
     func write(_ part: ContentPart, of exchange: ExchangeID, _ group: inout ThrowingDiscardingTaskGroup<any Error>) {
         guard let id = tasksOfExchanges[exchange], var transfer = transfers[id] else { return }
         writer(of: &transfer, &group)?.write(part)
+        transfer.progress.bytesInMemory = part.end - (transfer.progress.multipart?.length ?? 0)
         transfers[id] = transfer
+        guard transfer.progress.resume != nil else { return }
+        // After a kill it is known what that cost.
+        settlements.append(Settlement(task: id, .advanced(transfer.progress)))
     }
 
     /// What writes the current request's content, begun with its first part.
@@ -91,7 +95,7 @@ extension Scheduler {
                 "the content could not be written into its bucket", ("code", fault.code), ("message", fault.message))
             engine.stop(exchange)
         case .finished(let finished):
-            guard var result = transfer.writing?.result else { return }
+            guard let writer = transfer.writing?.writer, var result = transfer.writing?.result else { return }
             if result.outcome == .complete { result.digests = finished.digests }
             guard let fault = finished.fault else {
                 transfer.written = finished
@@ -107,7 +111,7 @@ extension Scheduler {
                 return settle(Settlement(task: id, .interrupted(transfer.progress)), transfer)
             }
             transfer.progress.attempts.attempts += 1
-            settle(.bucket(fault), transfer)
+            settle(LocalFault(storing: fault, in: writer.destination), transfer)
         }
     }
 
@@ -121,6 +125,7 @@ extension Scheduler {
         }
         transfer.progress.resume?.reach(offset, digest: nil)
         transfer.progress.durableOffset = offset
+        transfer.progress.bytesInMemory = 0
         transfers[id] = transfer
         unrecorded[exchange] = offset
         settlements.append(Settlement(task: id, .advanced(transfer.progress)))
@@ -144,6 +149,7 @@ extension Scheduler {
         var transfer = transfer
         transfer.progress.multipart = transfer.written?.upload
         transfer.progress.multipart?.whole = whole
+        transfer.progress.bytesInMemory = 0
         let progress = transfer.progress
         finishObject(transfer, taskResult, result, &group) { [whole] finisher in
             guard let upload = progress.multipart else {
@@ -176,7 +182,7 @@ extension Scheduler {
         _ group: inout ThrowingDiscardingTaskGroup<any Error>,
         _ body: @escaping @Sendable (ObjectFinisher) async throws -> Settlement.Verdict
     ) {
-        let id = transfer.task.id
+        let (id, decided) = (transfer.task.id, transfer.decided)
         guard let destination = transfer.destinationObject, let client = settings.client(of: destination.bucket) else {
             return settle(.bucket(.isGone(transfer)), transfer)
         }
@@ -190,10 +196,12 @@ extension Scheduler {
         group.addTask { [self, unfinished] in
             var verdict: Settlement.Verdict
             do {
-                verdict = try await body(finisher)
+                let made = try await finisher.unlessCompleted(decided) { try await body(finisher) }
+                verdict = made ?? .interrupted(unfinished.progress)
             } catch {
                 log.of(transfer.name).warning("the object could not be made", ("error", "\(error)"))
-                verdict = self.verdict(after: LocalFault(storing: error), unfinished, of: transfer, jitter, at: now)
+                let fault = LocalFault(storing: error, in: destination)
+                verdict = self.verdict(after: fault, unfinished, of: transfer, jitter, at: now)
             }
             var settlement = Settlement(task: id, verdict)
             settlement.bytesReceived = result?.bytesReceived ?? 0

@@ -79,6 +79,7 @@ extension Scheduler {
         if let round {
             if round.needsSolitude { makeRoom() }
             for task in claimed { await begin(task, in: round) }
+            if round.isLast { preempt() }
         }
         for task in unreadable {
             await logger(of: task).error("a task cannot be read; was the master key replaced?")
@@ -115,6 +116,21 @@ extension Scheduler {
     /// Stops all transfers, resumable and uncharged, for a task that has to run alone.
     private func makeRoom() {
         for (id, transfer) in transfers where transfer.stopReason == nil { stop(id, reason: .interrupted) }
+    }
+
+    /// Interrupts transfers, resumable and uncharged, for apps that have waited too long for their share of the slots.
+    private func preempt() {
+        let now = clock.now
+        let candidates = transfers.values.filter { $0.stopReason == nil }.map { transfer in
+            Preemption.Candidate(
+                task: transfer.task.id.rawValue, app: transfer.task.app.rawValue, isResumable: transfer.canGoOnLater,
+                startedAt: transfer.attemptStartedAt)
+        }
+        for task in agenda.withLock({ $0.victims(among: candidates, at: now) }) {
+            guard let transfer = transfers[TaskID(task)] else { continue }
+            log.of(transfer.name).info("a transfer makes room for those of other apps")
+            stop(transfer.task.id, reason: .interrupted)
+        }
     }
 
     func askDueTime() async {
@@ -167,12 +183,17 @@ extension Scheduler {
         }
         do {
             let task = try await store.withBody(task)
-            let session = try await known(task.session)
+            let session = try await known(task.session, revision: lane.revision)
             let configuration = session.configuration
             try checkBuckets(of: task.specification)
             var transfer = try Transfer(
                 task, to: target(of: task), in: session, version: settings.version, node: store.node,
                 hasContentsBucket: settings.contents != nil, at: clock.now)
+            if let other = task.progress.node, other != store.node {
+                // What it left here before it went there is of another time.
+                try await folder.remove(folder.partial(task.id.rawValue))
+                try await store.discardFiles(of: task.id, task.progress, at: clock.now)
+            }
             try await cookies.hold(task.session, store)
             agenda.withLock { $0.began(in: lane) }
             transfers[task.id] = transfer

@@ -170,7 +170,7 @@ extension Scheduler {
             return finishObject(transfer, length, digest, outcome, taskResult, result, &group)
         }
         let finisher = ContentFinisher(
-            store: store, folder: folder.of(transfer.task.app.rawValue), settings: settings)
+            store: store, folder: folder.of(transfer.task.app.rawValue), settings: settings, moves: outlet.moves)
         func settlement(_ verdict: Settlement.Verdict, leavesPartialFile: Bool) -> Settlement {
             var settlement = Settlement(task: id, verdict, leavesPartialFile: leavesPartialFile)
             settlement.bytesReceived = transfer.segmented?.bytesReceived ?? result.bytesReceived
@@ -298,6 +298,7 @@ extension Scheduler {
     ) -> Settlement.Verdict {
         let verdict = Settlement.Verdict.after(
             fault, result, of: transfer.task, transfer.configuration.retryPolicy, jitter: jitter, at: now)
+        if case .contents(let fault) = fault { settings.contents?.access.note(fault) }
         if case .retry(let at, _, let progress) = verdict {
             meters.retries.add()
             log.willRetry(transfer.name, progress.lastAttempt, at: at)

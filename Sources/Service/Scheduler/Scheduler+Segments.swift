@@ -79,6 +79,7 @@ extension Scheduler {
     /// Gives connections to those that may have more, when the tasks that could begin have begun.
     func widenAll() {
         for id in widening { widen(id) }
+        agenda.withLock { $0.places?.drop() }
     }
 
     func widen(_ id: TaskID) {

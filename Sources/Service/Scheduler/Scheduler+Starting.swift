@@ -1,6 +1,7 @@
 import Base
 import Buckets
 import Core
+import Files
 import Store
 import TransferEngine
 
@@ -50,12 +51,15 @@ extension Scheduler {
     }
 
     func stop(_ id: TaskID, reason: Transfer.StopReason) {
-        guard var transfer = transfers[id] else { return outlet.janitor.tell(.removePartialIfOrphan(id)) }
+        guard var transfer = transfers[id] else {
+            return outlet.janitor.tell(.removeIfOrphan(folder.partial(id.rawValue)))
+        }
         live.ended(id)
         transfer.stopReason = reason
         transfers[id] = transfer
         for exchange in transfer.exchanges { engine.stop(exchange) }
         if let (client, exchange) = transfer.fetching { client.stop(exchange) }
+        if reason == .decided { transfer.decided.ring() }
         if transfer.waitsForConnections { settle(Settlement(task: id, .interrupted(transfer.progress)), transfer) }
     }
 
@@ -81,12 +85,20 @@ extension Scheduler {
         log.of(transfer.name).info("the task has run alone without a crash; others go on beside it")
     }
 
-    func known(_ session: SessionID) async throws -> KnownSession {
-        if let known = sessions[session] { return known }
-        let names = try await store.names(of: session)
+    /// Sessions that are remembered, beyond those that transfer something.
+    private static let sessionsKnown = 4096
+
+    /// What is remembered of a session, read anew where it has a later revision by now: other nodes change it as well.
+    func known(_ session: SessionID, revision: Int64 = 0) async throws -> KnownSession {
+        if let known = sessions[session], known.revision >= revision { return known }
+        let (names, record) = (try await store.names(of: session), try await store.session(session))
         let known = KnownSession(
-            configuration: try await store.session(session).configuration, app: names.app, identifier: names.session)
-        if sessions.count >= 4096 { sessions.removeAll() }
+            configuration: record.configuration, revision: record.revision, app: names.app, identifier: names.session)
+        if sessions.count >= Self.sessionsKnown {
+            // The limits of those that transfer something are asked of what is known.
+            let used = Set(transfers.values.map(\.task.session))
+            sessions = sessions.filter { used.contains($0.key) }
+        }
         sessions[session] = known
         return known
     }
@@ -122,12 +134,17 @@ extension Scheduler {
                 for: transfer, host: proxy.host, port: proxy.port
             ).filter { $0.space.isAt(proxy) }
         }
-        var credential = transfer.storedCredential
-        var proxyCredential = transfer.storedProxyCredential
+        var answers: [(space: ProtectionSpace, credential: Credential)] = []
         for step in transfer.progress.authentication where step.disposition == .useCredential {
             guard let given = try await store.answerGiven(to: step.questionId), let own = given.answer.credential,
                 let space = given.question.protectionSpace
             else { continue }
+            // What was stored for the same since then is the app's last word.
+            if !transfer.prefersStored(for: space, since: given.at) { answers.append((space, own)) }
+        }
+        var credential = transfer.storedCredential
+        var proxyCredential = transfer.storedProxyCredential
+        for (space, own) in answers {
             if let proxy, space.isAt(proxy) { proxyCredential = own }
             if transfer.isAt(space) { credential.adopt(own) }
         }

@@ -63,11 +63,13 @@ package actor Scheduler {
     /// What the scheduler remembers of a session that has transfers, and what they all look at.
     final class KnownSession: Sendable {
         let configuration: SessionConfiguration
+        let revision: Int64
         let app: String
         let identifier: String
 
-        init(configuration: SessionConfiguration, app: String, identifier: String) {
+        init(configuration: SessionConfiguration, revision: Int64 = 0, app: String, identifier: String) {
             self.configuration = configuration
+            self.revision = revision
             self.app = app
             self.identifier = identifier
         }
@@ -120,7 +122,8 @@ package actor Scheduler {
             Agenda(
                 maximumTransfers: settings.maximumTransfers,
                 maximumTransfersPerHost: settings.maximumTransfersPerHost,
-                takesTasks: settings.roles.contains(.transfer)))
+                takesTasks: settings.roles.contains(.transfer), isShared: store.node != nil,
+                slotPatience: settings.slotPatience))
     }
 
     /// Runs until it is cancelled.
@@ -133,6 +136,7 @@ package actor Scheduler {
                 await lookAround()
                 await startDeletions()
                 if hasWork { await advance() }
+                await claimPlaces()
                 widenAll()
                 for bell in turnBells.values { bell.ring() }
                 await wait()
@@ -162,7 +166,7 @@ package actor Scheduler {
         if let task = agenda.withLock({ $0.endWaits(at: now) }) { clear(task) }
     }
 
-    var hasNothingToDo: Bool { inbox.isEmpty && !hasWork }
+    var hasNothingToDo: Bool { inbox.isEmpty && !hasWork && !agenda.withLock { $0.claimsPlaces } }
 
     /// Whether a commit is due: something to store, something to take, or a moment that has come.
     var hasWork: Bool {
@@ -171,8 +175,11 @@ package actor Scheduler {
             || agenda.withLock { $0.hasWork(room, at: now) }
     }
 
-    /// What the disk takes.
-    var room: Agenda.Room { engine.room.hasSome ? .anything : engine.room.isAboveFloor ? .oneTransfer : .nothing }
+    /// What the disk takes, and the bucket of contents where there is one.
+    var room: Agenda.Room {
+        guard settings.contents?.access.isOpen ?? true else { return .nothing }
+        return engine.room.hasSome ? .anything : engine.room.isAboveFloor ? .oneTransfer : .nothing
+    }
 
     func lookAgain() { agenda.withLock { $0.lookAgain() } }
 
@@ -192,14 +199,20 @@ package actor Scheduler {
             if mayWaitForDisk, !engine.room.hasSome { engine.room.bell.ring() }
         case .measured: await shareRoom()
         case .wake(let time): agenda.withLock { $0.wake(at: time) }
-        case .sessionChanged(let session): await applyBandwidth(to: session)
+        case .sessionChanged(let session):
+            await applyBandwidth(to: session)
+            if hasOtherNodes { await cookies.refresh(session, store) }
         case .appChanged(let app):
             webhooks[app] = nil
             appsWithCredentials[app] = nil
         case .othersCommitted:
             webhooks = [:]
             appsWithCredentials = [:]
-            agenda.withLock { $0.dueTimeMayHaveChanged() }
+            agenda.withLock {
+                $0.dueTimeMayHaveChanged()
+                $0.places?.askAgain()
+            }
+            await removeUselessFiles()
         case .nodes(let count, let hasOthers):
             (transferringNodes, hasOtherNodes) = (count, hasOthers)
             for session in Set(transfers.values.map(\.task.session)) { shareBandwidth(of: session) }

@@ -30,29 +30,29 @@ extension Service {
 
     package func deleteApp(_ id: AppID) async throws {
         let active = try await store.deleteApp(id)
-        inbox.tell(.stop(active))
+        outlet.stop(active)
         engine.closeConnections(pool: id.rawValue)
     }
 
     /// Cancels every task of the app and silences launches and fetches until ``activate(_:)``.
-    package func forceQuit(_ id: AppID) async throws -> AppRecord {
-        let app = try await change(id, isForceQuit: true)
+    package func forceQuit(_ id: AppID, ifRevision revision: Int64? = nil) async throws -> AppRecord {
+        let app = try await change(id, isForceQuit: true, ifRevision: revision)
         try await forEachSession(of: id) { session in
             _ = try await self.command(.cancel(reason: 0), TaskFilter(), in: session.id)
         }
         return app
     }
 
-    package func activate(_ id: AppID) async throws -> AppRecord {
-        let app = try await change(id, isForceQuit: false)
+    package func activate(_ id: AppID, ifRevision revision: Int64? = nil) async throws -> AppRecord {
+        let app = try await change(id, isForceQuit: false, ifRevision: revision)
         try await forEachSession(of: id) { self.relauncher.check($0.id, at: self.clock.now) }
         return app
     }
 
-    private func change(_ id: AppID, isForceQuit: Bool) async throws -> AppRecord {
+    private func change(_ id: AppID, isForceQuit: Bool, ifRevision revision: Int64?) async throws -> AppRecord {
         var changes = AppChanges()
         changes.isForceQuit = isForceQuit
-        return try await changeApp(id, changes, ifRevision: nil)
+        return try await changeApp(id, changes, ifRevision: revision)
     }
 
     private func forEachSession(of app: AppID, _ body: (SessionRecord) async throws -> Void) async throws {
@@ -82,6 +82,10 @@ extension Service {
     ) async throws {
         try await store.rotateWebhookSecret(
             of: app, to: secret, previousExpiresAt: previousExpiresAt, at: clock.now, recording: recording)
+    }
+
+    package func revokeReplacedWebhookSecrets(of app: AppID) async throws {
+        try await store.revokeReplacedWebhookSecrets(of: app)
     }
 
     /// The answer kept for an `Idempotency-Key`, with the fingerprint of the request it answers.

@@ -55,12 +55,11 @@ package final class EventFeed: Sendable {
 
     deinit { service.hub.close(feed.number, of: session) }
 
-    /// Of the events that a stream has at once: there are many streams.
-    private static let maximumBytes = 512 * 1024
-
     /// Kept events after a number; empty when there are none.
-    package func kept(after seq: Int64?, limit: Int) async throws -> EventPage {
-        try await service.store.events(of: session, after: seq, limit: limit, maximumBytes: Self.maximumBytes)
+    ///
+    /// - Parameter maximumBytes: The page ends with the event that reaches it.
+    package func kept(after seq: Int64?, limit: Int, maximumBytes: Int) async throws -> EventPage {
+        try await service.store.events(of: session, after: seq, limit: limit, maximumBytes: maximumBytes)
     }
 
     /// Live messages since the last call: what happened, and the progress of running transfers that moved.

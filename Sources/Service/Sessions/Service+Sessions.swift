@@ -32,7 +32,23 @@ extension Service {
         let session = try await store.changeSession(
             id, description: description, bandwidthLimit: bandwidthLimit, ifRevision: revision)
         inbox.tell(.sessionChanged(id))
+        hub.sessions.signal(id)
         return session
+    }
+
+    /// The session once none of its tasks is `running` or `canceling` or, with a revision, once the session is newer; at the
+    /// latest at the monotonic `deadline` (ms). Attaches no client.
+    package func waitForSession(
+        _ id: SessionID, newerThan revision: Int64?, until deadline: Int64, isGone: @escaping @Sendable () -> Bool
+    ) async throws -> SessionRecord {
+        let watch = hub.sessions.watch(id)
+        while true {
+            let session = try await store.session(id)
+            let isQuiet = session.counts.running == 0 && session.counts.canceling == 0
+            let isNewer = revision.map { session.revision > $0 } ?? false
+            if isQuiet || isNewer || clock.monotonic() >= deadline || isGone() || isDraining { return session }
+            _ = await watch.wait(until: deadline)
+        }
     }
 
     package func finishTasksAndInvalidate(_ id: SessionID) async throws -> SessionRecord {

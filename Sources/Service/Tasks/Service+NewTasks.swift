@@ -256,7 +256,8 @@ extension Service {
             task.fingerprint = Array("\(name)/\(path)/".utf8) + digest
         } catch let error as SystemError {
             throw unreadable(error, index)
-        } catch let fault as BucketFault {
+        } catch let error as ContentsFault {
+            let fault = error.fault
             log.warning("a body could not be stored", ("code", fault.code), ("message", fault.message))
             throw ServiceError.contentsUnavailable
         }

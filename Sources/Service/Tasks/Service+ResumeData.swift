@@ -47,10 +47,21 @@ extension Service {
             _ = try await command(.cancel(reason: nil), task: task.id)
             return .notResumable(reason: "What is in a bucket cannot be handed to another task.")
         }
-        if task.state == .running { _ = try await command(.suspend, task: task.id) }
+        if task.state == .running { outlet.handle(try await store.hold(task.id, at: clock.now)) }
+        do {
+            return try await cancelHeld(task)
+        } catch {
+            if let aftermath = try? await store.letGoOn(task.id, at: clock.now) { outlet.handle(aftermath) }
+            throw error
+        }
+    }
+
+    /// Cancels a suspended task and keeps what it has, in one commit: a kill before it leaves the task with its bytes, and
+    /// the next start has it go on.
+    private func cancelHeld(_ task: TaskRecord) async throws -> ResumeOutcome {
         await waitUntilStopped(task.id)
         let stopped = try await store.task(task.id)
-        // The file stays where it is: a kill before the commit leaves the task with its bytes.
+        // The file stays where it is.
         guard let progress = stopped.progress, let point = progress.resume, progress.keptOffset > 0,
             let kept = try await keptBytes(of: stopped)
         else {
@@ -62,8 +73,12 @@ extension Service {
         let nonce = RandomBytes.make(16)
         let aftermath =
             switch kept {
-            case .file(let file): try await store.cancel(task.id, keeping: file, nonce: nonce, at: clock.now)
-            case .upload(let upload): try await store.cancel(task.id, keeping: upload, nonce: nonce, at: clock.now)
+            case .file(let file):
+                try await store.cancel(
+                    task.id, keeping: file, length: progress.keptOffset, nonce: nonce, at: clock.now)
+            case .upload(let upload):
+                try await store.cancel(
+                    task.id, keeping: upload, length: progress.keptOffset, nonce: nonce, at: clock.now)
             }
         outlet.handle(aftermath)
         hub.tasks.signal(task.id)
@@ -122,6 +137,7 @@ extension Service {
                 progress.source = token.source
                 progress.durableOffset = progress.keptOffset
                 progress.adoptedFile = file
+                progress.node = store.node
             } else {
                 // Of no use to anybody, and nobody would take it over.
                 try await folder.remove(file)

@@ -25,9 +25,10 @@ extension Service {
     /// Makes new tasks of all matching completed ones that have none yet: of each that can have one.
     package func retryAll(_ filter: TaskFilter, in session: SessionRecord) async throws -> RetrySummary {
         try requireRoom()
-        var filter = filter
-        filter.state = .completed
         var summary = RetrySummary()
+        guard filter.states.isEmpty || filter.states.contains(.completed) else { return summary }
+        var filter = filter
+        filter.states = [.completed]
         var after: Int64 = 0
         while true {
             let group = try await store.retriable(filter, in: session.id, after: after, limit: Self.retryGroup)

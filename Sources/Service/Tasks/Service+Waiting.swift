@@ -38,6 +38,12 @@ extension Service {
             if room.left <= 0 {
                 return [WaitingReason(kind: .disk, detail: "The disk has too few free bytes for new content.")]
             }
+            if settings.contents?.access.refusal != nil {
+                return [
+                    WaitingReason(
+                        kind: .disk, detail: "The bucket of contents refuses this node; the operator has to see to it.")
+                ]
+            }
             if case .wait(let reasons) = conditionVerdict(of: task, in: session) { return reasons }
             return whoComesFirst(before: task, in: session).map { [$0] } ?? []
         }
@@ -71,12 +77,20 @@ extension Service {
                 >= session.configuration.httpMaximumConnectionsPerHost
             {
                 "as many to this host are under way as the session allows"
+            } else if agenda.running(at: origin) + agenda.elsewhere.running(at: origin)
+                >= settings.maximumTransfersPerHost
+            {
+                "as many to this host are under way at all nodes as the service allows"
+            } else if agenda.running(at: origin, of: session.id.rawValue)
+                + agenda.elsewhere.running(at: origin, of: session.id)
+                >= session.configuration.httpMaximumConnectionsPerHost
+            {
+                "as many to this host are under way at all nodes as the session allows"
             } else {
                 nil
             }
         }
-        // What the other nodes have under way counts as well.
-        let elsewhere = nodes.hasOthers ? "the nodes have as many under way as may be" : nil
+        let elsewhere = nodes.areFull ? "as many are under way as the nodes allow" : nil
         return (others ?? elsewhere).map {
             WaitingReason(kind: .capacity, detail: "Other transfers come first: \($0).")
         }

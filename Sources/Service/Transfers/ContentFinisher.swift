@@ -1,6 +1,7 @@
 import Base
 import Core
 import Files
+import Glibc
 import Notation
 import Store
 import TransferEngine
@@ -12,6 +13,7 @@ struct ContentFinisher: Sendable {
     let store: Store
     let folder: DataFolder
     let settings: ServiceSettings
+    var moves = MovesAhead()
 
     /// Finishes where no disk is needed; nil where one is.
     func verdictWithoutDisk(
@@ -99,7 +101,7 @@ struct ContentFinisher: Sendable {
             return .completed(.failed, result.failing(with: TaskError(.cannotCreateFile)), nil)
         }
         let inode = try await folder.open(partial).inode()
-        var plan = PlannedMove {
+        let plan = PlannedMove {
             $0.destination = destination
             $0.temporaryPath = Self.temporaryPath(beside: destination.path)
             $0.length = length
@@ -107,18 +109,10 @@ struct ContentFinisher: Sendable {
             $0.inode = inode
             $0.result = result
         }
-        // Cancelled meanwhile: nothing is stored of what happens here.
-        guard try await store.plan(plan, of: task.id) else { return .interrupted(task.progress) }
         do {
-            let isMoved = try await folder.disk.moveBeneath(
-                source: folder.absolute(partial), root: root, path: destination.path, replace: destination.replace)
-            if !isMoved {
-                plan.inode = try await folder.disk.copyBeneath(
-                    source: folder.absolute(partial), root: root, path: plan.temporaryPath)
-                _ = try await store.plan(plan, of: task.id)
-                try await folder.disk.renameBeneath(
-                    root: root, from: plan.temporaryPath, to: destination.path, replace: destination.replace)
-                try await folder.remove(partial)
+            // Cancelled meanwhile: nothing is stored of what happens here.
+            guard try await move(partial, by: plan, below: root, of: task.id) else {
+                return .interrupted(task.progress)
             }
             return .completed(.succeeded, result, plan.content)
         } catch {
@@ -129,6 +123,52 @@ struct ContentFinisher: Sendable {
                 underlying: TaskError.Underlying(
                     domain: "urlsessiond", code: "destination", message: error.description))
             return .completed(.failed, result.failing(with: failure), nil)
+        }
+    }
+
+    /// Moves a file by a plan, as a copy where the root is on another filesystem.
+    ///
+    /// - Returns: False where the task came to its end before the move: the destination is as it was.
+    private func move(
+        _ partial: String, by plan: PlannedMove, below root: String, of task: TaskID
+    ) async throws -> Bool {
+        var plan = plan
+        let (source, destination, disk) = (folder.absolute(partial), plan.destination, folder.disk)
+        let isMoved = try await whileWanted(plan, of: task) { mayBegin in
+            try await disk.moveBeneath(
+                source: source, root: root, path: destination.path, replace: destination.replace, if: mayBegin)
+        }
+        guard isMoved == false else { return isMoved != nil }
+        let copy = plan.temporaryPath
+        plan.inode = try await disk.copyBeneath(source: source, root: root, path: copy)
+        let renamed: Void? = try await whileWanted(plan, of: task) { mayBegin in
+            try await disk.renameBeneath(
+                root: root, from: copy, to: destination.path, replace: destination.replace, if: mayBegin)
+        }
+        guard renamed != nil else {
+            try await disk.removeBeneath(root: root, path: copy)
+            return false
+        }
+        try await folder.remove(partial)
+        return true
+    }
+
+    /// Stores a plan and makes the move, which a stop calls off until it begins. Not every stop is the task's end: the
+    /// store says whether the move is still wanted.
+    ///
+    /// - Returns: Nil where it is not, and nothing was moved.
+    private func whileWanted<Value: Sendable>(
+        _ plan: PlannedMove, of task: TaskID, _ move: (@escaping @Sendable () -> Bool) async throws -> Value
+    ) async throws -> Value? {
+        defer { moves.callOff([task]) }
+        while true {
+            moves.expect(task)
+            guard try await store.plan(plan, of: task) else { return nil }
+            do {
+                return try await move { [moves] in moves.begin(task) }
+            } catch let error as SystemError where error.errno == ECANCELED {
+                continue
+            }
         }
     }
 

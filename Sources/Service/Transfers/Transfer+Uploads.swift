@@ -59,6 +59,8 @@ extension Transfer {
                 request.tls.trustedServerKey = nil
                 request.tls.clientCertificate = nil
             }
+            // The rest of what lies in memory is no longer known by the digest of all of it.
+            if case .bytes = request.body, uploadOffset > 0 { request.bodySHA256 = nil }
             request.body = request.body.from(upload.step)
             // The same bytes at the same offset are wrong once some of them arrived.
             if case .append = upload.step { request.usesFreshConnection = true }

@@ -78,6 +78,8 @@ struct Transfer {
     var mediaType: String?
     /// What fetches its body.
     var fetching: (client: BucketClient, exchange: ExchangeID)?
+    /// Rung when the task was decided about elsewhere, so that its object is not made any more.
+    let decided = Doorbell()
     /// What was written of a content that becomes an object.
     var written: ObjectWriter.Finished?
     /// A piece of the content is not what the app expects.
@@ -85,6 +87,9 @@ struct Transfer {
 
     var specification: TaskSpecification { task.specification }
     var configuration: SessionConfiguration { session.configuration }
+
+    /// Whether its bytes stay of use when it is interrupted.
+    var canGoOnLater: Bool { progress.resume != nil || progress.segments != nil || upload?.resource != nil }
 
     /// What this attempt could choose from.
     var credentialsKnown: Set<String> {
@@ -94,6 +99,18 @@ struct Transfer {
     /// Whether a protection space is where the current request goes.
     func isAt(_ space: ProtectionSpace) -> Bool {
         space.isAt(scheme: url.scheme, host: url.host, port: Int(url.port))
+    }
+
+    /// Chooses the credential that was stored for the same after a moment, where there is one.
+    mutating func prefersStored(for space: ProtectionSpace, since time: Timestamp) -> Bool {
+        let stored = space.isProxy ? storedProxyCredentials : storedCredentials
+        guard let newer = stored.first(where: { $0.createdAt > time && $0.space.asksSame(as: space) }) else {
+            return false
+        }
+        if !progress.credentialsTried.contains(newer.credentialId) {
+            progress.credentialsTried.append(newer.credentialId)
+        }
+        return true
     }
 
     /// What the stored credentials say for the next request: those of the connection, and one for HTTP where a challenge
@@ -138,6 +155,7 @@ extension TaskProgress {
         multipart = nil
         source = 0
         durableOffset = 0
+        bytesInMemory = 0
     }
 }
 
@@ -168,6 +186,7 @@ extension Transfer {
             clientTaskId: specification.clientTaskId)
         self.session = session
         progress = task.progress
+        progress.loseMemory()
         if let url { taskURL = url } else { taskURL = try ParsedURL(specification.request.url) }
         self.url = taskURL
         method = specification.request.method
@@ -186,6 +205,7 @@ extension Transfer {
             if let other = progress.node, other != node, progress.resume != nil {
                 progress.restartCause = "partialFileMissing"
                 progress.forgetBytes()
+                progress.adoptedFile = nil
             }
             progress.node = node
         }
@@ -224,7 +244,10 @@ extension Transfer {
             egress: accessHere?.egress ?? settings.egress, judge: judge())
         request.headers = requestFields
         if credential?.token == nil { request.httpAuthentication = credential?.httpAuthentication }
-        if sendsBody { request.body = body(folder, settings.contents) }
+        if sendsBody {
+            request.body = body(folder, settings.contents)
+            request.bodySHA256 = task.body.flatMap { [UInt8](hexadecimal: $0.digest) }
+        }
         request.maximumBytes = specification.maximumContentLength ?? settings.maximumContentLength
         request.idleTimeout = .milliseconds(Int64(configuration.timeoutIntervalForRequest * 1000))
         request.connectTimeout = min(request.idleTimeout, .seconds(30))

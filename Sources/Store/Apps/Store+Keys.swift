@@ -88,4 +88,10 @@ extension Store {
             try recording?.record((), documents, now, db)
         }
     }
+    /// Takes the webhook secrets away that were replaced and still sign.
+    package func revokeReplacedWebhookSecrets(of app: AppID) async throws {
+        try await database.write { db in
+            try db.execute("DELETE FROM webhook_secret WHERE app = ?1 AND expires_at IS NOT NULL", app.rawValue)
+        }
+    }
 }

@@ -13,7 +13,8 @@ enum Schema {
     static let migrations = [
         Migration(version: 10, sql: version10, onServer: storage), Migration(version: 11, sql: version11),
         Migration(version: 12, sql: version12), Migration(version: 13, sql: version13),
-        Migration(version: 14, sql: version14),
+        Migration(version: 14, sql: version14), Migration(version: 15, sql: version15),
+        Migration(version: 16, sql: version16),
     ]
 
     private static let version10: StaticString = """
@@ -475,5 +476,40 @@ enum Schema {
 
         ALTER TABLE resume_data ADD COLUMN upload INTEGER;
         ALTER TABLE resume_data ADD COLUMN upload_document BLOB;
+        """
+
+    /// The bytes that resume data keeps are stored bytes of its app, and go with it.
+    private static let version15: StaticString = """
+        ALTER TABLE resume_data ADD COLUMN length INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX resume_data_app ON resume_data (app);
+        """
+
+    /// What nodes know of each other's work. `held_connection` has the connections of a node's downloads in segments,
+    /// beyond those that lanes count. `live.left_by` names the nodes that were taken over while they transferred the task,
+    /// and have not reported yet whether they crashed, `live.held_by` the node that suspended it for the moment, to cancel it
+    /// with resume data. A file to be removed has the node whose disk it is on, without a name where there is one node.
+    private static let version16: StaticString = """
+        CREATE TABLE held_connection (
+            node TEXT NOT NULL,
+            session INTEGER NOT NULL,
+            origin TEXT NOT NULL,
+            connections INTEGER NOT NULL,
+            PRIMARY KEY (node, session, origin)
+        ) STRICT, WITHOUT ROWID;
+
+        ALTER TABLE live ADD COLUMN left_by TEXT;
+        CREATE INDEX live_left ON live (task) WHERE left_by IS NOT NULL;
+        ALTER TABLE live ADD COLUMN held_by TEXT;
+        CREATE INDEX live_held ON live (held_by) WHERE held_by IS NOT NULL;
+
+        ALTER TABLE resume_data ADD COLUMN node TEXT;
+
+        CREATE TABLE useless_file (
+            node TEXT NOT NULL,
+            path TEXT NOT NULL,
+            PRIMARY KEY (node, path)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO useless_file (node, path) SELECT '', path FROM discarded_file;
+        DROP TABLE discarded_file;
         """
 }

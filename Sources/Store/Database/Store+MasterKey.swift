@@ -47,6 +47,11 @@ extension Store {
             try db.execute("DELETE FROM setting WHERE name = 'master-key'")
             try db.execute("DELETE FROM credential")
             try db.execute("DELETE FROM cookie_jar")
+            try db.execute(
+                """
+                UPDATE app SET stored_bytes = stored_bytes - (SELECT coalesce(CAST(sum(length) AS BIGINT), 0) \
+                FROM resume_data WHERE resume_data.app = app.id AND spent = 0)
+                """)
             try db.execute("DELETE FROM resume_data")
             try db.execute("DELETE FROM idempotency WHERE substr(answer, 1, 1) = ?1", Documents.sealMark)
             try db.execute("UPDATE question SET answer_document = NULL")

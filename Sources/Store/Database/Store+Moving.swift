@@ -4,7 +4,7 @@ extension Store {
     /// Writes all that a store has into a file that does not exist, while the store is used or not.
     package static func export(_ place: Place, to path: String) throws {
         switch place {
-        case .file(let file): try Database.copy(of: file, to: path)
+        case .file(let file): try Database.export(file, to: path)
         case .server(let server, _, _): try Database.export(server, to: path, migrations: Schema.migrations)
         }
     }
@@ -12,7 +12,7 @@ extension Store {
     /// Fills a store that has nothing yet, and that nobody uses, from a file that ``export(_:to:)`` wrote.
     package static func load(_ path: String, into place: Place) throws {
         switch place {
-        case .file(let file): try Database.copy(of: path, to: file)
+        case .file(let file): try Database.load(path, into: file)
         case .server(let server, _, _): try Database.load(path, into: server, migrations: Schema.migrations)
         }
     }

@@ -180,6 +180,9 @@ final class Transaction {
     /// Counts bytes of bodies and contents that came or went.
     func addStored(_ count: Int64, app: AppID) { storedOfApps[app, default: 0] += count }
 
+    /// Bytes that came, less those that went, as far as they are not written yet.
+    func stored(of app: AppID) -> Int64 { storedOfApps[app] ?? 0 }
+
     func wake(at time: Timestamp) { aftermath.wakeAt = min(aftermath.wakeAt ?? time, time) }
 
     /// Appends a kept event and answers its number.

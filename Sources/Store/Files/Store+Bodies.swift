@@ -247,37 +247,6 @@ extension Store {
         guard let stored else { throw DomainError.notFound }
         if bytes > 0, stored > limit { throw DomainError.storedBytesExceeded(index: nil) }
     }
-
-    /// Notes a file for removal, so that a crash before the removal leaves no orphan.
-    func discard(_ file: String, _ transaction: Transaction) throws {
-        try transaction.db.execute("INSERT INTO discarded_file (path) VALUES (?1) ON CONFLICT DO NOTHING", file)
-        transaction.aftermath.filesToRemove.append(file)
-    }
-
-    /// Files that are noted for removal, up to `limit`.
-    package func discardedFiles(limit: Int) async throws -> [String] {
-        try await database.read { db in
-            try db.all("SELECT path FROM discarded_file ORDER BY path LIMIT ?1", limit) { $0.text(0) }
-        }
-    }
-
-    /// Forgets notes of files that are gone, some in one commit.
-    ///
-    /// - Returns: How many commits that took.
-    @discardableResult
-    package func forgetDiscardedFiles(_ paths: [String]) async throws -> Int {
-        var rest = paths[...]
-        var commits = 0
-        while !rest.isEmpty {
-            let some = rest.prefix(500)
-            rest = rest.dropFirst(500)
-            try await database.write { db in
-                for path in some { try db.execute("DELETE FROM discarded_file WHERE path = ?1", path) }
-            }
-            commits += 1
-        }
-        return commits
-    }
 }
 
 extension BodyRecord {

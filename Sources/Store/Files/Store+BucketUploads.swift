@@ -36,17 +36,68 @@ extension Store {
         }
     }
 
-    /// Notes what the store calls an upload.
-    package func note(upload id: String, row: Int64) async throws {
+    /// Notes what the store calls an upload that has begun.
+    ///
+    /// - Parameters:
+    ///   - bucket: For an upload whose row is gone, since nothing was found that it could have begun: it gets another one.
+    ///   - key: The same.
+    /// - Returns: False where the upload is to be aborted: its task is completed, or the row was gone.
+    package func note(
+        upload id: String, row: Int64, bucket: String, key: String, at now: Timestamp
+    ) async throws -> Bool {
         try await database.write { db in
-            try db.execute("UPDATE bucket_upload SET upload_id = ?2 WHERE id = ?1", row, id)
+            let isNoted = try db.change("UPDATE bucket_upload SET upload_id = ?2 WHERE id = ?1", row, id) > 0
+            guard isNoted else {
+                try db.execute(
+                    """
+                    INSERT INTO bucket_upload (task, bucket, object_key, upload_id, begun_at, due_at) \
+                    VALUES (0, ?1, ?2, ?3, ?4, ?4)
+                    """, bucket, key, id, now.milliseconds)
+                return false
+            }
+            return try db.exists(
+                """
+                SELECT 1 FROM bucket_upload WHERE id = ?1 \
+                AND (task = 0 OR EXISTS (SELECT 1 FROM live WHERE live.task = bucket_upload.task))
+                """, row)
         }
     }
 
-    /// Changes until when an upload is needed that no task goes on with.
-    package func extendUpload(row: Int64, until time: Timestamp) async throws {
+    /// How long a request that was broken off may take to have its effect all the same.
+    private static let longestDelay = Duration.seconds(30)
+
+    /// Notes an object of a task that was completed meanwhile, to be removed: it may be in the bucket of contents, or appear
+    /// there soon.
+    package func noteLate(object key: String, at now: Timestamp) async throws {
         try await database.write { db in
-            try db.execute("UPDATE bucket_upload SET due_at = ?2 WHERE id = ?1", row, time.milliseconds)
+            try db.execute(
+                """
+                INSERT INTO bucket_upload (task, bucket, object_key, upload_id, begun_at, due_at) \
+                VALUES (0, ?1, ?2, ?3, ?4, ?5)
+                """, Self.contentsBucket, key, Self.noUpload, now.milliseconds,
+                (now + Self.longestDelay).milliseconds)
+        }
+    }
+
+    /// Whether a task is not completed, and this node has it.
+    package func isHeld(_ task: TaskID) async throws -> Bool {
+        try await database.read { [node] db in
+            try db.exists(
+                "SELECT 1 FROM live WHERE task = ?1 AND COALESCE(node, '') = ?2", task.rawValue, node ?? "")
+        }
+    }
+
+    /// Whether a task is not completed.
+    package func isUnfinished(_ task: TaskID) async throws -> Bool {
+        try await database.read { db in try db.exists("SELECT 1 FROM live WHERE task = ?1", task.rawValue) }
+    }
+
+    /// Changes until when uploads are needed that no task goes on with.
+    package func extendUploads(rows: [Int64], until time: Timestamp) async throws {
+        try await database.write { db in
+            for row in rows {
+                try db.execute("UPDATE bucket_upload SET due_at = ?2 WHERE id = ?1", row, time.milliseconds)
+            }
         }
     }
 

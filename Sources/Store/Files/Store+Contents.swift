@@ -34,6 +34,30 @@ extension Store {
         }.1
     }
 
+    /// Looks at up to `limit` matching tasks of a session, beginning after a number, and frees their contents.
+    ///
+    /// - Returns: How many have a content, how many of those were not expired, and the last number looked at, nil at the end.
+    package func claimContents(
+        _ filter: TaskFilter, in session: SessionID, after number: Int64, limit: Int, at now: Timestamp
+    ) async throws -> (matched: Int, changed: Int, last: Int64?, aftermath: Aftermath) {
+        let (result, aftermath) = try await transact(at: now) { transaction -> (Int, Int, Int64?) in
+            let found = try Self.taskIDs(session, filter, after: number, limit: limit, transaction.db)
+            var (matched, changed) = (0, 0)
+            for (task, _) in found {
+                let isExpired = try transaction.db.first(
+                    "SELECT expired FROM content WHERE task = ?1", task.rawValue
+                ) { $0.bool(0) }
+                guard let isExpired else { continue }
+                matched += 1
+                guard !isExpired else { continue }
+                try self.expireContent(of: task.rawValue, transaction)
+                changed += 1
+            }
+            return (matched, changed, found.count < limit ? nil : found.last?.1)
+        }
+        return (result.0, result.1, result.2, aftermath)
+    }
+
     /// Expires contents that nobody acknowledged in time. Those that somebody did wait for the acknowledgement's clock.
     func expireUnacknowledgedContents(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let db = transaction.db

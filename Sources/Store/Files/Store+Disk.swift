@@ -3,23 +3,31 @@ import SQL
 
 /// Tasks that wait until the disk has room for what is still to come.
 extension Store {
-    /// Those who need the least, and those who need the most of all that keep something, up to `limit` of each.
+    /// Those who need the least, and those who need the most of all that keep something, up to `limit` of each. What one
+    /// keeps at another node is of no use here: it would need all of its content.
     package func tasksWaitingForDisk(at now: Timestamp, limit: Int) async throws -> [DiskPlan.Waiting] {
-        try await database.read { db in
-            func read(_ row: Row) -> DiskPlan.Waiting {
-                DiskPlan.Waiting(
-                    task: TaskID(row.integer("task")), kept: row.integer("disk_kept"),
-                    needed: row.integer("disk_needed"), isReady: row.bool("ready"))
+        try await database.read { [node, documents] db in
+            func read(_ row: Row) throws -> DiskPlan.Waiting {
+                let progress = try row.blobOrNil("progress_document").map {
+                    try documents.decode(TaskProgress.self, $0)
+                }
+                let (kept, needed) = (row.integer("disk_kept"), row.integer("disk_needed"))
+                let isElsewhere = progress?.node.map { $0 != node } ?? false
+                return DiskPlan.Waiting(
+                    task: TaskID(row.integer("task")), kept: isElsewhere ? 0 : kept,
+                    needed: isElsewhere ? needed + kept : needed, isReady: row.bool("ready"))
             }
             let least = try db.all(
                 """
-                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready FROM live WHERE stage = 'waitingForDisk' \
+                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready, progress_document FROM live \
+                WHERE stage = 'waitingForDisk' \
                 AND EXISTS (SELECT 1 FROM session WHERE id = live.session AND forgotten = 0) \
                 ORDER BY disk_needed LIMIT ?2
                 """, now.milliseconds, limit, read: read)
             let most = try db.all(
                 """
-                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready FROM live WHERE stage = 'waitingForDisk' \
+                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready, progress_document FROM live \
+                WHERE stage = 'waitingForDisk' \
                 AND disk_kept > 0 AND EXISTS (SELECT 1 FROM session WHERE id = live.session AND forgotten = 0) \
                 ORDER BY disk_needed DESC LIMIT ?2
                 """, now.milliseconds, limit, read: read)

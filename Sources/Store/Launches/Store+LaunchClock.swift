@@ -35,7 +35,7 @@ extension Store {
                     expiresAt: launch.expiresAt)
                 try transaction.db.execute(
                     """
-                    UPDATE launch_attempt SET error = 'The launch was not completed in time.' WHERE launch = ?1 \
+                    UPDATE launch_attempt SET error = 'notCompleted' WHERE launch = ?1 \
                     AND number = (SELECT attempts FROM launch WHERE id = ?1)
                     """, launch.id)
                 if try transaction.move(launch: launch.id, .deadlinePassed(failure)).contains(.giveUp) {

@@ -51,7 +51,7 @@ extension Store {
         try await database.read { [documents] db in
             try db.all(
                 """
-                SELECT public_id, space_document, secret FROM credential WHERE app = ?1 \
+                SELECT public_id, space_document, secret, created_at FROM credential WHERE app = ?1 \
                 AND coalesce(session, 0) IN (0, ?3) AND space >= ?2 || '/' AND space < ?2 || '0' \
                 ORDER BY session IS NULL, id DESC
                 """, app.rawValue, Self.place(host, port), session.rawValue
@@ -61,7 +61,8 @@ extension Store {
                     credentialId: publicId,
                     space: try documents.decode(ProtectionSpace.self, row.blob("space_document")),
                     credential: try documents.decode(
-                        Credential.self, row.blob("secret"), sealedAs: "credential/\(publicId)"))
+                        Credential.self, row.blob("secret"), sealedAs: "credential/\(publicId)"),
+                    createdAt: row.time("created_at"))
             }
         }
     }

@@ -219,19 +219,22 @@ extension Store {
         try transaction.db.execute("UPDATE live SET lane = ?2 WHERE task = ?1", live.id.rawValue, lane)
     }
 
-    /// What an app answered, secrets included. For the transfer alone.
-    package func answerGiven(to questionId: String) async throws -> (question: Question, answer: Answer)? {
+    /// What an app answered, secrets included, and when. For the transfer alone.
+    package func answerGiven(
+        to questionId: String
+    ) async throws -> (question: Question, answer: Answer, at: Timestamp)? {
         try await database.read { [documents] db in
             try db.first(
                 """
-                SELECT question_document, answer_document FROM question \
+                SELECT question_document, answer_document, answered_at FROM question \
                 WHERE public_id = ?1 AND answer_document IS NOT NULL
                 """, questionId
             ) { row in
                 (
                     try documents.decode(
                         Question.self, row.blob("question_document"), sealedAs: "question/\(questionId)"),
-                    try documents.decode(Answer.self, row.blob("answer_document"), sealedAs: "answer/\(questionId)")
+                    try documents.decode(Answer.self, row.blob("answer_document"), sealedAs: "answer/\(questionId)"),
+                    row.time("answered_at")
                 )
             }
         }

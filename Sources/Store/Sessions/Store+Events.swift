@@ -44,8 +44,8 @@ extension Store {
         let events = try db.all(
             """
             SELECT e.seq, e.kind, e.occurred_at, e.data, t.number, t.client_task_id, t.group_name, t.outcome, \
-            CASE WHEN e.kind IN ('task.didFinishCollectingMetrics', 'task.didComplete') THEN t.result_document END \
-            AS result_document, t.created_at, t.completed_at, c.length, c.algorithm, c.digest, c.expired \
+            CASE WHEN e.kind IN ('task.didFinishDownloading', 'task.didFinishCollectingMetrics', 'task.didComplete') \
+            THEN t.result_document END AS result_document, t.created_at, t.completed_at, c.length, c.algorithm, c.digest, c.expired \
             FROM event e LEFT JOIN task t ON t.id = e.task \
             LEFT JOIN content c ON e.kind = 'task.didFinishDownloading' AND c.task = e.task \
             WHERE e.session = ?1 AND e.seq > ?2 ORDER BY e.seq LIMIT ?3
@@ -89,7 +89,9 @@ extension Store {
             return .resumed(try documents.decode(Resumption.self, row.blob("data")))
         case .didFinishDownloading:
             let expiresAt = try row.blobOrNil("data").map { try documents.decode(Timestamp.self, $0) }
-            return .finishedDownloading(try ContentRecord(row, expiresAt: expiresAt))
+            return .finishedDownloading(
+                try ContentRecord(row, expiresAt: expiresAt),
+                suggestedFilename: try results.result(in: row).response?.suggestedFilename)
         case .didFinishCollectingMetrics:
             return .metrics(
                 try results.result(in: row), createdAt: row.time("created_at"), completedAt: row.time("completed_at"))
@@ -131,7 +133,7 @@ extension Store {
     }
 }
 
-/// Reads the results of tasks for their events, of which two in a row tell the same.
+/// Reads the results of tasks for their events, of which three in a row tell of the same.
 private struct TaskResults {
     let documents: Documents
     private var last: (task: Int64, result: TaskResult)?

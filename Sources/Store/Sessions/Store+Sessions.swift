@@ -194,6 +194,8 @@ extension Store {
         let limit = 500
         while try await database.write({ db in
             try db.execute("DELETE FROM cookie_jar WHERE session = ?1", id.rawValue)
+            // Nodes that have the session's cookies in memory see by it that they are others.
+            try db.execute("UPDATE session SET revision = revision + 1 WHERE id = ?1", id.rawValue)
             return try self.removeCredentials(of: id, limit, db) == limit
         }) {}
     }

@@ -75,7 +75,7 @@ extension Store {
     ///
     /// - Parameters:
     ///   - sessions: Of which the settled tasks probably are.
-    ///   - cookies: Jars that changed, as lines of Netscape's cookie file. One row each.
+    ///   - cookies: What changed of jars. One row each.
     ///   - cursor: How far the queue has been looked at.
     ///   - sieve: What may start at all.
     ///   - pick: What starts. Pure.
@@ -83,7 +83,7 @@ extension Store {
     ///   among them whose documents cannot be read (the master key is another one); how far the queue has been looked at
     ///   now, and whether that was all of it.
     package func advance(
-        settling settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: [String]] = [:],
+        settling settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: CookieChange] = [:],
         after cursor: QueueCursor, through sieve: QueueSieve, at now: Timestamp,
         pick: @escaping @Sendable (Queue) -> Claim
     ) async throws -> (
@@ -94,7 +94,7 @@ extension Store {
             let due = try self.askDueTasks(transaction)
             var asked = try self.askQueue(after: cursor, transaction.db)
             try self.settle(settlements, of: sessions, transaction)
-            for (session, lines) in cookies { try self.save(cookies: lines, of: session, transaction.db) }
+            for (session, change) in cookies { try self.save(change, of: session, at: now, transaction.db) }
             if try self.promote(due, transaction) {
                 try transaction.flushCounters()
                 asked = try self.askQueue(after: cursor, transaction.db)
@@ -132,13 +132,13 @@ extension Store {
 
     /// Stores how attempts ended, and takes nothing.
     package func settle(
-        _ settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: [String]] = [:],
+        _ settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: CookieChange] = [:],
         at now: Timestamp
     ) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let due = try self.askDueTasks(transaction)
             try self.settle(settlements, of: sessions, transaction)
-            for (session, lines) in cookies { try self.save(cookies: lines, of: session, transaction.db) }
+            for (session, change) in cookies { try self.save(change, of: session, at: now, transaction.db) }
             _ = try self.promote(due, transaction)
         }.1
     }

@@ -6,6 +6,8 @@ package struct QueuedLane: Hashable, Sendable {
     package var id: Int64
     package var app: AppID
     package var session: SessionID
+    /// The session's, which is another one where its configuration is.
+    package var revision: Int64 = 0
     /// `scheme://host:port`.
     package var origin: String
     package var queued: Int64
@@ -90,30 +92,17 @@ package struct QueueSieve: Sendable {
     }
 }
 
-/// Transfers of other nodes.
-private struct TransfersElsewhere {
-    var lanes: [Int64: Int] = [:]
-    var origins: [String: Int] = [:]
-
-    init(_ transfers: [Store.TransferElsewhere]) {
-        for (lane, origin, running) in transfers {
-            lanes[lane] = running
-            origins[origin, default: 0] += running
-        }
-    }
-}
-
 /// A sieve that takes off what other nodes have under way: limits for a host hold over all of them.
 private struct SharedSieve {
     let sieve: QueueSieve
     let elsewhere: TransfersElsewhere
 
-    func room(_ lane: QueuedLane) -> Int { sieve.room(lane.origin, lane.app) - (elsewhere.origins[lane.origin] ?? 0) }
+    func room(_ lane: QueuedLane) -> Int { sieve.room(lane.origin, lane.app) - elsewhere.running(at: lane.origin) }
 
     /// What may start of a lane, nil where nothing may.
     func lane(_ lane: QueuedLane) -> QueuedLane? {
         var lane = lane
-        lane.limitPerHost -= elsewhere.lanes[lane.id] ?? 0
+        lane.limitPerHost -= elsewhere.running(at: lane.origin, of: lane.session)
         return sieve.mayStart(lane) ? lane : nil
     }
 }
@@ -122,8 +111,7 @@ private struct SharedSieve {
 package struct Queue: Sendable {
     /// What other nodes have under way of a lane is taken off its limit.
     package var lanes: [QueuedLane] = []
-    /// Transfers that other nodes have under way, by origin.
-    package var elsewhere: [String: Int] = [:]
+    package var elsewhere = TransfersElsewhere()
     /// A task that may only run alone, the first of those that may start.
     package var suspect: (task: TaskID, lane: QueuedLane)?
 }
@@ -143,7 +131,7 @@ extension Store {
 
     /// What one look at the queue asks for at once.
     struct AskedQueue {
-        fileprivate var elsewhere: Asked<TransferElsewhere>?
+        fileprivate var elsewhere: TransfersElsewhere.Question?
         fileprivate var suspects: Asked<Suspect>
         fileprivate var apps: Asked<Int64>
         /// Of the apps that were found before.
@@ -164,8 +152,8 @@ extension Store {
         _ asked: AskedQueue, after cursor: inout QueueCursor, through sieve: QueueSieve, _ db: Connection
     ) throws -> (queue: Queue, isWhole: Bool) {
         var queue = Queue()
-        let elsewhere = TransfersElsewhere(try asked.elsewhere?.get()[0] ?? [])
-        queue.elsewhere = elsewhere.origins
+        let elsewhere = try TransfersElsewhere(asked.elsewhere)
+        queue.elsewhere = elsewhere
         let sieve = SharedSieve(sieve: sieve, elsewhere: elsewhere)
         queue.suspect = try asked.suspects.get()[0].first { task, lane in
             sieve.room(lane) > 0 && sieve.lane(lane) != nil
@@ -213,7 +201,6 @@ extension Store {
 
     fileprivate typealias PlacedLane = (lane: QueuedLane, servedAt: Int64)
     fileprivate typealias Suspect = (task: TaskID, lane: QueuedLane)
-    fileprivate typealias TransferElsewhere = (lane: Int64, origin: String, running: Int)
 
     /// How many lanes of the window each of so many apps gets.
     private func share(of apps: Int) -> Int { max(1, Self.laneWindow / max(1, apps)) }
@@ -232,7 +219,7 @@ extension Store {
             CASE WHEN l.conditions & ?6 <> 0 THEN (SELECT resource_deadline FROM live WHERE lane = l.id AND stage = 'queued' \
             ORDER BY priority DESC, number LIMIT 1) END AS resource_deadline, \
             CASE WHEN l.conditions & ?6 <> 0 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
-            END AS resource_timeout, l.served_at, \
+            END AS resource_timeout, l.served_at, (SELECT revision FROM session WHERE id = l.session) AS revision, \
             NOT EXISTS (SELECT 1 FROM session s JOIN app a ON a.id = s.app WHERE s.id = l.session AND s.forgotten = 0) \
             AS forgotten FROM lane l WHERE l.queued > 0 AND l.app = ?1 \
             AND (l.origin, l.served_at, l.id) > (?2, ?3, ?4) ORDER BY l.origin, l.served_at, l.id LIMIT ?5
@@ -284,28 +271,19 @@ extension Store {
             SELECT l.id, l.app, l.session, l.origin, 1 AS queued, l.limit_per_host, l.background, l.conditions, \
             s.priority, CASE WHEN l.conditions & ?2 <> 0 THEN s.resource_deadline END AS resource_deadline, \
             CASE WHEN l.conditions & ?2 <> 0 THEN (SELECT resource_timeout FROM session WHERE id = l.session) \
-            END AS resource_timeout, s.task, 0 AS forgotten \
+            END AS resource_timeout, s.task, (SELECT revision FROM session WHERE id = l.session) AS revision, \
+            0 AS forgotten \
             FROM live s JOIN lane l ON l.id = s.lane WHERE s.stage = 'quarantined' AND (s.node IS NULL OR s.node = ?3) \
             ORDER BY s.task LIMIT ?1
             """, [[Self.suspectWindow, LaneConditions.discretionary.rawValue, node]]
         ) { (TaskID($0.integer("task")), Self.queuedLane($0)) }
     }
 
-    /// What other nodes have under way: rows as many as there are lanes with transfers, found by an index.
-    private func askTransfersElsewhere(_ db: Connection) throws -> Asked<TransferElsewhere>? {
-        guard let node else { return nil }
-        return try db.ask(
-            """
-            SELECT l.id, l.origin, count(*) AS running FROM (SELECT lane FROM live WHERE node < ?1 \
-            UNION ALL SELECT lane FROM live WHERE node > ?1) AS s JOIN lane l ON l.id = s.lane GROUP BY l.id, l.origin
-            """, [[node]]
-        ) { ($0.integer("id"), $0.text("origin"), $0.int("running")) }
-    }
-
     private static func queuedLane(_ row: Row) -> QueuedLane {
         QueuedLane(
             id: row.integer("id"), app: AppID(row.integer("app")), session: SessionID(row.integer("session")),
-            origin: row.text("origin"), queued: row.integer("queued"), limitPerHost: row.int("limit_per_host"),
+            revision: row.integerOrNil("revision") ?? 0, origin: row.text("origin"), queued: row.integer("queued"),
+            limitPerHost: row.int("limit_per_host"),
             isBackground: row.bool("background"), conditions: LaneConditions(rawValue: row.int("conditions")),
             patience: patience(row.integerOrNil("resource_deadline"), row.integerOrNil("resource_timeout")),
             priority: row.real("priority"), isForgotten: row.bool("forgotten"))

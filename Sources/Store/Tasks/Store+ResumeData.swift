@@ -13,18 +13,55 @@ extension Store {
     /// What a cancelled download left can be continued for this long.
     package static let resumeDataPeriod = Duration.seconds(24 * 3600)
 
-    /// Cancels a task and keeps `file`, its partial one, so that a new task can go on with it.
+    /// Suspends a task until this node has cancelled it and kept what it has. Where the node dies before, the task goes on.
+    ///
+    /// - Throws: ``DomainError/taskCompleted``.
+    package func hold(_ id: TaskID, at now: Timestamp) async throws -> Aftermath {
+        try await transact(at: now) { transaction in
+            guard let live = try transaction.live(id) else { throw DomainError.taskCompleted }
+            guard try self.move(live, .suspend, transaction) else { return }
+            try transaction.db.execute(
+                "UPDATE live SET held_by = ?2 WHERE task = ?1", id.rawValue, self.node ?? "")
+        }.1
+    }
+
+    /// Has a task go on that ``hold(_:at:)`` suspended, and that was not cancelled after all.
+    package func letGoOn(_ id: TaskID, at now: Timestamp) async throws -> Aftermath {
+        try await transact(at: now) { try self.letGoOn([id], $0) }.1
+    }
+
+    /// Has the tasks go on that a node held and did not cancel.
+    func letGoOn(heldBy node: String, _ transaction: Transaction) throws {
+        let held = try transaction.db.all("SELECT task FROM live WHERE held_by = ?1 ORDER BY task", node) {
+            TaskID($0.integer(0))
+        }
+        try letGoOn(held, transaction)
+    }
+
+    private func letGoOn(_ tasks: [TaskID], _ transaction: Transaction) throws {
+        for id in tasks {
+            let isHeld = try transaction.db.change(
+                "UPDATE live SET held_by = NULL WHERE task = ?1 AND held_by IS NOT NULL", id.rawValue)
+            guard isHeld > 0, let live = try transaction.live(id), live.life.phase == .suspended else { continue }
+            _ = try carryOut(.resume, live, transaction)
+        }
+    }
+
+    /// Cancels a task and keeps `file`, its partial one, so that a new task can go on with it. Until then its bytes count as
+    /// stored.
     ///
     /// - Throws: ``DomainError/taskCompleted``.
     package func cancel(
-        _ id: TaskID, keeping file: String, nonce: [UInt8], at now: Timestamp
+        _ id: TaskID, keeping file: String, length: Int64, nonce: [UInt8], at now: Timestamp
     ) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             guard let live = try transaction.live(id) else { throw DomainError.taskCompleted }
             let app = try transaction.session(live.session).app
             try transaction.db.execute(
-                "INSERT INTO resume_data (nonce, app, file, expires_at) VALUES (?1, ?2, ?3, ?4)", nonce, app.rawValue,
-                file, (now + Self.resumeDataPeriod).milliseconds)
+                """
+                INSERT INTO resume_data (nonce, app, file, length, expires_at, node) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                """, nonce, app.rawValue, file, length, (now + Self.resumeDataPeriod).milliseconds, self.node)
+            transaction.addStored(length, app: app)
             _ = try self.carryOut(.cancel(reason: nil), live, transaction)
         }.1
     }
@@ -34,7 +71,7 @@ extension Store {
     ///
     /// - Throws: ``DomainError/taskCompleted``.
     package func cancel(
-        _ id: TaskID, keeping upload: MultipartUpload, nonce: [UInt8], at now: Timestamp
+        _ id: TaskID, keeping upload: MultipartUpload, length: Int64, nonce: [UInt8], at now: Timestamp
     ) async throws -> Aftermath {
         try await transact(at: now) { [documents] transaction in
             guard let live = try transaction.live(id) else { throw DomainError.taskCompleted }
@@ -42,9 +79,10 @@ extension Store {
             let expiresAt = (now + Self.resumeDataPeriod).milliseconds
             try transaction.db.execute(
                 """
-                INSERT INTO resume_data (nonce, app, file, expires_at, upload, upload_document) \
-                VALUES (?1, ?2, '', ?3, ?4, ?5)
-                """, nonce, app.rawValue, expiresAt, upload.row, documents.encode(upload))
+                INSERT INTO resume_data (nonce, app, file, length, expires_at, upload, upload_document) \
+                VALUES (?1, ?2, '', ?3, ?4, ?5, ?6)
+                """, nonce, app.rawValue, length, expiresAt, upload.row, documents.encode(upload))
+            transaction.addStored(length, app: app)
             try transaction.db.execute(
                 "UPDATE bucket_upload SET task = 0, due_at = ?2 WHERE id = ?1", upload.row, expiresAt)
             _ = try self.carryOut(.cancel(reason: nil), live, transaction)
@@ -81,27 +119,68 @@ extension Store {
 
     /// Spends resume data for a new task: it can be used once.
     ///
+    /// - Parameter adopted: The file that the task goes on with. Another one, which only its own node can go on with, goes.
     /// - Throws: ``DomainError/resumeDataSpent``.
-    func spend(_ nonce: [UInt8], app: AppID, _ transaction: Transaction) throws {
-        let wasSpent = try transaction.db.first(
-            "SELECT spent FROM resume_data WHERE nonce = ?1 AND app = ?2", nonce, app.rawValue
-        ) { $0.bool(0) }
-        if wasSpent == true { throw DomainError.resumeDataSpent }
+    func spend(_ nonce: [UInt8], app: AppID, adopting adopted: String?, _ transaction: Transaction) throws {
+        let kept = try transaction.db.first(
+            "SELECT spent, length, file, node FROM resume_data WHERE nonce = ?1 AND app = ?2", nonce, app.rawValue
+        ) { row in
+            (
+                isSpent: row.bool("spent"), length: row.integer("length"), file: row.text("file"),
+                node: row.textOrNil("node")
+            )
+        }
+        guard let kept else { return }
+        if kept.isSpent { throw DomainError.resumeDataSpent }
+        if !kept.file.isEmpty, kept.file != adopted { try discard(kept.file, on: kept.node, transaction) }
         try transaction.db.execute("UPDATE resume_data SET spent = 1 WHERE nonce = ?1", nonce)
+        transaction.addStored(-kept.length, app: app)
     }
 
     /// Drops resume data that nobody used in time. What was spent is remembered as long.
     func dropResumeData(_ rows: Int, _ transaction: Transaction) throws -> Bool {
-        let wanted = max(1, rows / 2)
+        let wanted = max(1, rows / Self.rowsOfResumeData)
         let due = try transaction.db.all(
-            "SELECT nonce, file, upload, spent FROM resume_data WHERE expires_at <= ?1 LIMIT ?2",
-            transaction.now.milliseconds, wanted
-        ) { ($0.blob("nonce"), $0.text("file"), $0.integerOrNil("upload"), $0.bool("spent")) }
-        for (nonce, file, upload, isSpent) in due {
-            // An upload is due for itself.
-            if !isSpent, upload == nil { try discard(file, transaction) }
-            try transaction.db.execute("DELETE FROM resume_data WHERE nonce = ?1", nonce)
-        }
+            "SELECT nonce FROM resume_data WHERE expires_at <= ?1 LIMIT ?2", transaction.now.milliseconds, wanted
+        ) { $0.blob(0) }
+        for nonce in due { try remove(resumeData: nonce, transaction) }
         return due.count == wanted
+    }
+
+    /// Removes resume data of a deleted app, with what it keeps.
+    ///
+    /// - Returns: How many rows that took, `limit` at most or a few more.
+    func removeResumeData(of app: AppID, _ limit: Int, _ transaction: Transaction) throws -> Int {
+        let some = try transaction.db.all(
+            "SELECT nonce FROM resume_data WHERE app = ?1 LIMIT ?2", app.rawValue,
+            max(1, limit / Self.rowsOfResumeData)
+        ) { $0.blob(0) }
+        for nonce in some { try remove(resumeData: nonce, transaction) }
+        return some.count * Self.rowsOfResumeData
+    }
+
+    /// Its own, and what becomes of its file or upload.
+    private static let rowsOfResumeData = 2
+
+    /// Removes resume data, and what it keeps unless a task goes on with that.
+    private func remove(resumeData nonce: [UInt8], _ transaction: Transaction) throws {
+        let db = transaction.db
+        let kept = try db.first(
+            "DELETE FROM resume_data WHERE nonce = ?1 RETURNING app, file, upload, spent, length, node", nonce
+        ) { row in
+            (
+                app: AppID(row.integer("app")), file: row.text("file"), upload: row.integerOrNil("upload"),
+                isSpent: row.bool("spent"), length: row.integer("length"), node: row.textOrNil("node")
+            )
+        }
+        guard let kept, !kept.isSpent else { return }
+        transaction.addStored(-kept.length, app: kept.app)
+        if let upload = kept.upload {
+            try db.execute(
+                "UPDATE bucket_upload SET due_at = ?2 WHERE id = ?1 AND due_at > ?2", upload,
+                transaction.now.milliseconds)
+        } else {
+            try discard(kept.file, on: kept.node, transaction)
+        }
     }
 }

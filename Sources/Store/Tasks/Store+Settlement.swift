@@ -92,7 +92,8 @@ extension Store {
             session.bytesSent += settlement.bytesSent
             session.isChanged = true
             if settlement.endsSuspicion {
-                try transaction.db.execute("UPDATE live SET crashes = 0 WHERE task = ?1", live.id.rawValue)
+                try transaction.db.execute(
+                    "UPDATE live SET crashes = 0, left_by = NULL WHERE task = ?1", live.id.rawValue)
             }
             let phase = live.life.phase
             if phase != .active, !(phase == .suspended && settlement.isCompletion) {
@@ -208,10 +209,10 @@ extension Store {
         // While the task is active the transfer may still write; its last settlement discards the file then.
         if leavesPartialFile || (live.life.phase != .active && live.progress != nil && content == nil) {
             let partial = Self.partialFile(live.id)
-            if try !isKept(partial, db) { try discard(partial, transaction) }
+            if try !isKept(partial, db) { try discard(partial, on: result.progress.node, transaction) }
         }
         if let file = result.progress.adoptedFile, try !isKept(file, unspent: true, db) {
-            try discard(file, transaction)
+            try discard(file, on: result.progress.node, transaction)
         }
         try leaveQuestion(live, transaction)
         if let body = live.body { try release(body: body, transaction) }

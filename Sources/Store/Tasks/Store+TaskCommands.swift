@@ -82,9 +82,10 @@ extension Store {
         _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID, after number: Int64, limit: Int,
         at now: Timestamp
     ) async throws -> (matched: Int, changed: Int, last: Int64?, aftermath: Aftermath) {
-        guard filter.outcome == nil, filter.state != .completed else { return (0, 0, nil, Aftermath()) }
+        guard filter.outcomes.isEmpty, filter.states != [.completed] else { return (0, 0, nil, Aftermath()) }
         let (result, aftermath) = try await transact(at: now) { transaction -> (Int, Int, Int64?) in
-            let found = try Self.unfinished(session, after: number, limit: limit, transaction.db)
+            let found = try Self.unfinished(
+                session, among: filter.numbers, after: number, limit: limit, transaction.db)
             var (matched, changed) = (0, 0)
             for task in found where filter.matches(state: task.state, group: task.group) {
                 matched += 1
@@ -99,7 +100,11 @@ extension Store {
     /// - Returns: Whether it changed anything.
     func carryOut(_ command: TaskCommand, _ live: LiveTask, _ transaction: Transaction) throws -> Bool {
         switch command {
-        case .suspend: return try move(live, .suspend, transaction)
+        case .suspend:
+            // It stays suspended, whatever becomes of a node that held it for the moment.
+            try transaction.db.execute(
+                "UPDATE live SET held_by = NULL WHERE task = ?1 AND held_by IS NOT NULL", live.id.rawValue)
+            return try move(live, .suspend, transaction)
         case .resume: return try move(live, .resume(beginsAt: live.beginsAt), transaction)
         case .cancel(let reason):
             try end(live, .cancelled, TaskError(.cancelled, backgroundTaskCancelledReason: reason), transaction)
@@ -122,7 +127,8 @@ extension Store {
         _ live: LiveTask, _ event: TaskLife.Event, progress: TaskProgress? = nil, crashes: Int? = nil,
         letsGo: Bool = false, _ transaction: Transaction
     ) throws -> Bool {
-        let crashes = crashes ?? (event.endsAttempt ? 0 : live.crashes)
+        let isCleared = crashes == nil && event.endsAttempt
+        let crashes = crashes ?? (isCleared ? 0 : live.crashes)
         let life = try transaction.life(of: live, after: event, crashes: crashes)
         guard life != live.life else { return false }
         let session = try transaction.session(live.session)
@@ -133,11 +139,11 @@ extension Store {
             UPDATE live SET stage = ?2, due_at = ?3, resource_deadline = ?4, resource_remaining = ?5, question = ?6, \
             disk_needed = ?7, disk_kept = ?8, disk_not_before = ?9, \
             progress_document = coalesce(?10, progress_document), crashes = ?11, \
-            node = CASE WHEN ?12 = 0 THEN node END WHERE task = ?1
+            node = CASE WHEN ?12 = 0 THEN node END, left_by = CASE WHEN ?13 = 0 THEN left_by END WHERE task = ?1
             """,
             live.id.rawValue, columns.phase, columns.dueAt, columns.deadline, columns.remaining, columns.question,
             columns.diskNeeded, columns.diskKept, columns.diskNotBefore, progress.map { documents.encode($0) },
-            crashes, letsGo)
+            crashes, letsGo, isCleared)
         if life.state != live.life.state {
             try transaction.db.execute(
                 """
@@ -218,11 +224,24 @@ extension Store {
         }
     }
 
-    /// Tasks that are not completed, in the order of their numbers. Filters are for the caller: who asks for few of many
-    /// must not have all of them looked at in one transaction.
+    /// Tasks that are not completed, in the order of their numbers. Other filters are for the caller: a request for few of
+    /// many tasks must not look at all of them in one transaction.
+    private static func unfinished(
+        _ session: SessionID, among numbers: Set<Int64>?, after number: Int64, limit: Int, _ db: Connection
+    ) throws -> [Unfinished] {
+        guard let numbers else { return try unfinished(session, after: number, limit: limit, db) }
+        var found: [Unfinished] = []
+        for wanted in numbers.filter({ $0 > number }).sorted() where found.count < limit {
+            found += try unfinished(session, after: wanted - 1, limit: 1, db).filter { $0.number == wanted }
+        }
+        return found
+    }
+
+    private typealias Unfinished = (id: TaskID, number: Int64, state: TaskState, group: String?)
+
     private static func unfinished(
         _ session: SessionID, after number: Int64, limit: Int, _ db: Connection
-    ) throws -> [(id: TaskID, number: Int64, state: TaskState, group: String?)] {
+    ) throws -> [Unfinished] {
         try db.all(
             """
             SELECT l.task, l.number, t.state, t.group_name FROM live l JOIN task t ON t.id = l.task \
@@ -239,7 +258,7 @@ extension Store {
 
 extension TaskFilter {
     fileprivate func matches(state: TaskState, group: String?) -> Bool {
-        if let wanted = self.state, wanted != state { return false }
+        guard states.isEmpty || states.contains(state) else { return false }
         guard let wanted = self.group else { return true }
         return group.map { $0.utf8.elementsEqual(wanted.utf8) } ?? false
     }

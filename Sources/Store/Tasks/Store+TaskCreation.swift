@@ -18,7 +18,7 @@ extension Store {
         try await transact(at: now) { [documents] transaction in
             let session = try transaction.session(id)
             guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
-            var (unfinished, stored) = try self.usage(of: session.app, transaction.db)
+            var (unfinished, storedBefore) = try self.usage(of: session.app, transaction.db)
             var batch = try self.batch(of: tasks, in: id, transaction.db)
             var created: [CreatedTask] = []
             created.reserveCapacity(tasks.count)
@@ -27,7 +27,8 @@ extension Store {
                 created.append(item)
                 guard !item.isExisting else { continue }
                 unfinished += 1
-                stored += task.body?.bytesToStore ?? 0
+                // With the bodies that came, without what resume data kept for these tasks.
+                let stored = storedBefore + transaction.stored(of: session.app)
                 if unfinished > limit {
                     throw DomainError.tooManyTasks(limit: limit, index: index)
                 }
@@ -126,7 +127,9 @@ extension Store {
             }
             fingerprint = print
         }
-        if let nonce = new.resumeNonce { try spend(nonce, app: session.app, transaction) }
+        if let nonce = new.resumeNonce {
+            try spend(nonce, app: session.app, adopting: new.progress?.adoptedFile, transaction)
+        }
         var body: Int64?
         if let source = new.body {
             let attached = try attach(source, index: index, app: session.app, transaction)

@@ -28,7 +28,7 @@ extension Store {
             \.record)
     }
 
-    /// Identifiers and numbers of matching tasks, by the same indexes, the newest first.
+    /// Identifiers and numbers of up to `limit` matching tasks, the newest first.
     private static func newestTaskIDs(
         _ session: SessionID, _ filter: TaskFilter, after number: Int64, below end: Int64, limit: Int,
         _ db: Connection
@@ -37,6 +37,16 @@ extension Store {
         if filter.clientTaskId != nil {
             return try taskIDs(session, filter, after: number, below: end, limit: limit, db)
         }
+        return try merged(filter, by: \.1, inOrder: >, limit: limit) {
+            try newestTaskIDs(session, $0, after: number, below: end, limit: limit, db)
+        }
+    }
+
+    /// Those of one alternative, by the same indexes as in the other order.
+    private static func newestTaskIDs(
+        _ session: SessionID, _ filter: TaskFilter.Alternative, after number: Int64, below end: Int64, limit: Int,
+        _ db: Connection
+    ) throws -> [(TaskID, Int64)] {
         let state = filter.state?.rawValue
         let outcome = filter.outcome?.rawValue
         if let group = filter.group {

@@ -52,9 +52,39 @@ extension Store {
         }
     }
 
-    /// Identifiers and numbers of matching tasks, by the most selective index the filter allows.
+    /// Identifiers and numbers of up to `limit` matching tasks, in the order of their numbers.
     static func taskIDs(
         _ session: SessionID, _ filter: TaskFilter, after number: Int64, below end: Int64 = .max, limit: Int,
+        _ db: Connection
+    ) throws -> [(TaskID, Int64)] {
+        guard let numbers = filter.numbers else {
+            return try merged(filter, by: \.1, limit: limit) {
+                try taskIDs(session, $0, after: number, below: end, limit: limit, db)
+            }
+        }
+        var found: [(TaskID, Int64)] = []
+        for wanted in numbers.filter({ $0 > number && $0 < end }).sorted() where found.count < limit {
+            for alternative in filter.alternatives {
+                found += try taskIDs(session, alternative, after: wanted - 1, below: wanted + 1, limit: 1, db)
+            }
+        }
+        return found
+    }
+
+    /// The first of all that the filter's alternatives find, each of which is read in order.
+    static func merged<Found, Key: Comparable>(
+        _ filter: TaskFilter, by key: (Found) -> Key, inOrder precedes: (Key, Key) -> Bool = { $0 < $1 }, limit: Int,
+        find: (TaskFilter.Alternative) throws -> [Found]
+    ) rethrows -> [Found] {
+        let alternatives = filter.alternatives
+        let found = try alternatives.flatMap(find)
+        guard alternatives.count > 1 else { return found }
+        return Array(found.sorted { precedes(key($0), key($1)) }.prefix(limit))
+    }
+
+    /// Those of one alternative, by the most selective index that it allows.
+    private static func taskIDs(
+        _ session: SessionID, _ filter: TaskFilter.Alternative, after number: Int64, below end: Int64, limit: Int,
         _ db: Connection
     ) throws -> [(TaskID, Int64)] {
         let state = filter.state?.rawValue

@@ -14,7 +14,12 @@ extension Store {
                 }
             }
             let list = span.order == .ascending ? Self.tasksOfApp : Self.newestTasksOfApp
-            return try list(app, filter, stretch, limit, db).compactMap { try self.findTask($0, db, known: known) }
+            let found = try Self.merged(
+                filter, by: \.rawValue, inOrder: span.order == .ascending ? (<) : (>), limit: limit
+            ) {
+                try list(app, $0, stretch, limit, db)
+            }
+            return try found.compactMap { try self.findTask($0, db, known: known) }
         }
     }
 
@@ -22,7 +27,7 @@ extension Store {
     // order. Sessions that are forgotten and not removed yet are passed over.
 
     private static func tasksOfApp(
-        _ app: AppID, _ filter: TaskFilter, _ stretch: Stretch, _ limit: Int, _ db: Connection
+        _ app: AppID, _ filter: TaskFilter.Alternative, _ stretch: Stretch, _ limit: Int, _ db: Connection
     ) throws -> [TaskID] {
         let (state, outcome) = (filter.state?.rawValue, filter.outcome?.rawValue)
         func read(_ row: Row) -> TaskID { TaskID(row.integer(0)) }
@@ -70,7 +75,7 @@ extension Store {
     }
 
     private static func newestTasksOfApp(
-        _ app: AppID, _ filter: TaskFilter, _ stretch: Stretch, _ limit: Int, _ db: Connection
+        _ app: AppID, _ filter: TaskFilter.Alternative, _ stretch: Stretch, _ limit: Int, _ db: Connection
     ) throws -> [TaskID] {
         let (state, outcome) = (filter.state?.rawValue, filter.outcome?.rawValue)
         func read(_ row: Row) -> TaskID { TaskID(row.integer(0)) }

@@ -116,9 +116,9 @@ extension Store {
         }
         if let live {
             if let body = live.body { try release(body: body, transaction) }
-            try discard(Self.partialFile(TaskID(id)), transaction)
             let progress = try live.progress.map { try documents.decode(TaskProgress.self, $0) }
-            if let file = progress?.adoptedFile { try discard(file, transaction) }
+            try discard(Self.partialFile(TaskID(id)), on: progress?.node, transaction)
+            if let file = progress?.adoptedFile { try discard(file, on: progress?.node, transaction) }
         }
         let content = try db.first(
             "DELETE FROM content WHERE task = ?1 RETURNING file, object, length, expired, session", id
@@ -205,6 +205,8 @@ extension Store {
         left -= try db.change(
             "DELETE FROM webhook_secret WHERE id IN (SELECT id FROM webhook_secret WHERE app = ?1 LIMIT ?2)",
             id.rawValue, left)
+        guard left > 0 else { return }
+        left -= try removeResumeData(of: id, left, transaction)
         // The tasks use the bodies.
         let hasSessions = try db.exists("SELECT 1 FROM session WHERE app = ?1 LIMIT 1", id.rawValue)
         guard left > 0, !hasSessions else { return }

@@ -220,21 +220,3 @@ extension Store {
         return lanes.count == rows && !idle.isEmpty
     }
 }
-
-extension Store {
-    /// Whether a file below the data folder belongs to something.
-    package func isNeeded(file path: String) async throws -> Bool {
-        try await database.read { db in
-            // Partial files and contents have the number of their task, which may be about to tell of them.
-            let isOfTask = path.hasPrefix("partial/") || path.hasPrefix("contents/")
-            let task = isOfTask ? path.split(separator: "/").last.flatMap { Int64($0) } : nil
-            return try db.exists(
-                """
-                SELECT 1 WHERE EXISTS (SELECT 1 FROM live WHERE task = ?2) \
-                OR EXISTS (SELECT 1 FROM content WHERE file = ?1) \
-                OR EXISTS (SELECT 1 FROM body WHERE file = ?1) \
-                OR EXISTS (SELECT 1 FROM resume_data WHERE file = ?1)
-                """, path, task)
-        }
-    }
-}

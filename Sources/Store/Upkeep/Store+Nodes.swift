@@ -169,11 +169,17 @@ extension Store {
             try db.execute("UPDATE live SET move_document = NULL WHERE task = ?1", live.id.rawValue)
             if live.life.phase == .active {
                 try self.move(live, .interrupted, letsGo: true, transaction)
+                try self.noteLeft(live, db)
                 takeOver.tasks += 1
             } else {
                 try self.letGo(of: live, transaction)
             }
         }
+        let connected = try db.all("SELECT DISTINCT node FROM held_connection") { $0.text(0) }
+        for other in connected where !nodes.contains(other) { try forgetConnections(of: other, db) }
+        try forgetFiles(but: nodes, db)
+        let holding = try db.all("SELECT DISTINCT held_by FROM live WHERE held_by IS NOT NULL") { $0.text(0) }
+        for holder in holding where !nodes.contains(holder) { try letGoOn(heldBy: holder, transaction) }
         let senders = try db.all("SELECT DISTINCT node FROM launch WHERE state = 'delivering' AND node IS NOT NULL") {
             $0.text(0)
         }

@@ -17,7 +17,8 @@ extension Store {
     ///
     /// Called once at start, before the scheduler runs; costs one row for each transfer that was under way. Where the
     /// service crashed that counts against them, in the same commit that ends their being under way: a start that dies
-    /// before it has removed the mark finds nothing that it could count once more.
+    /// before it has removed the mark finds nothing that it could count once more. It counts as well against what other
+    /// nodes took over since, wherever that is now.
     ///
     /// - Parameters:
     ///   - afterCrash: Whether the service left the mark of a fault.
@@ -28,6 +29,8 @@ extension Store {
         unrecorded: @escaping @Sendable (TaskID, TaskProgress) -> Int64? = { _, _ in nil }
     ) async throws -> (recovered: Recovered, aftermath: Aftermath) {
         try await transact(at: now) { transaction in
+            if let node = self.node { try self.forgetConnections(of: node, transaction.db) }
+            try self.letGoOn(heldBy: self.node ?? "", transaction)
             let active = try transaction.db.all(
                 "SELECT task FROM live WHERE stage = 'active' AND (node IS NULL OR node = ?1) ORDER BY session, task",
                 self.node
@@ -59,6 +62,7 @@ extension Store {
                     recovered.failed += 1
                 }
             }
+            try self.report(afterCrash, &recovered, transaction)
             // The cause is found: the others were only beside it.
             if recovered.failed > 0 { try self.clearSuspects(transaction) }
             return recovered
@@ -75,7 +79,57 @@ extension Store {
         }
     }
 
+    // MARK: Crashes of nodes that were taken over
+
+    /// Notes who left a task that is taken over: the node knows why it ended, and reports when it starts again.
+    func noteLeft(_ live: LiveTask, _ db: Connection) throws {
+        guard let node = live.node else { return }
+        try db.execute(
+            """
+            UPDATE live SET left_by = CASE WHEN left_by IS NULL THEN CAST(?2 AS TEXT) \
+            ELSE left_by || ' ' || CAST(?2 AS TEXT) END WHERE task = ?1
+            """, live.id.rawValue, node)
+    }
+
+    /// Counts this node's last end against the tasks that others took over, where it was a crash.
+    private func report(_ hasCrashed: Bool, _ recovered: inout Recovered, _ transaction: Transaction) throws {
+        guard let node else { return }
+        let noted = try transaction.db.all(
+            "SELECT task, left_by FROM live WHERE left_by IS NOT NULL ORDER BY task"
+        ) { (TaskID($0.integer("task")), $0.text("left_by").split(separator: " ")) }
+        for (task, nodes) in noted where nodes.contains(Substring(node)) {
+            let others = nodes.filter { $0 != node }.joined(separator: " ")
+            try transaction.db.execute(
+                "UPDATE live SET left_by = ?2 WHERE task = ?1", task.rawValue, others.isEmpty ? nil : others)
+            if hasCrashed, let live = try transaction.live(task) {
+                try countCrash(against: live, &recovered, transaction)
+            }
+        }
+    }
+
+    /// Counts a crash against a task that has gone on at another node, or waits.
+    private func countCrash(
+        against live: LiveTask, _ recovered: inout Recovered, _ transaction: Transaction
+    ) throws {
+        let crashes = live.crashes + 1
+        switch (Quarantine.verdict(after: crashes), live.life.phase) {
+        case (.fail, _):
+            try end(live, .failed, Quarantine.error, transaction)
+            recovered.failed += 1
+            return
+        case (.runAlone, .active):
+            // The node that has it sees that it is decided, and lets go of it.
+            let time = transaction.now + Quarantine.delay
+            try move(live, .retry(at: time, waitsForConnectivity: false), crashes: crashes, transaction)
+        case (.runAlone, .queued): try move(live, .suspected, crashes: crashes, transaction)
+        case (.goOn, _), (.runAlone, _):
+            try transaction.db.execute("UPDATE live SET crashes = ?2 WHERE task = ?1", live.id.rawValue, crashes)
+        }
+        if Quarantine.verdict(after: crashes) == .runAlone { recovered.suspects += 1 }
+    }
+
     private func clearSuspects(_ transaction: Transaction) throws {
+        try transaction.db.execute("UPDATE live SET left_by = NULL WHERE left_by IS NOT NULL")
         let suspects = try transaction.db.all("SELECT task FROM live WHERE crashes > 0 ORDER BY task") {
             TaskID($0.integer(0))
         }

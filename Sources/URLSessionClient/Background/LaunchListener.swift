@@ -27,7 +27,11 @@ extension LaunchReceiver {
         let bound = withUnsafeBytes(of: &address) { bytes in
             bind(listener, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, size)
         }
-        guard bound == 0, beginListening(listener, 16) == 0 else { throw .file("127.0.0.1:\(port)", code: errno) }
+        guard bound == 0, beginListening(listener, 16) == 0 else {
+            let code = errno
+            close(listener)
+            throw .file("127.0.0.1:\(port)", code: code)
+        }
         let room = DispatchSemaphore(value: 32)
         Thread.detachNewThread {
             while true {
@@ -35,6 +39,8 @@ extension LaunchReceiver {
                 let connection = accept(listener, nil, nil)
                 guard connection >= 0 else {
                     room.signal()
+                    // Without a free descriptor the connection stays in the queue: accepting at once would spin.
+                    Thread.sleep(forTimeInterval: 0.1)
                     continue
                 }
                 Thread.detachNewThread {

@@ -1,6 +1,10 @@
 extension TextRule {
-    /// The name of a session or app: 1–128 of `A-Z a-z 0-9 . _ - ~ : @ +`.
-    public static let identifier = name("An identifier has 1 to 128 characters of A-Z a-z 0-9 . _ - ~ : @ +.")
+    /// The name of a session or app: 1–128 of `A-Z a-z 0-9 . _ - ~ : @ +`, but not `.` or `..`, which clients take out of
+    /// a URL (RFC 3986 section 5.2.4).
+    public static let identifier = TextRule { text in
+        let detail = "An identifier has 1 to 128 characters of A-Z a-z 0-9 . _ - ~ : @ +, and is neither . nor .."
+        return [".", ".."].contains(text) ? detail : name(detail).fault(text)
+    }
 
     /// A name for a root directory or an identifier that the service made.
     public static let handle = name("This is not a name that the service gives.")

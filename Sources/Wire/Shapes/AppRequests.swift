@@ -57,8 +57,8 @@ public struct AppCreation: Shape {
 
 /// What the operator's `PATCH /v1/apps/{app}` takes.
 public struct AppChange: Shape {
-    /// Where and how it is launched.
-    public var webhook: WebhookChange?
+    /// Where and how it is launched; `.clear` for nowhere.
+    public var webhook: Change<WebhookChange> = .unchanged
     /// Whether it may be woken to fetch.
     public var backgroundRefreshStatus: BackgroundRefreshStatus?
     /// Its bounds.
@@ -67,7 +67,7 @@ public struct AppChange: Shape {
     public init() {}
 
     public mutating func visit(_ members: inout some MemberVisitor) {
-        members.optional("webhook", &webhook)
+        members.change("webhook", &webhook)
         members.optional("backgroundRefreshStatus", &backgroundRefreshStatus)
         members.optional("limits", &limits)
     }
@@ -75,12 +75,12 @@ public struct AppChange: Shape {
 
 /// What the app's own `PATCH /v1/app` takes.
 public struct OwnAppChange: Shape {
-    /// Where and how it is launched.
-    public var webhook: WebhookChange?
+    /// Where and how it is launched; `.clear` for nowhere.
+    public var webhook: Change<WebhookChange> = .unchanged
 
     public init() {}
 
     public mutating func visit(_ members: inout some MemberVisitor) {
-        members.optional("webhook", &webhook)
+        members.change("webhook", &webhook)
     }
 }

@@ -36,6 +36,8 @@ public struct Batch: Shape {
 
 /// One line of the answer to tasks sent as NDJSON.
 public struct LineResult: Shape {
+    /// The number of the line in the request, from 1.
+    public var line: Int64 = 0
     /// The status that this task alone would get: 201, 200, or that of the problem.
     public var status: Int64 = 0
     public var taskIdentifier: Int64?
@@ -63,6 +65,7 @@ public struct LineResult: Shape {
     }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("line", &line)
         members.member("status", &status)
         members.optional("taskIdentifier", &taskIdentifier)
         members.optional("clientTaskId", &clientTaskId)

@@ -99,6 +99,8 @@ extension EventData {
         public var length: Int64 = 0
         /// Of these bytes.
         public var digest = ContentDigest()
+        /// The name that the response suggests for the file, without a path; `nil` where none was stored.
+        public var suggestedFilename: String?
         /// When the content is dropped; `nil` while that is open.
         public var expiresAt: String?
 
@@ -108,6 +110,7 @@ extension EventData {
             members.member("contentURL", &contentURL)
             members.member("length", &length)
             members.member("digest", &digest)
+            members.nullable("suggestedFilename", &suggestedFilename)
             members.nullable("expiresAt", &expiresAt)
         }
     }

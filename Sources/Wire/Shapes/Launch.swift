@@ -59,13 +59,16 @@ public struct Launch: Shape {
 
 /// One try to send a webhook. Also the answer to `POST /v1/app/webhook/ping`.
 public struct LaunchAttempt: Shape {
+    /// The `error` of a try that was answered with 2xx, but not followed by a completion by the launch's deadline.
+    public static let notCompleted = "notCompleted"
+
     /// Which try it was, from 1.
     public var number: Int64 = 0
     public var startedAt = ""
     /// How many seconds it took.
     public var duration: Double?
     public var statusCode: Int64?
-    /// Why there was no status, in words.
+    /// Why the try failed, in words; ``notCompleted`` where a 2xx was not followed by a completion in time.
     public var error: String?
     /// The beginning of the receiver's answer.
     public var excerpt: String?

@@ -54,6 +54,7 @@ public struct ProblemCode: WireName {
         "client-task-conflict", 409, "The client's task identifier belongs to another task")
     public static let questionAnswered = Self("question-answered", 409, "The question has been answered")
     public static let resumeDataSpent = Self("resume-data-spent", 409, "The resume data has been used or has expired")
+    public static let contentNotReady = Self("content-not-ready", 404, "The content is not complete yet")
     public static let contentExpired = Self("content-expired", 410, "The content has expired")
     public static let eventsExpired = Self("events-expired", 410, "Events have expired")
     public static let ackOutOfRange = Self("ack-out-of-range", 422, "There is no such event yet")
@@ -79,7 +80,8 @@ public struct ProblemCode: WireName {
         .payloadTooLarge, .uriTooLong, .unsupportedMediaType, .rangeNotSatisfiable, .misdirectedRequest,
         .idempotencyMismatch, .idempotencyInProgress, .appExists, .sessionExists, .cursorInvalid,
         .configurationMismatch, .sessionInvalidated, .sessionInUse, .attachmentFenced, .taskCompleted,
-        .clientTaskConflict, .questionAnswered, .resumeDataSpent, .contentExpired, .eventsExpired, .ackOutOfRange,
+        .clientTaskConflict, .questionAnswered, .resumeDataSpent, .contentNotReady, .contentExpired, .eventsExpired,
+        .ackOutOfRange,
         .fetchLate, .refreshUnavailable, .launchNotOpen, .digestMismatch, .uploadOffsetMismatch, .tooManyTasks,
         .rateLimited, .insufficientStorage, .contentsUnavailable, .storeUnavailable, .shuttingDown, .internalError,
     ]

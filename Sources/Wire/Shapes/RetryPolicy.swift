@@ -25,8 +25,8 @@ public enum RetryPolicy: Sendable, Hashable {
                 "statusCodes", &statusCodes,
                 .distinct(400...599, count: 0...200, "No status may stand here twice."))
             members.nullable("maximumAttempts", &maximumAttempts, 1...1_000_000)
-            members.defaulted("initialDelay", &initialDelay, 0...86_400)
-            members.defaulted("maximumDelay", &maximumDelay, 0...86_400)
+            members.defaulted("initialDelay", &initialDelay, 0.1...86_400)
+            members.defaulted("maximumDelay", &maximumDelay, 0.1...86_400)
         }
     }
 }

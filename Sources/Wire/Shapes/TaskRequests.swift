@@ -52,6 +52,8 @@ public struct TaskSelection: Shape {
     public var state: TaskState?
     public var outcome: TaskOutcome?
     public var group: String?
+    /// Up to 1,000 `taskIdentifier`s.
+    public var taskIdentifiers: [Int64]?
 
     public init() {}
 
@@ -59,6 +61,7 @@ public struct TaskSelection: Shape {
         members.optional("state", &state)
         members.optional("outcome", &outcome)
         members.optional("group", &group, .plain(1...256))
+        members.optional("taskIdentifiers", &taskIdentifiers, .count(1...1000))
     }
 }
 

@@ -6,10 +6,10 @@ import Wire
 enum AppCommands {
     // MARK: Webhook
 
-    static func webhook(_ call: Call) async throws { show(try await call.client.app(), call) }
+    static func webhook(_ call: Call) async throws { try show(try await call.client.app(), call) }
 
-    private static func show(_ app: App, _ call: Call) {
-        call.output.show(app) { app in
+    private static func show(_ app: App, _ call: Call) throws {
+        try call.output.show(app) { app in
             let webhook = app.webhook
             let reason = webhook.disabledReason.map { " (\($0))" } ?? ""
             return ["\(webhook.url ?? "-")\t\(webhook.state)\(reason)"]
@@ -33,19 +33,22 @@ enum AppCommands {
         guard change != WebhookChange() else {
             throw CallWords.Fault(text: "what is to be changed?", command: "webhook set")
         }
-        show(try await call.client.changeWebhook(change), call)
+        try show(try await call.client.changeWebhook(change), call)
     }
 
     static func ping(_ call: Call) async throws {
         let attempt = try await call.client.pingWebhook()
-        call.output.show(attempt) { [words($0)] }
+        try call.output.show(attempt) { [words($0)] }
         guard let status = attempt.statusCode, (200..<300).contains(status) else { throw Failure.silent(1) }
     }
 
     /// `12:00:00  200 OK, 0.1 s: the beginning of the answer`.
     static func words(_ attempt: LaunchAttempt) -> String {
         let error = attempt.error.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 }
-        let result = attempt.statusCode.map { Words.status($0) } ?? error ?? "no answer yet"
+        let status = attempt.statusCode.map { Words.status($0) }
+        let result =
+            attempt.error == LaunchAttempt.notCompleted
+            ? "\(status ?? "answered"), not completed in time" : status ?? error ?? "no answer yet"
         let duration = attempt.duration.map { ", \(Words.duration($0))" } ?? ""
         let excerpt = attempt.excerpt.flatMap { $0.isEmpty ? nil : ": \($0.prefix(100))" } ?? ""
         return "\(Words.time(attempt.startedAt))  \(result)\(duration)\(excerpt)"
@@ -53,7 +56,7 @@ enum AppCommands {
 
     static func rotate(_ call: Call) async throws {
         let rotated = try await call.client.rotateWebhookSecret(gracePeriod: call.words.seconds("grace") ?? 86_400)
-        call.output.show(rotated) { [$0.secret] }
+        try call.output.show(rotated) { [$0.secret] }
         if !call.output.isJSON {
             call.output.note("The one before goes on signing until \(Words.time(rotated.previousSecretExpiresAt)).")
         }
@@ -66,7 +69,7 @@ enum AppCommands {
         switch (words.text("LAUNCH"), words.text("since")) {
         case (let launch?, nil):
             let launch = try await call.client.redeliverLaunch(launch)
-            call.output.show(launch) { [row($0).joined(separator: "\t")] }
+            try call.output.show(launch) { [row($0).joined(separator: "\t")] }
         case (nil, let since?):
             let selection = LaunchSelection {
                 $0.createdAfter = Words.moment(since)
@@ -75,7 +78,7 @@ enum AppCommands {
                 $0.state = words.text("state").map { Launch.State(rawValue: $0) }
             }
             let answer = try await call.client.redeliverLaunches(selection)
-            call.output.show(answer) { ["sent again \($0.changed)\tmatched \($0.matched)"] }
+            try call.output.show(answer) { ["sent again \($0.changed)\tmatched \($0.matched)"] }
         default:
             throw CallWords.Fault(text: "name a LAUNCH, or say --since when", command: "webhook redeliver")
         }
@@ -93,7 +96,7 @@ enum AppCommands {
     }
 
     static func launch(_ call: Call) async throws {
-        call.output.show(try await call.client.launch(call.words.text("LAUNCH") ?? "")) { launch in
+        try call.output.show(try await call.client.launch(call.words.text("LAUNCH") ?? "")) { launch in
             var lines = ["\(launch.launchId): \(launch.kind), \(launch.state)"]
             if let session = launch.sessionIdentifier {
                 lines.append("Session \(session): \(launch.reasons.joined(separator: ", "))")
@@ -122,14 +125,14 @@ enum AppCommands {
         } else {
             launch = try await call.client.completeLaunch(identifier)
         }
-        call.output.show(launch) { [row($0).joined(separator: "\t")] }
+        try call.output.show(launch) { [row($0).joined(separator: "\t")] }
     }
 
     // MARK: Refresh
 
     static func refresh(_ call: Call) async throws {
         guard let word = call.words.text("INTERVAL") else {
-            return show(try await call.client.backgroundRefresh(), call)
+            return try show(try await call.client.backgroundRefresh(), call)
         }
         let interval: FetchInterval
         switch word {
@@ -142,11 +145,11 @@ enum AppCommands {
             }
             interval = .seconds(seconds)
         }
-        show(try await call.client.setMinimumBackgroundFetchInterval(interval), call)
+        try show(try await call.client.setMinimumBackgroundFetchInterval(interval), call)
     }
 
-    private static func show(_ refresh: BackgroundRefresh, _ call: Call) {
-        call.output.show(refresh) { refresh in
+    private static func show(_ refresh: BackgroundRefresh, _ call: Call) throws {
+        try call.output.show(refresh) { refresh in
             let interval =
                 switch refresh.minimumBackgroundFetchInterval {
                 case .never: "never"
@@ -160,13 +163,13 @@ enum AppCommands {
     }
 
     static func fetch(_ call: Call) async throws {
-        call.output.show(try await call.client.simulateFetch()) { [row($0).joined(separator: "\t")] }
+        try call.output.show(try await call.client.simulateFetch()) { [row($0).joined(separator: "\t")] }
     }
 
     // MARK: Apps
 
     static func own(_ call: Call) async throws {
-        call.output.show(try await call.client.app()) { app in
+        try call.output.show(try await call.client.app()) { app in
             let limits = app.limits
             return [
                 "\(app.identifier), \(app.state)", "Webhook: \(app.webhook.url ?? "none"), \(app.webhook.state)",
@@ -196,7 +199,7 @@ enum AppCommands {
                 if let bytes { $0.storedBytes = .set(bytes) }
             }
         }
-        call.output.show(try await call.client.createApp(creation)) { app in
+        try call.output.show(try await call.client.createApp(creation)) { app in
             ["key\t\(app.apiKey ?? "-")", "webhook secret\t\(app.webhook.secret ?? "-")"]
         }
         if !call.output.isJSON { call.output.note("Neither is shown again.") }
@@ -221,7 +224,7 @@ enum AppCommands {
             $0.expiresAt = call.words.text("expires")
         }
         let key = try await call.client.createKey(creation, ofApp: call.words.text("APP") ?? "")
-        call.output.show(key) { ["\($0.keyIdentifier)\t\($0.apiKey ?? "-")"] }
+        try call.output.show(key) { ["\($0.keyIdentifier)\t\($0.apiKey ?? "-")"] }
         if !call.output.isJSON { call.output.note("The key is not shown again.") }
     }
 

@@ -157,7 +157,7 @@ extension Command {
                     meaning: "for fish"),
             ],
             isLocal: true,
-            run: { call in Output.text(Completions.script(for: call.words.text("SHELL") ?? "")) }),
+            run: { call in try Output.text(Completions.script(for: call.words.text("SHELL") ?? "")) }),
         Command(
             name: "man", summary: "write a manual page",
             arguments: [Argument(name: "COMMAND", help: "the page of a command", isOptional: true, isRepeated: true)],
@@ -179,14 +179,14 @@ enum LocalCommands {
             return
         }
         let name = call.words.texts("COMMAND").joined(separator: " ")
-        guard !name.isEmpty else { return Output.text(ManualPage.overview()) }
+        guard !name.isEmpty else { return try Output.text(ManualPage.overview()) }
         guard let command = CommandTable.named(name) else {
             throw CallWords.Fault(text: "there is no command \(name)", command: "man")
         }
-        Output.text(ManualPage.command(command))
+        try Output.text(ManualPage.command(command))
     }
 
     static func profiles(_ call: Call) async throws {
-        for name in try Settings.profiles().keys.sorted() { Output.text(name) }
+        for name in try Settings.profiles().keys.sorted() { try Output.text(name) }
     }
 }

@@ -96,8 +96,10 @@ extension Command {
             run: Transfers.put),
         Command(
             name: "attach", summary: "come back to the transfers of a session",
-            about:
-                "Follows what get and put left in a session, and saves what is to be saved, where they were told to.",
+            about: """
+                Follows what get and put left in a session, and saves what is to be saved where they were told to, below \
+                the current folder; elsewhere only with -o.
+                """,
             arguments: [Argument(name: "SESSION", help: "the session that get or put named")],
             options: [output] + saveOptions,
             run: Transfers.attach),

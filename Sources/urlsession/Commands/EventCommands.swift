@@ -11,7 +11,7 @@ enum EventCommands {
         let session = call.words.text("SESSION") ?? ""
         let after = call.words.number("after")
         if call.words.flag("live") {
-            for try await event in call.client.stream(of: session, after: after) { show(event, call) }
+            for try await event in call.client.stream(of: session, after: after) { try show(event, call) }
         } else if call.words.flag("follow") {
             try await follow(session, after: after, call)
         } else {
@@ -23,7 +23,7 @@ enum EventCommands {
         var (last, isAtEnd) = (after, false)
         while !isAtEnd {
             let page = try await call.client.eventPage(of: session, after: last, limit: 1000)
-            for event in page.items { show(event, call) }
+            for event in page.items { try show(event, call) }
             last = page.items.last?.seq ?? page.lastSeq
             isAtEnd = last ?? 0 >= page.lastSeq
         }
@@ -34,7 +34,7 @@ enum EventCommands {
         _ = try await call.client.session(session)
         for try await event in call.client.stream(of: session, after: after) {
             guard let seq = event.seq else { continue }
-            show(event, call)
+            try show(event, call)
             try await acknowledge(through: seq, in: session, call.client)
         }
     }
@@ -51,8 +51,8 @@ enum EventCommands {
         }
     }
 
-    static func show(_ event: Event, _ call: Call) {
-        call.output.show(event) { event in
+    static func show(_ event: Event, _ call: Call) throws {
+        try call.output.show(event) { event in
             let task = event.taskIdentifier.map { String($0) } ?? "-"
             let columns = [event.seq.map { String($0) } ?? "-", event.type.rawValue, task]
             guard Terminal.isTerminal(STDOUT_FILENO) else { return [columns.joined(separator: "\t")] }
@@ -100,7 +100,7 @@ enum EventCommands {
             answer.request = TransferRequest(url: url)
         default: break
         }
-        call.output.show(try await call.client.answer(answer, to: words.text("QUESTION") ?? "")) {
+        try call.output.show(try await call.client.answer(answer, to: words.text("QUESTION") ?? "")) {
             [row($0).joined(separator: "\t")]
         }
     }
@@ -141,7 +141,7 @@ enum EventCommands {
             host: host, port: Int64(url.port ?? (scheme == "https" ? 443 : 80)), protocol: scheme,
             realm: words.text("realm"), authenticationMethod: method)
         let stored = try await call.client.storeCredential(Credential(try secret(words)), for: space)
-        call.output.show(stored) { ["\($0.credentialIdentifier)\t\(Words.space($0.protectionSpace))"] }
+        try call.output.show(stored) { ["\($0.credentialIdentifier)\t\(Words.space($0.protectionSpace))"] }
     }
 
     static func removeCredential(_ call: Call) async throws {

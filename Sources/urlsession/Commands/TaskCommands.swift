@@ -24,19 +24,19 @@ enum SessionCommands {
         }
         let session = try await call.client.openSession(
             call.words.text("SESSION") ?? "", configuration: configuration, description: call.words.text("description"))
-        call.output.show(session) { [row($0).joined(separator: "\t")] }
+        try call.output.show(session) { [row($0).joined(separator: "\t")] }
     }
 
     static func close(_ call: Call) async throws {
         let name = call.words.text("SESSION") ?? ""
         if call.words.flag("forget") {
             try await call.client.deleteSession(name)
-            return call.output.say("\(name) is forgotten")
+            return try call.output.say("\(name) is forgotten")
         }
         let session =
             call.words.flag("cancel")
             ? try await call.client.invalidateAndCancel(name) : try await call.client.finishTasksAndInvalidate(name)
-        call.output.show(session) { [row($0).joined(separator: "\t")] }
+        try call.output.show(session) { [row($0).joined(separator: "\t")] }
     }
 
     private static func row(_ session: Session) -> [String] {
@@ -80,7 +80,7 @@ enum TaskCommands {
     static func show(_ call: Call) async throws {
         let session = call.words.text("SESSION") ?? ""
         let task = try await call.client.task(call.words.number("TASK") ?? 0, in: session)
-        call.output.show(task) { Explain.lines($0, in: session) }
+        try call.output.show(task) { Explain.lines($0, in: session) }
     }
 
     static func tell(_ call: Call) async throws {
@@ -96,7 +96,7 @@ enum TaskCommands {
         guard numbers.isEmpty else {
             for number in numbers {
                 let task = try await call.client.command(command, task: number, in: session)
-                call.output.show(task) { [row($0).joined(separator: "\t")] }
+                try call.output.show(task) { [row($0).joined(separator: "\t")] }
             }
             return
         }
@@ -106,7 +106,7 @@ enum TaskCommands {
             $0.group = words.text("group")
         }
         let answer = try await call.client.command(command, tasks: selection, in: session)
-        call.output.show(answer) { answer in
+        try call.output.show(answer) { answer in
             ["\(Words.count(answer.changed, "task")) of \(answer.matched) changed"]
                 + answer.errors.map { "task \($0.taskIdentifier): \($0.problem.detail)" }
         }
@@ -116,14 +116,14 @@ enum TaskCommands {
         let (session, number) = (call.words.text("SESSION") ?? "", call.words.number("TASK") ?? 0)
         switch call.words.text("output").map({ Place($0) }) ?? .standardOutput {
         case .standardOutput, .nowhere:
-            try await call.client.content(ofTask: number, in: session) { Terminal.write($0.bytes, to: STDOUT_FILENO) }
+            try await call.client.content(ofTask: number, in: session) { try Terminal.write($0.bytes) }
         case let place:
             let task = try await call.client.task(number, in: session)
             guard let path = place.path(for: task, besides: []) else { return }
             if case .folder(let folder) = place, !LocalFiles.isFolder(folder) { try LocalFiles.makeFolder(folder) }
             let content = try await call.client.content(
                 ofTask: number, in: session, to: path, replacing: call.words.flag("force"))
-            call.output.show(content) { ["saved \(LocalFiles.relative(path)) (\(Words.bytes($0.length)))"] }
+            try call.output.show(content) { ["saved \(LocalFiles.relative(path)) (\(Words.bytes($0.length)))"] }
         }
     }
 }
@@ -147,7 +147,7 @@ enum Explain {
             }
         }
         let explanation = Explanation { ($0.task, $0.events) = (task, events) }
-        call.output.show(explanation) { explanation in
+        try call.output.show(explanation) { explanation in
             var lines = lines(task, in: session)
             if !explanation.events.isEmpty { lines += ["", "What happened:"] }
             lines += explanation.events.map { "  \(Words.time($0.occurredAt))  \(Words.event($0))" }

@@ -18,7 +18,12 @@ struct Receive {
         if let folder = words.text("save"), !LocalFiles.isFolder(folder) { try LocalFiles.makeFolder(folder) }
         let receiver = Receive(call: call)
         let before = words.flag("no-register") ? nil : try await receiver.register(url)
-        call.output.say("receiving webhooks at \(url)")
+        do {
+            try call.output.say("receiving webhooks at \(url)")
+        } catch {
+            await receiver.putBack(before)
+            throw error
+        }
         for await arrival in arrivals {
             switch arrival {
             case .refused(let reason): call.output.note("refused a webhook: \(reason)")
@@ -76,8 +81,8 @@ struct Receive {
 
     /// - Returns: Whether it was a launch.
     private func handle(_ payload: WebhookPayload) async -> Bool {
-        if call.output.isJSON { call.output.json(payload) }
         do {
+            if call.output.isJSON { try call.output.json(payload) }
             switch payload.type {
             case "session.handleEvents":
                 try await handle(payload.data.read(WebhookPayload.HandleEvents.self))
@@ -87,9 +92,9 @@ struct Receive {
                 return true
             case "app.backgroundRefreshStatusDidChange":
                 let change: WebhookPayload.RefreshStatusDidChange = try payload.data.read()
-                call.output.say("background refresh is \(change.backgroundRefreshStatus) now")
-            case "webhook.ping": call.output.say("ping")
-            default: call.output.say("\(payload.type), which this receiver does not know")
+                try call.output.say("background refresh is \(change.backgroundRefreshStatus) now")
+            case "webhook.ping": try call.output.say("ping")
+            default: try call.output.say("\(payload.type), which this receiver does not know")
             }
         } catch {
             // It is not completed, so it comes again.
@@ -102,16 +107,17 @@ struct Receive {
     private func handle(_ launch: WebhookPayload.HandleEvents) async throws {
         let (client, session) = (call.client, launch.sessionIdentifier)
         let events = Words.count(launch.pendingEvents, "event")
-        call.output.say("launch \(launch.launchId) of \(session): \(launch.reasons.joined(separator: ", ")), \(events)")
+        try call.output.say(
+            "launch \(launch.launchId) of \(session): \(launch.reasons.joined(separator: ", ")), \(events)")
         guard !call.words.flag("no-complete") else {
-            for event in try await client.eventPage(of: session, limit: 1000).items { show(event) }
+            for event in try await client.eventPage(of: session, limit: 1000).items { try show(event) }
             return
         }
         let lease = try await client.attach(to: session, ttl: 300, launchId: launch.launchId, takeover: true)
         while case let events = try await client.eventPage(of: session, limit: 1000).items, let last = events.last?.seq
         {
             for event in events {
-                show(event)
+                try show(event)
                 if event.type == .taskDidFinishDownloading, let number = event.taskIdentifier {
                     try await save(number, session)
                 }
@@ -120,13 +126,13 @@ struct Receive {
             _ = try await client.renewAttachment(lease.epoch, to: session, ttl: 300)
         }
         _ = try await client.completeLaunch(launch.launchId, epoch: lease.epoch)
-        call.output.say("completed \(launch.launchId)")
+        try call.output.say("completed \(launch.launchId)")
     }
 
-    private func show(_ event: Event) {
-        if call.output.isJSON { return call.output.json(event) }
+    private func show(_ event: Event) throws {
+        if call.output.isJSON { return try call.output.json(event) }
         let subject = event.taskIdentifier.map { "task \($0) " } ?? ""
-        call.output.say("  \(event.seq ?? 0)  \(Words.time(event.occurredAt))  \(subject)\(Words.event(event))")
+        try call.output.say("  \(event.seq ?? 0)  \(Words.time(event.occurredAt))  \(subject)\(Words.event(event))")
     }
 
     /// Saves a content under a name of its own; what an earlier launch saved is left.
@@ -146,15 +152,15 @@ struct Receive {
             try await call.client.content(ofTask: number, in: session, to: path)
             let change = Place.change(saying: path, savedContentOf: task)
             _ = try? await call.client.change(change, ofTask: number, in: session)
-            return call.output.say("     saved \(LocalFiles.relative(path))")
+            return try call.output.say("     saved \(LocalFiles.relative(path))")
         }
     }
 
     private func perform(_ fetch: WebhookPayload.PerformFetch) async throws {
-        call.output.say("fetch \(fetch.launchId), to be done by \(Words.time(fetch.deadline))")
+        try call.output.say("fetch \(fetch.launchId), to be done by \(Words.time(fetch.deadline))")
         guard !call.words.flag("no-complete") else { return }
         let result = LaunchCompletion.FetchResult(rawValue: call.words.text("result") ?? "noData")
         _ = try await call.client.completeFetch(fetch.launchId, result: result)
-        call.output.say("completed \(fetch.launchId) with \(result)")
+        try call.output.say("completed \(fetch.launchId) with \(result)")
     }
 }

@@ -61,7 +61,10 @@ final class WebhookListener: Sendable {
                 while true {
                     let connection = accept(self.socket, nil, nil)
                     guard self.isOpen.load(ordering: .sequentiallyConsistent) else { return }
-                    guard connection >= 0 else { continue }
+                    guard connection >= 0 else {
+                        usleep(100_000)  // Without a free descriptor the connection stays in the queue.
+                        continue
+                    }
                     DispatchQueue.global().async {
                         if let arrival = Self.serve(connection, webhook) { continuation.yield(arrival) }
                         Glibc.close(connection)

@@ -70,7 +70,7 @@ struct Bars {
         for line in lines { text += Terminal.printable(line) + "\n" }
         drawn = lines.count
         guard text != "\r" else { return }
-        Terminal.write(text, to: 2)
+        Terminal.tell(text)
     }
 }
 

@@ -12,32 +12,33 @@ struct Output: Sendable {
     var hasContentOnStandardOutput = false
 
     /// A line for a person.
-    func say(_ line: String) {
+    func say(_ line: String) throws(ClientError) {
         guard !isQuiet, !isJSON else { return }
-        Terminal.write(Terminal.printable(line) + "\n", to: hasContentOnStandardOutput ? STDERR_FILENO : STDOUT_FILENO)
+        if hasContentOnStandardOutput { return note(line) }
+        try Terminal.write(Terminal.printable(line) + "\n")
     }
 
     /// A line about what is going on, for a person.
     func note(_ line: String) {
         guard !isQuiet else { return }
-        Terminal.write(Terminal.printable(line) + "\n", to: STDERR_FILENO)
+        Terminal.tell(Terminal.printable(line) + "\n")
     }
 
-    static func complain(_ line: String) {
-        Terminal.write("urlsession: \(Terminal.printable(line))\n", to: STDERR_FILENO)
-    }
+    static func complain(_ line: String) { Terminal.tell("urlsession: \(Terminal.printable(line))\n") }
 
     /// Text as it is, such as a script.
-    static func text(_ text: String) { Terminal.write(text.hasSuffix("\n") ? text : text + "\n", to: STDOUT_FILENO) }
-
-    /// One thing: as JSON, or in the words that it has.
-    func show<Thing: JSONWritable>(_ thing: Thing, _ words: (Thing) -> [String]) {
-        guard !isQuiet else { return }
-        if isJSON { return json(thing) }
-        words(thing).forEach(say)
+    static func text(_ text: String) throws(ClientError) {
+        try Terminal.write(text.hasSuffix("\n") ? text : text + "\n")
     }
 
-    func json(_ thing: some JSONWritable) { Terminal.write(thing.jsonBytes + [0x0A], to: STDOUT_FILENO) }
+    /// One thing: as JSON, or in the words that it has.
+    func show<Thing: JSONWritable>(_ thing: Thing, _ words: (Thing) -> [String]) throws(ClientError) {
+        guard !isQuiet else { return }
+        if isJSON { return try json(thing) }
+        for line in words(thing) { try say(line) }
+    }
+
+    func json(_ thing: some JSONWritable) throws(ClientError) { try Terminal.write(thing.jsonBytes + [0x0A]) }
 
     /// All that the pages of a list have, from the first cursor to the last: JSON a line each, a table on a terminal, and
     /// columns between tabs for programs.
@@ -48,26 +49,28 @@ struct Output: Sendable {
         var cursor: String?
         repeat {
             let page = try await page(cursor)
-            for item in page.items { show(item, row, &table) }
+            for item in page.items { try show(item, row, &table) }
             cursor = page.nextCursor
         } while cursor != nil
-        end(table)
+        try end(table)
     }
 
-    func show<Item: JSONWritable>(_ item: Item, _ row: (Item) -> [String], _ table: inout Table) {
+    func show<Item: JSONWritable>(
+        _ item: Item, _ row: (Item) -> [String], _ table: inout Table
+    ) throws(ClientError) {
         guard !isQuiet else { return }
-        if isJSON { return json(item) }
+        if isJSON { return try json(item) }
         let cells = row(item).map(Terminal.printable)
         if Terminal.isTerminal(STDOUT_FILENO) {
             table.add(cells)
         } else {
-            Terminal.write(cells.joined(separator: "\t") + "\n", to: STDOUT_FILENO)
+            try Terminal.write(cells.joined(separator: "\t") + "\n")
         }
     }
 
-    func end(_ table: Table) {
+    func end(_ table: Table) throws(ClientError) {
         guard !table.isEmpty else { return }
-        Terminal.write(table.lines.map { $0 + "\n" }.joined(), to: STDOUT_FILENO)
+        try Terminal.write(table.lines.map { $0 + "\n" }.joined())
     }
 }
 
@@ -108,23 +111,46 @@ enum Terminal {
         return name.lowercased().replacing("-", with: "").hasSuffix("utf8")
     }()
 
-    static func write(_ text: String, to descriptor: Int32) { write(Array(text.utf8), to: descriptor) }
+    private static let standardOutput = "standard output"
 
-    static func write(_ bytes: [UInt8], to descriptor: Int32) {
-        bytes.withUnsafeBytes { write(bytes: $0, to: descriptor) }
+    /// Writes a result to standard output. A reader that has gone ends the process by SIGPIPE, as in any pipeline.
+    ///
+    /// - Throws: ``ClientError/file(_:code:)`` where it cannot be written, as on a full disk.
+    static func write(_ text: String) throws(ClientError) { try write(Array(text.utf8)) }
+
+    static func write(_ bytes: some ContiguousBytes) throws(ClientError) {
+        try write(bytes, to: STDOUT_FILENO, standardOutput)
     }
 
-    static func write(_ data: Data, to descriptor: Int32) {
-        data.withUnsafeBytes { write(bytes: $0, to: descriptor) }
-    }
+    /// Writes what is no result to standard error. Where that takes nothing, nobody is left to be told: the exit status is.
+    static func tell(_ text: String) { try? write(Array(text.utf8), to: STDERR_FILENO, "standard error") }
 
-    static func write(bytes buffer: UnsafeRawBufferPointer, to descriptor: Int32) {
-        var done = 0
-        while done < buffer.count {
-            let written = Glibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
-            guard written > 0 || errno == EINTR else { return }
-            done += max(written, 0)
+    /// Writes all of it.
+    ///
+    /// - Parameter name: Of the file, for errors.
+    static func write(_ bytes: some ContiguousBytes, to descriptor: Int32, _ name: String) throws(ClientError) {
+        let code = bytes.withUnsafeBytes { buffer -> Int32? in
+            var done = 0
+            while done < buffer.count {
+                let written = Glibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
+                if written < 0, errno == EAGAIN {
+                    // Somebody else's descriptor, who does not wait.
+                    var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    guard poll(&room, 1, -1) >= 0 || errno == EINTR else { return errno }
+                } else if written < 0, errno != EINTR {
+                    return errno
+                }
+                done += max(written, 0)
+            }
+            return nil
         }
+        if let code { throw .file(name, code: code) }
+    }
+
+    /// Waits until what was written to standard output is on its disk, where it is a file.
+    static func sync() throws(ClientError) {
+        guard fsync(STDOUT_FILENO) != 0, errno != EINVAL, errno != EROFS else { return }
+        throw .file(standardOutput, code: errno)
     }
 
     /// A text from elsewhere without what would steer the terminal. Tabs stay.
@@ -145,7 +171,7 @@ enum Terminal {
     /// A secret, typed without being shown, or the first line of what comes in.
     static func secret(_ prompt: String) -> String? {
         guard isTerminal(STDIN_FILENO) else { return readLine() }
-        write("\(prompt): ", to: STDERR_FILENO)
+        tell("\(prompt): ")
         var before = termios()
         tcgetattr(STDIN_FILENO, &before)
         var silent = before
@@ -154,7 +180,7 @@ enum Terminal {
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
         defer {
             stopPrompting()
-            write("\n", to: STDERR_FILENO)
+            tell("\n")
         }
         return readLine()
     }

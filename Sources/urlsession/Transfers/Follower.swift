@@ -43,7 +43,7 @@ struct Follower {
     var replaces = false
     /// Whether the pages of errors are saved as well.
     var savesErrors = false
-    /// Where contents go whose task does not say it.
+    /// Where contents go; nil for where their tasks say, below the current folder.
     var place: Place?
 
     private static let mostSaves = 4
@@ -91,7 +91,7 @@ struct Follower {
             workers.forEach { $0.cancel() }
             display.end()
         }
-        for task in tasks { look(at: task) }
+        for task in tasks { try look(at: task) }
         startListening(after: seq)
         var iterator = happenings.makeAsyncIterator()
         display.draw(items, done)
@@ -121,12 +121,12 @@ struct Follower {
     private mutating func take(_ happening: Happening) throws {
         switch happening {
         case .event(let event): hear(event)
-        case .look(let task): look(at: task)
+        case .look(let task): try look(at: task)
         case .saving(let number, let received, let length):
             items[number]?.bar.received = received
             items[number]?.bar.expected = length
             items[number]?.meter.add(received, at: Self.seconds)
-        case .saved(let number, let result): end(number, result)
+        case .saved(let number, let result): try end(number, result)
         case .lost(let error): throw error
         case .tick: tick()
         }
@@ -189,7 +189,7 @@ struct Follower {
         }
     }
 
-    private mutating func look(at task: SessionTask) {
+    private mutating func look(at task: SessionTask) throws {
         let number = task.taskIdentifier
         var item = items[number] ?? Item(task: task, bar: Bar(name: Self.name(of: task)), heardAt: Self.seconds)
         guard item.phase == .running else { return }
@@ -200,7 +200,7 @@ struct Follower {
         item.bar.expected = isUpload ? task.countOfBytesExpectedToSend : task.countOfBytesExpectedToReceive
         item.bar.note = Words.waiting(task)
         items[number] = item
-        if task.state == .completed { complete(number) }
+        if task.state == .completed { try complete(number) }
     }
 
     static func name(of task: SessionTask) -> String {
@@ -213,22 +213,33 @@ struct Follower {
 
     // MARK: Ends
 
-    private mutating func complete(_ number: Int64) {
+    private mutating func complete(_ number: Int64) throws {
         guard let item = items[number] else { return }
         let task = item.task
         let isGood = task.outcome == .succeeded || task.outcome == .notModified
         let isWanted =
             task.kind == .download && task.content != nil && (isGood || savesErrors && task.outcome == .httpError)
-        let place = place ?? Place(keptWith: task)
         if let file = Place.saved(task), LocalFiles.exists(file) {
-            return finish(number, file, wasThere: true)
+            return try finish(number, file, wasThere: true)
         }
-        guard isWanted, place != .nowhere else { return finish(number, nil) }
+        guard isWanted else { return try finish(number, nil) }
+        let place: Place
+        do throws(Failure) {
+            place = try self.place(of: task)
+        } catch {
+            return try finish(number, nil, failure: error.lines.joined(separator: "; "))
+        }
+        guard place != .nowhere else { return try finish(number, nil) }
         items[number]?.file = place.path(for: task, besides: taken)
         if let file = items[number]?.file { taken.insert(file) }
         items[number]?.phase = .waitingToSave
         items[number]?.bar.note = "waiting to be saved"
         saveMore()
+    }
+
+    private func place(of task: SessionTask) throws(Failure) -> Place {
+        if let place { return place }
+        return try Place(keptWith: task).belowCurrentFolder()
     }
 
     private mutating func saveMore() {
@@ -260,7 +271,8 @@ struct Follower {
     ) async throws -> String? {
         let number = item.task.taskIdentifier
         guard let file = item.file else {
-            try await client.content(ofTask: number, in: session) { Terminal.write($0.bytes, to: STDOUT_FILENO) }
+            try await client.content(ofTask: number, in: session) { try Terminal.write($0.bytes) }
+            try Terminal.sync()
             return nil
         }
         try await client.content(ofTask: number, in: session, to: file, replacing: replacing, progress: progress)
@@ -270,21 +282,23 @@ struct Follower {
         return file
     }
 
-    private mutating func end(_ number: Int64, _ result: Result<String?, any Error>) {
+    private mutating func end(_ number: Int64, _ result: Result<String?, any Error>) throws {
         switch result {
-        case .success(let file): finish(number, file)
+        case .success(let file): try finish(number, file)
         case .failure(let error):
             let failure = Failure(of: error, at: nil)
             var reason = failure.lines.joined(separator: "; ")
             if case ClientError.file(_, EEXIST)? = error as? ClientError {
                 reason += "; --force replaces it, -o saves it elsewhere"
             }
-            finish(number, nil, failure: reason)
+            try finish(number, nil, failure: reason)
         }
         saveMore()
     }
 
-    private mutating func finish(_ number: Int64, _ file: String?, wasThere: Bool = false, failure: String? = nil) {
+    private mutating func finish(
+        _ number: Int64, _ file: String?, wasThere: Bool = false, failure: String? = nil
+    ) throws {
         guard let item = items.removeValue(forKey: number) else { return }
         let isGood = item.task.outcome == .succeeded || item.task.outcome == .notModified
         let reason = failure ?? (isGood ? nil : Words.failure(item.task))
@@ -292,7 +306,7 @@ struct Follower {
         endings.append(ending)
         done.count += 1
         done.bytes += item.bar.received
-        display.end(of: ending, name: item.bar.name)
+        try display.end(of: ending, name: item.bar.name)
         display.draw(items, done)
     }
 

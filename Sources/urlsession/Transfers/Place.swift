@@ -59,6 +59,29 @@ enum Place: Sendable, Equatable {
         }
     }
 
+    /// The same place, where it is below the current folder: whoever may change a task's metadata chooses no other files
+    /// of this machine.
+    ///
+    /// - Throws: ``Failure``, which says how to save it elsewhere.
+    func belowCurrentFolder() throws(Failure) -> Place {
+        let (path, folder): (String, String)
+        switch self {
+        case .standardOutput, .nowhere: return self
+        case .folder(let place): (path, folder) = (place, place)
+        case .file(let place):
+            let slash = place.lastIndex(of: "/")
+            (path, folder) = (place, slash.map { String(place[...$0]) } ?? ".")
+        }
+        guard let here = LocalFiles.resolved("."), let there = LocalFiles.resolved(folder) else {
+            throw Failure("\(folder): \(String(cString: strerror(errno)))")
+        }
+        let isBelow = there == here || there.hasPrefix(here == "/" ? here : here + "/")
+        guard isBelow, !path.split(separator: "/").contains("..") else {
+            throw Failure("the task names \(path), which is not below this folder; -o saves it there or elsewhere")
+        }
+        return self
+    }
+
     // MARK: Names
 
     /// The file for a task's content, never outside of the folder.

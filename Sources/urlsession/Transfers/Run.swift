@@ -104,8 +104,8 @@ struct Run {
     func finish(_ tasks: [SessionTask], after seq: Int64, place: Place? = nil) async throws {
         let (words, output) = (call.words, call.output)
         if words.flag("detach") {
-            if output.isJSON { tasks.forEach { output.json($0) } }
-            output.say("handed over to session \(session); urlsession attach \(session) comes back to it")
+            if output.isJSON { for task in tasks { try output.json(task) } }
+            try output.say("handed over to session \(session); urlsession attach \(session) comes back to it")
             return
         }
         var follower = Follower(call.client, session: session, output: toStandardError(tasks, place))

@@ -31,8 +31,8 @@ struct TransferDisplay {
         }
     }
 
-    mutating func end(of ending: Follower.Ending, name: String) {
-        if output.isJSON { return output.json(EndingLine(ending)) }
+    mutating func end(of ending: Follower.Ending, name: String) throws {
+        if output.isJSON { return try output.json(EndingLine(ending)) }
         bars.draw([])
         let subject =
             ending.file.map { LocalFiles.relative($0) }
@@ -40,10 +40,10 @@ struct TransferDisplay {
         if let failure = ending.failure {
             Output.complain("\(Self.place(of: ending.task)): \(failure)")
             if let file = ending.file {
-                output.say("saved \(LocalFiles.relative(file)), which is what the server said")
+                try output.say("saved \(LocalFiles.relative(file)), which is what the server said")
             }
         } else {
-            output.say("\(Self.verb(ending)) \(subject) (\(Self.summary(of: ending.task)))")
+            try output.say("\(Self.verb(ending)) \(subject) (\(Self.summary(of: ending.task)))")
         }
     }
 

@@ -16,7 +16,7 @@ enum Transfers {
             call, prefix: "get", key: tasks.map { String(decoding: $0.jsonBytes, as: UTF8.self) })
         var (mine, seq) = try await run.handOver(tasks)
         mine = try await run.again(mine)
-        try await run.finish(mine, after: seq)
+        try await run.finish(mine, after: seq, place: place)
     }
 
     /// Where contents are saved: nowhere where they go into a bucket.
@@ -222,7 +222,7 @@ enum Transfers {
         } else {
             tasks = tasks.filter { $0.state != .completed }
         }
-        guard !tasks.isEmpty else { return call.output.say("nothing is under way in \(session)") }
+        guard !tasks.isEmpty else { return try call.output.say("nothing is under way in \(session)") }
         try await run.finish(tasks, after: seq, place: words.command.name == "watch" ? .nowhere : place)
     }
 }

@@ -32,6 +32,19 @@ import Testing
         #expect(!(run.output + run.errors).contains("canary"))
     }
 
+    @Test(arguments: [
+        "s3://AKIA:canary@bucket/p", "s3://bucket?secret=canary", "s3://bucket?canary", "s3://canary@bucket",
+        "s3://bucket?endpoint=https://id:canary@s3.example:9000", "s3://bucket/p?region=eu&token=canary&style=path",
+        "https://id:canary@bucket.s3.example/", "s3://bucket/p@canary:x?endpoint=http://canary@x/y",
+    ])
+    func `A secret in a bucket's URL is never shown`(_ url: String) async throws {
+        for arguments in [["--bucket", "b=\(url)"], ["--contents", url], ["--bucket", url]] {
+            let run = try await ServiceProcess.run(["check-config"] + arguments, environment: Self.keys)
+            let said = run.output + run.errors
+            #expect(said.contains("bucket") && !said.contains(url.contains("p@") ? "//canary" : "canary"), "\(said)")
+        }
+    }
+
     @Test func `A bucket without credentials keeps the service from starting, and says what to do`() async throws {
         let folder = TemporaryFolder()
         folder.write(Array("[other]\naws_access_key_id=i\naws_secret_access_key=s\n".utf8), to: "keys")

@@ -140,7 +140,7 @@ struct BucketTests {
 
     @Test func `A broken download goes on behind the parts that the bucket has`() async throws {
         let store = try await SharedSeaweedFS.folder()
-        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.01]])
+        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.1]])
         let length = 4 * Self.part
         scene.origin.serve(
             "/a", .generated(seed: 4, length: length),
@@ -154,7 +154,7 @@ struct BucketTests {
 
     @Test func `Another version of the content begins a new upload, and the old one goes`() async throws {
         let store = try await SharedSeaweedFS.folder()
-        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.01]])
+        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.1]])
         scene.origin.serve(
             "/a", .generated(seed: 4, length: 3 * Self.part),
             turns: [
@@ -169,7 +169,7 @@ struct BucketTests {
 
     @Test func `Content with another digest never becomes an object`() async throws {
         let store = try await SharedSeaweedFS.folder()
-        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.01]])
+        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.1]])
         for (path, length) in [("/small", 1000), ("/large", Self.part + 1000)] {
             scene.origin.serve(path, .generated(seed: 6, length: length))
             for algorithm in ["sha-256", "sha-512", "md5"] {

@@ -169,7 +169,7 @@ struct ContentsTests {
 
     @Test func `Another version begins anew under another key, and leaves nothing`() async throws {
         let store = try await SharedSeaweedFS.folder()
-        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.01]])
+        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.1]])
         scene.origin.serve(
             "/a", .generated(seed: 4, length: 3 * Self.part),
             turns: [
@@ -204,7 +204,7 @@ struct ContentsTests {
         _ length: Int
     ) async throws {
         let store = try await SharedSeaweedFS.folder()
-        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.01]])
+        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.1]])
         let page = Resource.generated(seed: 3, length: length).with { $0.status = 404 }
         scene.origin.serve("/page", page)
         let number = try await scene.download("/page")
@@ -223,7 +223,7 @@ struct ContentsTests {
 
     @Test func `No part of a page ever stands for one of the content`() async throws {
         let store = try await SharedSeaweedFS.folder()
-        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.01]])
+        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.1]])
         let (length, gate) = (3 * Self.part + 7, Gate())
         let page = Resource.generated(seed: 3, length: length).with { $0.status = 404 }
         scene.origin.serve(

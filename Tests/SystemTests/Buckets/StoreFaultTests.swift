@@ -12,7 +12,7 @@ import Testing
 
     private static func scene(_ store: ObjectStore, environment: [String: String] = [:]) async throws -> Scene {
         try await Scene(
-            store.setting(), configuration: ["retryPolicy": ["initialDelay": 0.01]],
+            store.setting(), configuration: ["retryPolicy": ["initialDelay": 0.1]],
             environment: keys.merging(environment) { $1 })
     }
 
@@ -125,7 +125,7 @@ import Testing
     @Test func `A bucket that stays full fails the task, with the store's word`() async throws {
         let store = try ObjectStore()
         let scene = try await Scene(
-            store.setting(), configuration: ["retryPolicy": ["initialDelay": 0.01, "maximumAttempts": 2]],
+            store.setting(), configuration: ["retryPolicy": ["initialDelay": 0.1, "maximumAttempts": 2]],
             environment: Self.keys)
         store.next(.put, Array(repeating: .refuse(507, "XMinioStorageFull"), count: 100))
         let task = try await Self.download(Self.small, scene)
@@ -251,7 +251,7 @@ import Testing
         origin.serve("/bucket/in/k", .generated(seed: 3, length: length), turns: [[.cut(after: 5 << 20, .reset)]])
         let scene = try await Scene(
             ["--bucket", "b=s3://bucket/in?endpoint=http://127.0.0.1:\(origin.port)"],
-            configuration: ["retryPolicy": ["initialDelay": 0.01]], environment: Self.keys)
+            configuration: ["retryPolicy": ["initialDelay": 0.1]], environment: Self.keys)
         let source: JSON = ["kind": "download", "request": ["bucket": "b", "key": "k"]]
         let number = try #require(try await scene.create(source)["taskIdentifier"].int)
         #expect(try await scene.completed(number)["outcome"] == "succeeded")

@@ -22,7 +22,7 @@ struct Misdeed: Sendable, CustomTestStringConvertible {
 
     /// A configuration whose attempts follow at once, with more members of `retryPolicy` and of itself.
     static func retrying(_ policy: [String: JSON], _ more: [String: JSON] = [:]) -> JSON {
-        let policy: [String: JSON] = policy.merging(["initialDelay": 0.02, "maximumDelay": 0.05]) { given, _ in given }
+        let policy: [String: JSON] = policy.merging(["initialDelay": 0.1, "maximumDelay": 0.1]) { given, _ in given }
         return .object(more.merging(["retryPolicy": .object(policy)]) { given, _ in given })
     }
 }

@@ -1,0 +1,118 @@
+import Base
+import Core
+import HTTPServer
+import Mapping
+import Notation
+import Service
+import Wire
+
+extension Call {
+    /// Whether the body is lines of JSON.
+    var hasLines: Bool { bodyType == MediaTypes.lines }
+
+    /// Whether the body is a Metalink document.
+    var hasMetalink: Bool { bodyType == Metalink.mediaType }
+
+    /// The media type of the body, nil where it is not one we can read.
+    private var bodyType: String? { request.headers["Content-Type"].flatMap(MediaTypes.ofBody) }
+
+    private var hasBody: Bool {
+        switch request.body {
+        case .none: false
+        case .bytes(let bytes): !bytes.isEmpty
+        case .stream: request.framing != .none && request.framing != .length(0)
+        }
+    }
+
+    /// Checks that the body is what the route takes, and collects one that is neither lines nor bytes to store.
+    mutating func prepareBody(_ form: BodyForm) async throws {
+        switch form {
+        case .none: break
+        case .stream: try refuseForm()
+        case .empty:
+            try await collect()
+            guard hasBody else { break }
+            try requireJSON()
+            _ = try read(NoMembers.self)
+        case .optionalJSON:
+            try await collect()
+            if hasBody { try requireJSON() }
+        case .json: try await collectJSON(limit: server.settings.bodyLimit)
+        case .batch: try await collectJSON(limit: server.settings.batchLimit)
+        case .jsonOrLines, .task:
+            try requireBody()
+            guard !hasLines else { return try refuseIdempotencyKey() }
+            if form == .task, hasMetalink { try requireNoCoding() } else { try requireJSON() }
+            try await collect()
+        }
+    }
+
+    private func requireBody() throws {
+        guard request.framing != .none else {
+            throw Problem(.lengthRequired, "Send a body, with Content-Length or in chunks.")
+        }
+    }
+
+    /// Whoever sends a form means what is in it, and would find the boundaries between the bytes.
+    private func refuseForm() throws {
+        guard bodyType?.hasPrefix("multipart/") != true else {
+            throw Problem(
+                .unsupportedMediaType,
+                "Send the bytes themselves, not a form around them: curl --data-binary @FILE, or curl -T FILE -X POST.")
+        }
+    }
+
+    /// Lines are answered as they come, so that no answer is kept that could be given again.
+    private func refuseIdempotencyKey() throws {
+        guard request.headers["Idempotency-Key"] == nil else {
+            throw Problem.header("Idempotency-Key", "Lines take none: give each line a clientTaskId.")
+        }
+    }
+
+    private func requireNoCoding() throws {
+        guard request.headers["Content-Encoding"].map({ $0.lowercased() == "identity" }) ?? true else {
+            throw Problem(.unsupportedMediaType, "The body must be sent without a Content-Encoding.")
+        }
+    }
+
+    private func requireJSON() throws {
+        try requireNoCoding()
+        guard bodyType == MediaTypes.json else {
+            throw Problem(.unsupportedMediaType, "The body must be application/json in UTF-8, and say so.")
+        }
+    }
+
+    private mutating func collectJSON(limit: Int) async throws {
+        try requireBody()
+        try requireJSON()
+        try await collect(limit: limit)
+    }
+
+    private mutating func collect() async throws { try await collect(limit: server.settings.bodyLimit) }
+
+    /// Reads the whole body. It holds its share of the memory for bodies as its bytes come, until the request ends: an
+    /// announced length holds nothing.
+    ///
+    /// - Throws: ``Problem``: `payload-too-large`, `request-timeout`, `rate-limited` (503) when there is no memory for it,
+    ///   `unauthorized` when the key was revoked meanwhile.
+    private mutating func collect(limit: Int) async throws {
+        guard case .stream(let stream) = request.body else { return }
+        let tooLong = Problem(.payloadTooLarge, "The body may have \(limit.counted("byte")).")
+        let noRoom = Problem(.rateLimited, "Too many large requests are being read; try again soon.", status: 503)
+        let share = server.bodies.share(of: caller.principal)
+        if case .length(let length) = request.framing {
+            guard length <= UInt64(limit) else { throw tooLong }
+            guard share.hasRoom(for: Int(length)) else { throw noRoom }
+        }
+        stream.end(within: server.settings.bodyDeadline)
+        var bytes: [UInt8] = []
+        while let more = try await stream.next() {
+            guard bytes.count + more.count <= limit else { throw tooLong }
+            guard share.hold(bytes.count + more.count) else { throw noRoom }
+            if bytes.isEmpty { bytes = more } else { bytes += more }
+        }
+        guard request.clientGone.reason != .revoked else { throw Self.revoked }
+        bodyShare = share
+        request.body = .bytes(bytes)
+    }
+}

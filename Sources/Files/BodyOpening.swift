@@ -1,0 +1,84 @@
+package import Base
+import Glibc
+import Notation
+
+/// A body's file, open, with what is known of the bytes before the first one to be sent.
+package struct OpenedBody: Sendable {
+    package let file: DirectFile
+    /// SHA-256 of the bytes before the offset from which the file was opened.
+    package let digest: PausableDigest
+}
+
+/// The opening of a body's file: the bytes before the first one to be sent are digested, in steps.
+package final class BodyOpening: Sendable {
+    private struct State {
+        var file: DirectFile?
+        var digest = PausableDigest(.sha256)
+        var position: Int64 = 0
+    }
+
+    private let path: String
+    private let length: Int64
+    private let offset: Int64
+    private let disk: DiskQueue
+    /// Held for the whole of a step. Steps follow each other, so no thread waits for it.
+    private let state = Locked(State())
+
+    /// - Parameters:
+    ///   - length: Bytes that will be sent.
+    ///   - offset: How many bytes to digest; 0 for none.
+    package init(_ path: String, _ length: Int64, digesting offset: Int64, disk: DiskQueue) {
+        self.path = path
+        self.length = length
+        self.offset = offset
+        self.disk = disk
+    }
+
+    /// Opens the file, and then runs `body`, on disk threads. A file that ends before the offset is `ENODATA`; after the
+    /// queue was closed the error is `ESHUTDOWN`, at once.
+    package func begin(then body: @escaping @Sendable (Result<OpenedBody, SystemError>) -> Void) {
+        let isTaken = disk.postSteps(offset > 0 ? .long : .short) { [self] in
+            do throws(SystemError) {
+                guard let opened = try step() else { return true }
+                body(.success(opened))
+            } catch {
+                body(.failure(error))
+            }
+            return false
+        }
+        if !isTaken { body(.failure(SystemError("queue", errno: ESHUTDOWN))) }
+    }
+
+    /// The next step, which blocks. Nil where another has to follow.
+    private func step() throws(SystemError) -> OpenedBody? {
+        try state.withLock { state throws(SystemError) in
+            if state.file == nil { state.file = try DirectFile.toRead(path, length) }
+            guard let file = state.file else { return nil }
+            let wanted = Int(min(Int64(DiskQueue.stepLength), offset - state.position))
+            guard wanted > 0 else { return OpenedBody(file: file, digest: state.digest) }
+            let bytes = try file.bytes(wanted, at: state.position)
+            guard bytes.count == wanted else { throw SystemError("pread", errno: ENODATA) }
+            bytes.withUnsafeBytes { state.digest.update($0) }
+            state.position += Int64(wanted)
+            return nil
+        }
+    }
+}
+
+extension DirectFile {
+    /// Bytes by way of the page cache; fewer at the end of the file.
+    fileprivate func bytes(_ count: Int, at offset: Int64) throws(SystemError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var failure: SystemError?
+        let filled = bytes.withUnsafeMutableBytes { buffer in
+            do throws(SystemError) {
+                return try file.fill(buffer, at: offset)
+            } catch {
+                failure = error
+                return 0
+            }
+        }
+        if let failure { throw failure }
+        return Array(bytes.prefix(filled))
+    }
+}

@@ -1,0 +1,34 @@
+package import Base
+import Glibc
+
+/// Space that the data folder keeps for a start on a full disk: with it a database opens, and recovers what was under way.
+extension DataFolder {
+    private static let reserve = "reserve"
+    private static let reserveLength: Int64 = 8 << 20
+
+    /// Makes the reserve where there is none, and room for many times as much.
+    package func keepReserve(within room: DiskRoom) async throws(SystemError) {
+        let path = absolute(Self.reserve)
+        guard room.left / 8 > Self.reserveLength else { return }
+        try await disk.run { () throws(SystemError) in
+            guard access(path, F_OK) != 0 else { return }
+            let file = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            guard file >= 0 else { throw SystemError("open", errno: errno) }
+            defer { close(file) }
+            let code = posix_fallocate(file, 0, off_t(Self.reserveLength))
+            guard code == 0 else {
+                unlink(path)
+                throw SystemError("posix_fallocate", errno: code)
+            }
+        }
+    }
+
+    /// Gives the reserve back where less than it is free. Blocks: for a start.
+    package static func releaseReserve(of folder: String) {
+        var status = statvfs()
+        guard statvfs(folder, &status) == 0,
+            UInt64(status.f_bavail) * UInt64(status.f_frsize) < UInt64(reserveLength)
+        else { return }
+        unlink("\(folder)/\(reserve)")
+    }
+}

@@ -1,0 +1,25 @@
+import Base
+import Core
+import Files
+import Store
+
+/// Files of this node that others found to be useless: partial files of tasks that ended, or went on elsewhere.
+extension Scheduler {
+    /// Files that are removed in one turn of the loop.
+    private static let filesAtOnce = 100
+
+    /// Removes what nothing here needs. In the loop, so that no transfer begins with one of them meanwhile.
+    func removeUselessFiles() async {
+        do {
+            let files = try await store.discardedFiles(limit: Self.filesAtOnce)
+            for file in files where !isInUse(file) {
+                if try await !store.isNeeded(file: file) { try await folder.remove(file) }
+            }
+            try await store.forgetDiscardedFiles(files)
+        } catch {
+            if Store.Obstacle(error) != .away { log.warning("files could not be removed", ("error", "\(error)")) }
+        }
+    }
+
+    private func isInUse(_ file: String) -> Bool { transfers.keys.contains { folder.partial($0.rawValue) == file } }
+}

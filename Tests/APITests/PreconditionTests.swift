@@ -1,0 +1,85 @@
+import Core
+import HTTPServer
+import TestSupport
+import Testing
+
+@testable import API
+
+/// `If-Match`, wherever something changes.
+@Suite struct PreconditionTests {
+    private static let stale = [("If-Match", "\"r0-000000000000-000000000000\"")]
+
+    @Test func `What changes a session as a whole looks at the session's tag`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
+            let calls: [(path: String, body: JSON?)] = [
+                ("tasks/resume", nil), ("tasks/suspend", nil), ("tasks/cancel", nil), ("tasks/retry", nil),
+                ("events/ack", ["through": 0]),
+            ]
+            for (path, body) in calls {
+                let refused = try await api.dev.post("/v1/sessions/s/\(path)", body, headers: Self.stale)
+                #expect(refused.status == 412 && refused.code == "precondition-failed", "\(path): \(refused.text)")
+                let task = try await api.dev.get("/v1/sessions/s/tasks/1").json
+                #expect(task["state"] == "suspended" && task["revision"] == 1, "\(path): \(task)")
+            }
+            for (path, body) in calls {
+                let tag = try #require(try await api.dev.get("/v1/sessions/s").etag)
+                let done = try await api.dev.post("/v1/sessions/s/\(path)", body, headers: [("If-Match", tag)])
+                #expect(done.status == 200, "\(path): \(done.text)")
+            }
+        }
+    }
+
+    @Test func `Force quit and activation look at the app's tag`() async throws {
+        try await ServedAPI.run { api async throws in
+            for (verb, state) in [("force-quit", "forceQuit"), ("activate", "active")] {
+                let before = try await api.dev.get("/v1/app")
+                let refused = try await api.dev.post("/v1/app/\(verb)", headers: Self.stale)
+                #expect(refused.status == 412 && refused.code == "precondition-failed", "\(verb): \(refused.text)")
+                #expect(try await api.dev.get("/v1/app").json["state"] == before.json["state"])
+                let done = try await api.dev.post(
+                    "/v1/app/\(verb)", headers: [("If-Match", try #require(before.etag))])
+                #expect(done.json["state"].string == state, "\(verb): \(done.text)")
+            }
+        }
+    }
+
+    @Test func `A content is claimed by its own tag, or its task's`() async throws {
+        try await RouteFixture.run { fixture in
+            _ = try await fixture.download(.generated(seed: 5, length: 100))
+            let path = "/v1/sessions/s/tasks/1/content"
+            let refused = try await fixture.call("POST", path + "/claim", headers: Self.stale)
+            #expect(refused.status == 412)
+            let content = try await fixture.call("GET", path)
+            #expect(content.status == 200)
+            for tag in [
+                content.headers["ETag"], try await fixture.call("GET", "/v1/sessions/s/tasks/1").headers["ETag"],
+            ] {
+                let claimed = try await fixture.call(
+                    "POST", path + "/claim", headers: [("If-Match", try #require(tag))])
+                #expect(claimed.status == 200, "\(String(describing: tag))")
+            }
+        }
+    }
+
+    @Test func `Who sends no condition is never told that one does not hold`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
+            let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 1...30 {
+                    group.addTask {
+                        let change: JSON = ["request": ["url": .string("https://example.com/\(number)")]]
+                        return try await api.dev.patch("/v1/sessions/s/tasks/1", change).status
+                    }
+                    group.addTask {
+                        try await api.dev.patch("/v1/app", ["webhook": ["includeEvents": .integer(number)]]).status
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(statuses == Array(repeating: 200, count: 60))
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Buckets
+import Core
+import Files
+import Store
+import TestSupport
+import Testing
+
+@testable import Service
+
+/// What the bucket of contents refuses, and what only looks like it.
+struct ContentsFaultTests {
+    @Test(arguments: ["NoSuchKey", "InternalError"])
+    func `An object that looks like a store's refusal is read as it is`(_ code: String) async throws {
+        let store = try ObjectStore()
+        let bytes = Array("<Error><Code>\(code)</Code><Message>none</Message></Error>".utf8)
+        store.put("p/k", bytes)
+        let client = try BucketClient.stage(store)
+        #expect(try await client.read("k", 0..<Int64(bytes.count)) == bytes)
+        #expect(store.requests(.get).count == 1)
+    }
+
+    @Test func `A node that the bucket refuses claims nothing and says so, until it is let in`() async throws {
+        let store = try ObjectStore()
+        store.refuseAll(403, "SignatureDoesNotMatch")
+        let contents = try BucketClient.stage(store).asContents
+        try await ServiceStage.run(configured: { $0.contents = contents }) { stage in
+            let length = 100_000
+            stage.origin.serve("/a", .generated(seed: 1, length: length))
+            let session = try await stage.session()
+            let task = try await stage.create("/a", in: session)
+            try await eventually("the node is not ready") {
+                await stage.service.unreadiness()?.error == .contentsUnavailable
+            }
+            try await stays("nothing is asked of the origin", for: .milliseconds(500)) {
+                stage.origin.requests.isEmpty
+            }
+            let reasons = stage.service.waitingReasons(
+                of: try await stage.service.task(task.number, in: session.id), in: session)
+            #expect(reasons.map(\.kind) == [.disk], "\(reasons)")
+            store.refuseNothing()
+            let done = try await stage.completed(task)
+            #expect(done.outcome == .succeeded && done.result?.progress.attempts.attempts == 1)
+            #expect(await stage.service.unreadiness() == nil)
+        }
+    }
+
+    @Test(arguments: [
+        (ObjectStore.Step.put, 100_000), (.create, 9 << 20), (.part, 9 << 20), (.complete, 9 << 20),
+    ])
+    func `What only the operator mends is waited out, and charged to no task`(
+        _ step: ObjectStore.Step, _ length: Int
+    ) async throws {
+        let store = try ObjectStore()
+        let contents = try BucketClient.stage(store).asContents
+        try await ServiceStage.run(configured: { $0.contents = contents }) { stage in
+            stage.origin.serve("/a", .generated(seed: 1, length: length))
+            let session = try await stage.session {
+                $0.retryPolicy = .custom(RetryPolicy.Settings(maximumAttempts: 1, initialDelay: 0.05))
+            }
+            store.next(step, [.refuse(403, "AccessDenied"), .refuse(404, "NoSuchBucket")])
+            let done = try await stage.completed(try await stage.create("/a", in: session))
+            #expect(done.outcome == .succeeded, "\(String(describing: done.result?.error))")
+            // Where the last step was refused, all bytes had come: no other attempt was needed, and that one is not charged.
+            #expect(done.result?.progress.attempts.attempts == (step == .complete ? 0 : 1))
+            let object = try #require(store.objects.first { $0.key.contains("/contents/") })
+            #expect(object.value.bytes == Content.bytes(seed: 1, length: length))
+        }
+    }
+
+    @Test func `An upload whose body the bucket refuses to hand out is not charged`() async throws {
+        let store = try ObjectStore()
+        let contents = try BucketClient.stage(store).asContents
+        try await ServiceStage.run(configured: { $0.contents = contents }) { stage in
+            stage.origin.serve("/up", .upload())
+            let bytes = Content.bytes(seed: 2, length: 100_000)
+            store.put("p/ours/bodies/b", bytes)
+            let session = try await stage.session {
+                $0.retryPolicy = .custom(RetryPolicy.Settings(maximumAttempts: 1, initialDelay: 0.05))
+            }
+            let body = try await stage.service.store.addBody(
+                "body_b", app: stage.app, place: .objects([StoredObject(key: "ours/bodies/b", length: 100_000)]),
+                length: 100_000, digest: Content.sha256(of: bytes), mediaType: nil, isComplete: true,
+                expectedLength: nil, draftDigest: nil, limit: .max, at: stage.service.clock.now, recording: nil)
+            store.next(.get, [.refuse(403, "AccessDenied")])
+            let task = try await stage.create(
+                stage.order("/up", kind: .upload, body: .stored(body.publicId)), in: session)[0]
+            #expect(try await stage.completed(task).outcome == .succeeded)
+            #expect(stage.origin.requests("/up").last?.bodySHA256 == Content.sha256(of: bytes))
+        }
+    }
+
+    @Test func `A body of a node that died leaves its upload for a minute`() async throws {
+        let store = try ObjectStore()
+        let contents = try BucketClient.stage(store).asContents
+        try await ServiceStage.run(configured: { $0.contents = contents }) { stage in
+            let service = stage.service
+            var upload = ObjectUpload(
+                contents.newKey(ofBody: "body_1"), expected: nil, contents, service.store, service.folder.disk)
+            try await upload.write(Content.bytes(seed: 1, length: 9 << 20))
+            func useless(after time: Duration) async throws -> Int {
+                try await service.store.uselessUploads(
+                    of: Store.contentsBucket, at: service.clock.now + time, limit: 10
+                ).count
+            }
+            #expect(contents.writers.rows.count == 1)
+            #expect(try await useless(after: .seconds(45)) == 0)
+            #expect(try await useless(after: .seconds(75)) == 1)
+            await upload.abandon()
+            #expect(contents.writers.rows.isEmpty)
+        }
+    }
+}
+
+extension ServiceStage {
+    fileprivate func create(_ path: String, in session: SessionRecord) async throws -> TaskRecord {
+        try await create(.download, "GET", origin.url(path), in: session)
+    }
+}

@@ -1,0 +1,178 @@
+import Buckets
+import Core
+import Store
+import TestSupport
+import Testing
+
+@testable import Service
+
+/// What follows from a store's word, and what a cancelled download leaves in a bucket.
+struct ObjectFaultTests {
+    private static let length = (8 << 20) + 321
+
+    private static func run(
+        _ store: ObjectStore, _ body: (ServiceStage) async throws -> Void
+    ) async throws {
+        let client = try BucketClient.stage(store)
+        try await ServiceStage.run(configured: { $0.buckets = ["b": client] }, body)
+    }
+
+    private static func download(
+        _ length: Int, _ stage: ServiceStage, replace: Bool = true
+    ) async throws -> TaskRecord {
+        stage.origin.serve("/a", .generated(seed: 1, length: length))
+        return try await stage.create(.download, "GET", stage.origin.url("/a"), in: stage.session()) {
+            $0.writeObject(replace: replace)
+        }
+    }
+
+    @Test(arguments: ["InvalidPart", "InvalidPartOrder", "EntityTooSmall"])
+    func `A content whose parts the store has lost is fetched anew`(_ code: String) async throws {
+        let store = try ObjectStore()
+        try await Self.run(store) { stage in
+            store.next(.complete, [.refuse(400, code)])
+            let done = try await stage.completed(try await Self.download(Self.length, stage))
+            #expect(done.outcome == .succeeded, "\(String(describing: done.result?.error))")
+            #expect(stage.origin.requests("/a").count == 2 && store.requests(.create).count == 2)
+            #expect(store.objects["p/k"]?.bytes == Content.bytes(seed: 1, length: Self.length))
+        }
+    }
+
+    @Test(arguments: [
+        (ObjectStore.Step.put, "BadDigest"), (.put, "IncompleteBody"), (.part, "XAmzContentSHA256Mismatch"),
+        (.part, "BadDigest"),
+    ])
+    func `Bytes that were damaged on their way are sent once more`(
+        _ step: ObjectStore.Step, _ code: String
+    ) async throws {
+        let store = try ObjectStore()
+        try await Self.run(store) { stage in
+            store.next(step, [.refuse(400, code)])
+            let length = step == .put ? 1000 : Self.length
+            let done = try await stage.completed(try await Self.download(length, stage))
+            #expect(done.outcome == .succeeded, "\(String(describing: done.result?.error))")
+            #expect(stage.origin.requests("/a").count == 1)
+            #expect(store.objects["p/k"]?.bytes == Content.bytes(seed: 1, length: length))
+        }
+    }
+
+    @Test(arguments: [1000, Self.length]) func `A conflict with another writer says nothing yet`(
+        _ length: Int
+    ) async throws {
+        let store = try ObjectStore()
+        try await Self.run(store) { stage in
+            store.next(length == 1000 ? .put : .complete, [.refuse(409, "ConditionalRequestConflict")])
+            let done = try await stage.completed(try await Self.download(length, stage, replace: false))
+            #expect(done.outcome == .succeeded, "\(String(describing: done.result?.error))")
+            #expect(stage.origin.requests("/a").count == 1)
+        }
+    }
+
+    @Test func `An upload that begins after its task was cancelled is aborted, without a part`() async throws {
+        let store = try ObjectStore()
+        try await Self.run(store) { stage in
+            let gate = Gate()
+            store.next(.create, [.hold(gate)])
+            let task = try await Self.download(Self.length, stage)
+            try await eventually("the upload begins") { gate.waiting == 1 }
+            _ = try await stage.service.command(.cancel(reason: nil), task: task.id)
+            // By then it is looked for in the bucket, where it is not yet.
+            try await eventually("the janitor has looked") { store.requests(.list).count > 0 }
+            gate.open()
+            try await eventually("the upload was aborted") { store.requests(.abort).count > 0 }
+            #expect(store.uploads == 0 && store.requests(.part).isEmpty)
+            #expect(try await stage.completed(task).outcome == .cancelled)
+        }
+    }
+
+    @Test(arguments: [ObjectStore.Turn.refuse(503, "SlowDown"), .close])
+    func `A small object of a task that was cancelled is not written any more`(
+        _ turn: ObjectStore.Turn
+    ) async throws {
+        let store = try ObjectStore()
+        try await Self.run(store) { stage in
+            store.next(.put, Array(repeating: turn, count: 4))
+            let task = try await Self.download(1000, stage)
+            try await eventually("it is written") { store.requests(.put).count > 0 }
+            _ = try await stage.service.command(.cancel(reason: nil), task: task.id)
+            try await stays("there is no object", for: .seconds(6)) { store.objects["p/k"] == nil }
+        }
+    }
+
+    @Test(arguments: [1000, Self.length]) func `A write that comes late overwrites nothing newer`(
+        _ length: Int
+    ) async throws {
+        let store = try ObjectStore()
+        store.put("p/k", [0])
+        try await Self.run(store) { stage in
+            let gate = Gate()
+            store.next(length == 1000 ? .put : .complete, [.hold(gate)])
+            let task = try await Self.download(length, stage)
+            try await eventually("the object is being made") { gate.waiting == 1 }
+            _ = try await stage.service.command(.cancel(reason: nil), task: task.id)
+            store.put("p/k", [1, 2, 3])
+            gate.open()
+            try await eventually("the late write was refused") { gate.waiting == 0 }
+            try await stays("the newer object stays", for: .seconds(1)) { store.objects["p/k"]?.bytes == [1, 2, 3] }
+        }
+    }
+
+    @Test(arguments: [1000, Self.length]) func `A task that goes on overwrites what came in between`(
+        _ length: Int
+    ) async throws {
+        let store = try ObjectStore()
+        try await Self.run(store) { stage in
+            let gate = Gate()
+            store.next(length == 1000 ? .put : .complete, [.hold(gate)])
+            let task = try await Self.download(length, stage)
+            try await eventually("the object is being made") { gate.waiting == 1 }
+            store.put("p/k", [1, 2, 3])
+            gate.open()
+            #expect(try await stage.completed(task).outcome == .succeeded)
+            #expect(store.objects["p/k"]?.bytes == Content.bytes(seed: 1, length: length))
+            #expect(stage.origin.requests("/a").count == 1)
+        }
+    }
+
+    @Test func `A store that ignores conditions is written all the same`() async throws {
+        let store = try ObjectStore()
+        store.ignoreConditions()
+        try await Self.run(store) { stage in
+            #expect(try await stage.completed(try await Self.download(1000, stage)).outcome == .succeeded)
+            let put = try #require(store.requests(.put).first)
+            #expect(put.fields["If-Match"] == nil && put.fields["If-None-Match"] == nil)
+        }
+    }
+
+    @Test func `What a kill costs is counted, and no more than the connection may hold`() async throws {
+        let store = try ObjectStore()
+        let (folder, origin, gate) = (TemporaryFolder(), try OriginServer(), Gate())
+        let (part, length) = (8 << 20, 40 << 20)
+        origin.serve("/a", .generated(seed: 1, length: length))
+        let client = try BucketClient.stage(store)
+        store.next(.part, [.well, .hold(gate)])
+        let stage = try await ServiceStage.start(folder: folder, origin: origin) { $0.buckets = ["b": client] }
+        let task = try await stage.create(.download, "GET", origin.url("/a"), in: stage.session()) { $0.writeObject() }
+        try await eventually("the second part is on its way") { gate.waiting == 1 }
+        let taken = try await eventually("the origin is read no further") { () -> Int64? in
+            let before = stage.service.live.sample(task.id)?.received ?? 0
+            try await Task.sleep(for: .milliseconds(500))
+            return before > 2 * part && before == stage.service.live.sample(task.id)?.received ? before : nil
+        }
+        #expect(taken <= 2 * part + part / 8 + 65_536)
+        let progress = try await eventually("it is stored what a kill would cost") { () -> TaskProgress? in
+            let progress = try await stage.service.store.task(task.id).progress
+            return progress?.bytesInMemory ?? 0 > 0 ? progress : nil
+        }
+        #expect(progress.bytesInMemory == Int64(part) && progress.resume?.offset == Int64(part))
+        // As a start finds it.
+        var found = progress
+        found.loseMemory()
+        #expect(found.bytesFetchedTwice == Int64(part) && found.bytesInMemory == 0)
+        gate.open()
+        let done = try await stage.completed(task)
+        #expect(done.outcome == .succeeded && done.result?.progress.bytesFetchedTwice == 0)
+        #expect(store.objects["p/k"]?.bytes == Content.bytes(seed: 1, length: length))
+        await stage.stop()
+    }
+}

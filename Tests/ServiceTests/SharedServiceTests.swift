@@ -1,0 +1,105 @@
+import Base
+import Core
+import Files
+import Foundation
+import SQL
+import Store
+import TestSupport
+import Testing
+import TransferEngine
+
+@testable import Service
+
+extension Scheduler {
+    /// Remembers as many sessions as are remembered at most.
+    fileprivate func rememberManySessions() {
+        for number in 0..<4096 as Range<Int64> {
+            sessions[SessionID(1_000_000 + number)] = KnownSession(
+                configuration: SessionConfiguration(), app: "a", identifier: "\(number)")
+        }
+    }
+
+    fileprivate func isKnown(_ session: SessionID) -> Bool { sessions[session] != nil }
+}
+
+/// What a node remembers of sessions, and says of others.
+struct SharedServiceTests {
+    @Test func `A session that transfers something is remembered with its limits, however many there are`() async throws
+    {
+        let stage = try await ServiceStage.start()
+        let gate = Gate()
+        stage.origin.serve("/held", .generated(seed: 1, length: 1000), always: [.holdBody(after: 10, gate)])
+        let session = try await stage.session { $0.bandwidthLimit = 100_000 }
+        let other = try await stage.session("other")
+        let task = try await stage.create(stage.order("/held"), in: session)[0]
+        try await eventually("it is in flight") { gate.waiting == 1 }
+        let scheduler = stage.service.scheduler
+        await scheduler.rememberManySessions()
+        _ = try await scheduler.known(other.id)
+        #expect(await scheduler.isLimited(session.id))
+        #expect(await !scheduler.isKnown(SessionID(1_000_000)))
+        gate.open()
+        _ = try await stage.completed(task)
+    }
+
+    @Test func `What another node changed of a session holds for the next task that begins`() async throws {
+        let stage = try await ServiceStage.start()
+        let session = try await stage.session()
+        let scheduler = stage.service.scheduler
+        #expect(try await scheduler.known(session.id).configuration.bandwidthLimit == nil)
+        let changed = try await stage.service.store.changeSession(
+            session.id, description: nil, bandwidthLimit: 7, ifRevision: nil)
+        #expect(try await scheduler.known(session.id, revision: session.revision).configuration.bandwidthLimit == nil)
+        #expect(try await scheduler.known(session.id, revision: changed.revision).configuration.bandwidthLimit == 7)
+    }
+
+    @Test func `Other nodes are named as the cause of a wait only where they have no slot`() async throws {
+        let stage = try await ServiceStage.start()
+        let session = try await stage.session()
+        var task = try await stage.create(stage.order("/a", suspended: true), in: session)[0]
+        task.life = .running(.queued, deadline: stage.service.clock.now + .seconds(60))
+        func note(running: Int) {
+            var profile = NodeProfile()
+            (profile.transfersRunning, profile.maximumTransfers) = (running, 5)
+            stage.service.nodes.note(["a", "b"].map { NodeRecord(id: $0, profile: profile) }, own: "a")
+        }
+        note(running: 1)
+        #expect(stage.service.waitingReasons(of: task, in: session).isEmpty)
+        note(running: 5)
+        let reasons = stage.service.waitingReasons(of: task, in: session)
+        #expect(reasons.map(\.kind) == [.capacity] && reasons[0].detail.contains("as the nodes allow"))
+    }
+
+    @Test(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
+    func `A server that dies in the first moments of a start is waited for by every loop`() async throws {
+        let home = try await SharedPostgreSQL.database()
+        let proxy = try CuttingProxy(to: home.server.port)
+        let folder = TemporaryFolder()
+        folder.makeFolder("data")
+        let settings = ServiceSettings(
+            dataFolder: folder.file("data"), version: "1", egress: EgressPolicy(allowed: ServiceStage.loopback))
+        let connection = home.connection.replacing(":\(home.server.port)/", with: ":\(proxy.port)/")
+        let service = try Service(
+            settings: settings, store: .server(PostgreSQLServer(connection), node: "early"),
+            sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)), transferThreads: 1, clock: .system, log: .none,
+            metrics: Metrics(), onFatalError: { preconditionFailure("\($0)") })
+        try await service.prepare()
+        let orphan = folder.file("data/partial/77")
+        try Data([1]).write(to: URL(filePath: orphan))
+        proxy.refuse(true)
+        proxy.cut()
+        let hasEnded = Locked(false)
+        let loops = Task {
+            defer { hasEnded.withLock { $0 = true } }
+            try await service.run()
+        }
+        try await stays("it runs", for: .seconds(1)) { !hasEnded.withLock { $0 } }
+        #expect(readFile(orphan) != nil)
+        proxy.refuse(false)
+        try await eventually("the house is kept") { readFile(orphan) == nil }
+        #expect(!hasEnded.withLock { $0 })
+        loops.cancel()
+        await service.drain(within: .seconds(5))
+        service.close()
+    }
+}

@@ -1,0 +1,119 @@
+import Base
+import Core
+import Testing
+
+@testable import TransferEngine
+
+/// Who has memory for parts that are longer than usual.
+struct PartMemoryTests {
+    /// How often a seat was woken.
+    private final class Bell: Sendable {
+        private let rings = Locked(0)
+
+        var count: Int { rings.withLock { $0 } }
+
+        func ring() { rings.withLock { $0 += 1 } }
+    }
+
+    @Test func `So much is taken at a time, by whoever asked first`() throws {
+        let memory = PartMemory(limit: 100)
+        let bells = (0..<4).map { _ in Bell() }
+        let seats = bells.enumerated().map { index, bell in memory.seat(of: Int64(index)) { bell.ring() } }
+        var first = seats[0].take(60)
+        #expect(first != nil && memory.taken == 60)
+        #expect(seats[1].take(50) == nil)
+        // There is room for it, but it did not come first.
+        #expect(seats[2].take(10) == nil && seats[2].take(10) == nil)
+        #expect(bells.map(\.count) == [0, 0, 0, 0])
+        first = nil
+        #expect(bells.map(\.count) == [0, 1, 1, 0] && memory.taken == 60)
+        let grants = [seats[1].take(50), seats[2].take(10)]
+        #expect(grants.allSatisfy { $0 != nil } && memory.taken == 60)
+        #expect(seats[3].take(40) != nil)
+        #expect(memory.taken == 60)
+    }
+
+    @Test func `An app has half of it, and others are served before it`() throws {
+        let memory = PartMemory(limit: 100)
+        let (own, other) = (Bell(), Bell())
+        let seats = (0..<3).map { _ in memory.seat(of: 1) { own.ring() } }
+        var grants = [seats[0].take(30), seats[1].take(30)]
+        #expect(grants[0] != nil && grants[1] == nil)
+        let stranger = memory.seat(of: 2) { other.ring() }
+        grants.append(stranger.take(70))
+        #expect(grants[2] != nil && memory.taken == 100)
+        grants[0] = nil
+        #expect(own.count == 1 && seats[1].take(30) != nil)
+        #expect(other.count == 0)
+    }
+
+    @Test func `What is longer than all of it comes alone, and who leaves waits no more`() throws {
+        let memory = PartMemory(limit: 100)
+        let bell = Bell()
+        var large: PartMemory.Grant? = memory.seat(of: 1) {}.take(500)
+        #expect(large != nil)
+        var seat: PartMemory.Seat? = memory.seat(of: 2) { bell.ring() }
+        #expect(seat?.take(10) == nil)
+        let next = memory.seat(of: 3) { bell.ring() }
+        #expect(next.take(100) == nil)
+        seat = nil
+        large = nil
+        #expect(bell.count == 1 && memory.taken == 100)
+        var grant = next.take(100)
+        #expect(grant != nil)
+        grant = nil
+        #expect(memory.taken == 0)
+        // Woken, and gone before it came.
+        large = memory.seat(of: 1) {}.take(100)
+        seat = memory.seat(of: 2) { bell.ring() }
+        #expect(seat?.take(10) == nil)
+        large = nil
+        #expect(memory.taken == 10)
+        seat = nil
+        #expect(memory.taken == 0)
+    }
+
+    @Test func `A task waits for the bytes of a part`() async throws {
+        let memory = PartMemory(limit: 100)
+        var first = await memory.grant(100, of: 1)
+        #expect(first != nil)
+        async let second = memory.grant(10, of: 2)
+        first = nil
+        #expect(await second != nil)
+    }
+
+    @Test func `Parts that are longer than usual are gathered in turn, and take no memory before`() throws {
+        let memory = PartMemory(limit: 100 << 20)
+        let plan = PartPlan(expected: 1 << 40)
+        let length = plan.length(ofPart: 1)
+        let piece = [UInt8](repeating: 7, count: 1 << 20)
+        func take(_ gatherer: inout PartGatherer) -> [ContentPart] {
+            piece.withUnsafeBytes { gatherer.take($0, ofContent: plan.expected) }
+        }
+        func mayTake(_ gatherer: inout PartGatherer, _ unrecorded: Int64) -> Bool {
+            gatherer.mayTake(unrecorded: unrecorded)
+        }
+        var first = PartGatherer(plan, after: 0, memory.seat(of: 1) {})
+        let answer1 = mayTake(&first, 0)
+        #expect(answer1)
+        _ = take(&first)
+        #expect(memory.taken == 0)
+        let answer2 = mayTake(&first, 1 << 20)
+        #expect(answer2 && memory.taken == length - PartPlan.usual)
+        var second = PartGatherer(plan, after: 0, memory.seat(of: 2) {})
+        let answer3 = mayTake(&second, 0)
+        #expect(answer3)
+        _ = take(&second)
+        let answer4 = mayTake(&second, 1 << 20)
+        #expect(!answer4)
+        var parts: [ContentPart] = []
+        while parts.isEmpty { parts = take(&first) }
+        #expect(parts[0].bytes.count == length)
+        // It is on its way, and so is what it takes.
+        let answer5 = mayTake(&second, 1 << 20)
+        #expect(!answer5)
+        parts = []
+        let answer6 = mayTake(&second, 1 << 20)
+        #expect(answer6)
+    }
+}

@@ -1,0 +1,22 @@
+import Foundation
+import TestSupport
+import Testing
+import URLSessionClient
+
+struct LaunchListenerTests {
+    private func openDescriptors() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+    }
+
+    @Test func `A port that is in use costs no descriptor`() async throws {
+        let house = try await ClientTests.House()
+        let receiver = try LaunchReceiver(
+            client: house.client, secrets: [LaunchReceiverTests.secret], delegate: LaunchReceiverTests.App())
+        let occupied = try Receiver()
+        defer { occupied.stop() }
+        let before = try openDescriptors()
+        for _ in 0..<400 { #expect(throws: ClientError.self) { try receiver.listen(on: occupied.port) } }
+        // The tests beside this one open and close some as well.
+        #expect(try openDescriptors() - before < 200)
+    }
+}

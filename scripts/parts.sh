@@ -1,0 +1,18 @@
+# The parts of the tests, for the scripts that run them. To be sourced.
+
+# Each test target belongs to one part; scripts/check-walls holds the list to Package.swift.
+parts=('Core|Base|Wire|Mapping|TestSupport' 'Files|SQL|Buckets' Store HTTPServer TransferEngine 'Service|Launches' API
+    URLSessionClient System)
+
+# Suites of the whole service whose outcome may depend on the engine of the store.
+on_the_engine='Acceptance|App|Body|Contents|Crash|Endurance|Event|Kill|KillPoint|Launch|LaunchStorm|MasterKey|Metrics'
+on_the_engine+='|Node|Question|SharedQuestion|Refresh|Resume|Session|Task|Upload|UploadKill'
+# Suites that are told on three nodes as well.
+on_three_nodes='App|Kill|Launch|Question|Refresh|Session'
+# Suites with a test that takes a minute by itself: they begin at once, beside the others.
+slow='Cluster|Egress|LaunchStorm'
+# The storm over three nodes, whose troubles ClusterTests and StoreOutageTests have one by one, is left to the longer run.
+longer='ClusterStorm'
+
+# The filter that takes the suites of a part, or those that are named: of PART [SUITE|SUITE…]
+of() { echo "^($1)Tests\.${2:+($2)Tests/}"; }
