@@ -148,6 +148,28 @@ final class NodeTests {
         #expect(full.withLock { $0 } == 0)
     }
 
+    @Test func `What another node has declared is told before anything is taken`() async throws {
+        let session = try await first.makeSession()
+        try await first.create([first.download()], in: session)
+        let bad = { () -> Conditions in
+            var conditions = Conditions()
+            conditions.network.reachable = false
+            return conditions
+        }()
+        _ = try await first.store.setConditions(bad, .available, at: first.now)
+        let told = Locked<Conditions?>(nil)
+        let sieve = QueueSieve(
+            declared: { declared in told.withLock { $0 = declared.conditions } }, room: { _, _ in 9 },
+            mayStart: { _ in told.withLock { $0 != bad } })
+        let lanes = Locked(1)
+        _ = try await second.store.advance(settling: [], after: QueueCursor(), through: sieve, at: second.now) {
+            queue in
+            lanes.withLock { $0 = queue.lanes.count }
+            return .tasks([])
+        }
+        #expect(told.withLock { $0 } == bad && lanes.withLock { $0 } == 0)
+    }
+
     private func claim(
         _ node: StoreFixture, _ session: SessionRecord, used: Int = 0, wanted: Int = 0, running: Int? = nil,
         limit: Int = 9

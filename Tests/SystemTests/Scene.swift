@@ -139,9 +139,14 @@ final class Scene: Sendable {
     func waitFor(
         _ what: String, task number: Int, in session: String = "s", _ condition: (JSON) -> Bool
     ) async throws -> JSON {
-        try await eventually("task \(number): \(what)") { () -> JSON? in
-            let task = try await task(number, in: session)
-            return condition(task) ? task : .none
+        var last = JSON.null
+        do {
+            return try await eventually("task \(number): \(what)") { () -> JSON? in
+                last = try await task(number, in: session)
+                return condition(last) ? last : .none
+            }
+        } catch is DeadlineExceeded {
+            throw DeadlineExceeded("task \(number): \(what): \(last)")
         }
     }
 

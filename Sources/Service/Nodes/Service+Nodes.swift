@@ -93,9 +93,9 @@ extension Service {
         // Cancelled, suspended or changed at another node.
         let decided = transfers.keys.filter { !news.transferring.contains($0) }
         outlet.stop(decided)
+        try await loadConditions()
         inbox.tell(.othersCommitted)
         if news.hasQueuedTasks { inbox.tell(.queued) }
-        try await loadConditions()
         outlet.launches.ring()
         nodes.tellNews()
     }

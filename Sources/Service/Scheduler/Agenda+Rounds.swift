@@ -4,7 +4,7 @@ import Store
 /// What starts in one round: one look at a window of the queue, by how things stood when it began.
 extension Agenda {
     struct Round: Sendable {
-        let conditions: CurrentConditions.Snapshot
+        fileprivate(set) var conditions: CurrentConditions.Snapshot
         let freeSlots: Int
         fileprivate let running: [String: Int]
         /// Who was served before it.
@@ -47,6 +47,9 @@ extension Agenda {
             running: Dictionary(lanes.map { ($0.host, $0.running) }, uniquingKeysWith: +), fairness: fairness)
         return cursor
     }
+
+    /// Notes what another node may have declared since the round began.
+    mutating func declared(_ conditions: Conditions) { round?.conditions.conditions = conditions }
 
     /// How many transfers an origin takes from an app: none while it is full, or asked the app, or everybody, to wait.
     func room(at origin: String, for app: AppID) -> Int {

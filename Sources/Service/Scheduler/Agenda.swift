@@ -114,12 +114,15 @@ struct Agenda: Sendable {
 
     /// Takes the place of one more connection of a download in segments. Tasks come first: while one could begin, or might,
     /// there is none.
+    ///
+    /// - Parameter count: How many more the download may have, this one included.
     mutating func begin(
-        connection exchange: ExchangeID, _ lane: FairShare.Lane, _ room: Room, at now: Timestamp
+        connection exchange: ExchangeID, _ lane: FairShare.Lane, wanting count: Int = 1, _ room: Room,
+        at now: Timestamp
     ) -> Bool {
         guard look == .nothing, !isDraining, !solo.isTaken, freeSlots(room) > 0, leavesSlots(to: AppID(lane.app)),
             running(at: lane.host) < maximumTransfersPerHost, running(at: lane.host, of: lane.session) < lane.limit,
-            pauses.until(lane.host, app: lane.app, at: now) == nil, places?.take(lane) ?? true
+            pauses.until(lane.host, app: lane.app, at: now) == nil, places?.take(lane, wanting: count) ?? true
         else { return false }
         connections[exchange] = lane
         return true

@@ -25,14 +25,15 @@ struct ConnectionPlaces: Sendable {
     /// Where nothing more was granted.
     private var refused: Set<Key> = []
 
-    /// Takes a place that was granted. Where there is none the next commit asks for one.
-    mutating func take(_ lane: FairShare.Lane) -> Bool {
+    /// Takes a place that was granted. Where there is none the next commit asks for as many as the download may still
+    /// have, so that it does not wait for a commit with each.
+    mutating func take(_ lane: FairShare.Lane, wanting count: Int) -> Bool {
         let key = Key(lane)
         if let count = free[key] {
             free[key] = count > 1 ? count - 1 : nil
             return true
         }
-        if !refused.contains(key) { wanted[key] = (1 + (wanted[key]?.count ?? 0), lane.limit) }
+        if !refused.contains(key) { wanted[key] = (count + (wanted[key]?.count ?? 0), lane.limit) }
         return false
     }
 

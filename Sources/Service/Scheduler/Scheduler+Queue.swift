@@ -102,6 +102,10 @@ extension Scheduler {
     /// What the writer asks while it reads the queue.
     private var sieve: QueueSieve {
         QueueSieve(
+            declared: { [agenda, conditions] declared in
+                conditions.set(declared.conditions, declared.refreshStatus)
+                agenda.withLock { $0.declared(declared.conditions) }
+            },
             room: { [agenda] origin, app in agenda.withLock { $0.room(at: origin, for: app) } },
             mayStart: { [agenda] lane in agenda.withLock { $0.mayStart(lane) } })
     }

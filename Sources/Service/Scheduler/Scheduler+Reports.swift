@@ -140,6 +140,8 @@ extension Scheduler {
             settle(.waitsForDisk(needed: needed, notBefore: notBefore, progress))
         case .interrupted: settle(.interrupted(progress))
         case .ask(let question):
+            // Another node may have stored a credential, for which the question is not asked.
+            appsWithCredentials[transfer.task.app] = nil
             settle(
                 .asked(
                     question, questionId: Identifier.make(prefix: "qstn_"),

@@ -146,9 +146,10 @@ extension Scheduler {
     ) -> Bool {
         let (room, now) = (room, clock.now)
         let lane = lane(of: transfer, at: origin)
+        let missing = transfer.segmented.map { $0.plan.limit - $0.plan.segments.count } ?? 1
         return agenda.withLock { agenda in
             if let last, agenda.pass(connection: last, to: exchange, at: now) { return true }
-            return agenda.begin(connection: exchange, lane, room, at: now)
+            return agenda.begin(connection: exchange, lane, wanting: max(1, missing), room, at: now)
         }
     }
 

@@ -157,6 +157,10 @@ extension Scheduler {
         for transfer: Transfer, host: String, port: Int
     ) async throws -> [KnownCredential] {
         let app = transfer.task.app
+        // Another node may have stored one since the question.
+        if appsWithCredentials[app] == false, !transfer.progress.authentication.isEmpty {
+            appsWithCredentials[app] = nil
+        }
         if appsWithCredentials[app] == nil { appsWithCredentials[app] = try await store.hasCredentials(app) }
         guard appsWithCredentials[app] == true else { return [] }
         return try await store.credentials(host: host, port: port, app: app, session: transfer.task.session)

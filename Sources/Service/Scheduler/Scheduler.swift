@@ -53,7 +53,7 @@ package actor Scheduler {
     var advancing: Set<TaskID> = []
     /// Nodes that transfer, and share a session's bandwidth.
     var transferringNodes = 1
-    /// Others may declare conditions.
+    /// Others may change cookies of a session.
     var hasOtherNodes = false
     /// Tasks may wait for room on the disk.
     var mayWaitForDisk = true
@@ -155,10 +155,6 @@ package actor Scheduler {
     /// Looks whether conditions changed, and whether a wait for them or for an origin is over.
     func lookAround() async {
         let now = clock.now
-        // What other nodes declared holds for what is taken next.
-        if hasOtherNodes, agenda.withLock({ $0.wantsTasks(room) }), let declared = try? await store.conditions() {
-            conditions.set(declared.conditions, declared.refreshStatus)
-        }
         if conditions.changed(at: now) {
             lookAgain()
             applyConditions()

@@ -55,6 +55,13 @@ extension Store {
         } ?? DeclaredConditions()
     }
 
+    /// Asks for what was declared: no row where nothing was.
+    func askConditions(_ db: Connection) throws -> Asked<DeclaredConditions> {
+        try db.ask("SELECT document FROM setting WHERE name = 'conditions'", [[]]) {
+            try self.documents.decode(DeclaredConditions.self, $0.blob(0))
+        }
+    }
+
     /// Whether a session is discretionary and its app has no background refresh.
     func mayNotDefer(_ session: SessionEntry, _ db: Connection) throws -> Bool {
         guard session.isDiscretionary, let app = try readApp(session.app, db) else { return false }

@@ -79,14 +79,18 @@ package struct QueueCursor: Hashable, Sendable {
 
 /// What of the queue may start now, asked while it is read.
 package struct QueueSieve: Sendable {
+    /// Told first, where other nodes may have declared conditions: what holds as of this commit.
+    package var declared: @Sendable (DeclaredConditions) -> Void
     /// How many transfers an origin takes from an app now. Lanes of one that takes none are not read.
     package var room: @Sendable (_ origin: String, _ app: AppID) -> Int
     package var mayStart: @Sendable (QueuedLane) -> Bool
 
     package init(
+        declared: @escaping @Sendable (DeclaredConditions) -> Void = { _ in },
         room: @escaping @Sendable (_ origin: String, _ app: AppID) -> Int,
         mayStart: @escaping @Sendable (QueuedLane) -> Bool
     ) {
+        self.declared = declared
         self.room = room
         self.mayStart = mayStart
     }
@@ -131,6 +135,7 @@ extension Store {
 
     /// What one look at the queue asks for at once.
     struct AskedQueue {
+        fileprivate var conditions: Asked<DeclaredConditions>?
         fileprivate var elsewhere: TransfersElsewhere.Question?
         fileprivate var suspects: Asked<Suspect>
         fileprivate var apps: Asked<Int64>
@@ -143,6 +148,7 @@ extension Store {
     func askQueue(after cursor: QueueCursor, _ db: Connection) throws -> AskedQueue {
         let windows = windows(of: cursor.foundApps.filter { $0 > cursor.lastApp }, after: cursor)
         return AskedQueue(
+            conditions: node == nil ? nil : try askConditions(db),
             elsewhere: try askTransfersElsewhere(db), suspects: try askSuspects(db),
             apps: try askQueuedApps(after: cursor.lastApp, db), windows: windows, lanes: try askLanes(in: windows, db))
     }
@@ -152,6 +158,7 @@ extension Store {
         _ asked: AskedQueue, after cursor: inout QueueCursor, through sieve: QueueSieve, _ db: Connection
     ) throws -> (queue: Queue, isWhole: Bool) {
         var queue = Queue()
+        if let declared = try asked.conditions?.get()[0].first { sieve.declared(declared) }
         let elsewhere = try TransfersElsewhere(asked.elsewhere)
         queue.elsewhere = elsewhere
         let sieve = SharedSieve(sieve: sieve, elsewhere: elsewhere)
