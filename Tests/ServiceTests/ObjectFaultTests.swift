@@ -85,6 +85,33 @@ struct ObjectFaultTests {
         }
     }
 
+    @Test func `An upload of the same object that begins while the bucket is searched is not aborted`() async throws {
+        let store = try ObjectStore()
+        try await Self.run(store) { stage in
+            let (creation, search, part) = (Gate(), Gate(), Gate())
+            store.next(.create, [.hold(creation)])
+            store.next(.list, [.hold(search)])
+            store.next(.part, [.hold(part)])
+            let first = try await Self.download(Self.length, stage)
+            try await eventually("the first upload begins") { creation.waiting == 1 }
+            _ = try await stage.service.command(.cancel(reason: nil), task: first.id)
+            try await eventually("the janitor looks for it") { search.waiting == 1 }
+            let second = try await Self.download(Self.length, stage)
+            try await eventually("the second upload has a part") { part.waiting == 1 }
+            search.open()
+            creation.open()
+            try await eventually("the first upload was aborted") { store.requests(.abort).count > 0 }
+            try await eventually("nothing is left to abort") {
+                try await stage.service.store.uselessUploads(
+                    of: "b", at: stage.service.clock.now + .seconds(3600), limit: 9
+                ).isEmpty
+            }
+            part.open()
+            #expect(try await stage.completed(second).outcome == .succeeded)
+            #expect(store.requests(.abort).count == 1 && store.requests(.create).count == 2)
+        }
+    }
+
     @Test(arguments: [ObjectStore.Turn.refuse(503, "SlowDown"), .close])
     func `A small object of a task that was cancelled is not written any more`(
         _ turn: ObjectStore.Turn

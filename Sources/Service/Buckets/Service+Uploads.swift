@@ -112,9 +112,11 @@ extension Service {
 
     /// Aborts what may have been begun without our hearing of it: uploads of this object since then that are not known.
     private func abortNameless(_ upload: UselessUpload, _ bucket: String, _ client: BucketClient) async throws {
+        // In this order: what begins meanwhile is noted by the time the store of the service is read.
+        let begun = try await client.uploads(of: upload.key)
         let known = try await store.uploads(of: upload.key, bucket: bucket)
         let since = upload.begunAt - Self.clockTolerance
-        for other in try await client.uploads(of: upload.key) where !known.contains(other.id) {
+        for other in begun where !known.contains(other.id) {
             guard let initiated = other.initiated, initiated >= since else { continue }
             try await client.abortUpload(other.id, upload.key)
         }

@@ -11,8 +11,9 @@ extension Scheduler {
     /// Removes what nothing here needs. In the loop, so that no transfer begins with one of them meanwhile.
     func removeUselessFiles() async {
         do {
-            let files = try await store.discardedFiles(limit: Self.filesAtOnce)
-            for file in files where !isInUse(file) {
+            // What is in use keeps its note.
+            let files = try await store.discardedFiles(limit: Self.filesAtOnce).filter { !isInUse($0) }
+            for file in files {
                 if try await !store.isNeeded(file: file) { try await folder.remove(file) }
             }
             try await store.forgetDiscardedFiles(files)
