@@ -1,0 +1,272 @@
+"""What a worker does to its sessions: one function for each call of the API, drawn at random."""
+import json
+import time
+
+from . import checks
+from .model import TaskModel
+
+
+def adopt(storm, session, task, number):
+    """The creation of a task was confirmed."""
+    task.number = number
+    session.tasks[number] = task
+    task.expected.update({name: task.creation[name] for name in ("priority", "metadata", "group", "clientTaskId")
+                          if name in task.creation})
+    storm.created += 1
+    task.note(f"created: {json.dumps(task.creation)[:600]}")
+    source = task.creation.get("body") or task.creation["request"].get("body") or {}
+    if "path" in source:  # The service has a copy, and later changes of the file must not show.
+        file = storm.service.files / source["path"]
+        file.write_bytes(b"changed") if task.number % 2 else file.unlink(missing_ok=True)
+
+
+def create_one(worker, session):
+    task = worker.planner.task(session)
+    client, path = worker.client(session), f"{session.path}/tasks"
+    key = f"{storm_key(worker)}"
+    answer = client.call("POST", path, task.creation, keyed=key)
+    adopt(worker.storm, session, task, answer.json["taskIdentifier"])
+    if worker.random.random() < 0.1:
+        again = client.call("POST", path, task.creation, keyed=key)
+        if again.json["taskIdentifier"] != task.number:
+            checks.fail("The same request with the same Idempotency-Key created another task.", task, again.json)
+
+
+def storm_key(worker):
+    worker.keys += 1
+    return f"{worker.name}-{worker.keys}"
+
+
+def create_batch(worker, session):
+    tasks = [worker.planner.task(session) for _ in range(worker.random.randint(1, 8))]
+    answer = worker.client(session).call("POST", f"{session.path}/tasks/batch", {"tasks": [task.creation for task in tasks]})
+    for task, item in zip(tasks, answer.json["items"], strict=True):
+        adopt(worker.storm, session, task, item["taskIdentifier"])
+
+
+def create_lines(worker, session):
+    """NDJSON has no Idempotency-Key: its lines are repeated with the same `clientTaskId`s."""
+    tasks = [worker.planner.task(session) for _ in range(worker.random.randint(1, 8))]
+    for task in tasks:
+        task.creation["clientTaskId"] = f"c{task.resource.path}"
+    answer = worker.client(session).call("POST", f"{session.path}/tasks", kind="application/x-ndjson", keyed=False,
+                                         raw="".join(json.dumps(task.creation) + "\n" for task in tasks).encode())
+    results = [json.loads(line) for line in answer.body.decode().splitlines()]
+    for task, result in zip(tasks, results, strict=True):
+        if result["status"] not in (200, 201):
+            checks.fail("A line of NDJSON was refused.", task, result)
+        adopt(worker.storm, session, task, result["taskIdentifier"])
+
+
+def suspend(worker, session):
+    if task := worker.some_open(session):
+        answer = worker.client(session).call("POST", f"{task.path}/suspend", allowed=("task-completed",))
+        task.note(f"suspend: {answer.status} {answer.code or answer.json['state']}")
+        if answer.status == 200 and answer.json["state"] == "suspended":
+            task.suspended = True
+
+
+def resume(worker, session):
+    if task := worker.some_open(session):
+        task.suspended, task.started = False, True
+        answer = worker.client(session).call("POST", f"{task.path}/resume", allowed=("task-completed",))
+        task.note(f"resume: {answer.status} {answer.code or answer.json['state']}")
+
+
+def cancel(worker, session):
+    task = worker.some_open(session)
+    if task is None:
+        return
+    task.cancel, task.suspended = task.cancel or "asked", False
+    produces = worker.random.random() < 0.35
+    answer = worker.client(session).call("POST", f"{task.path}/cancel", {"byProducingResumeData": True} if produces else None,
+                                         allowed=("task-completed",))
+    task.note(f"cancel: {answer.status} {answer.code or ''} {answer.body[:80] if produces else ''}")
+    if answer.status < 400:
+        task.cancel = "confirmed"
+    if produces and answer.status == 200 and answer.json["resumeData"]:
+        _continue(worker, session, task, answer.json["resumeData"])
+
+
+def _continue(worker, session, task, data):
+    creation = {"kind": "download", "resumeData": data}
+    again = TaskModel(session, task.resource, {**creation, "request": task.creation["request"]}, "download")
+    again.plausible_errors = set(task.plausible_errors)
+    answer = worker.client(session).call("POST", f"{session.path}/tasks", creation, allowed=("session-invalidated",))
+    if answer.status == 201:
+        adopt(worker.storm, session, again, answer.json["taskIdentifier"])
+
+
+def retry(worker, session):
+    ended = [task for task in session.tasks.values() if task.done]
+    if not ended:
+        return
+    task = worker.random.choice(ended)
+    answer = worker.client(session).call("POST", f"{task.path}/retry",
+                                         allowed=("content-expired", "not-found", "session-invalidated", "invalid-value"))
+    task.note(f"retry: {answer.status} {answer.code or answer.json['taskIdentifier']}")
+    if answer.status < 400:
+        creation = {name: value for name, value in task.creation.items() if name not in ("clientTaskId", "state")}
+        again = TaskModel(session, task.resource, creation, task.kind, task.body)
+        again.plausible_errors = task.plausible_errors | ({-3000} if task.destination else set())
+        adopt(worker.storm, session, again, answer.json["taskIdentifier"])
+        again.expected = {}
+
+
+def patch(worker, session):
+    if not session.tasks:
+        return
+    task = worker.random.choice(list(session.tasks.values()))
+    changes = {"taskDescription": f"d{worker.random.randrange(1000)}"}
+    if worker.random.random() < 0.5:
+        changes["metadata"] = {"patched": str(worker.random.randrange(1000))}
+    if task.done is None and worker.random.random() < 0.4:
+        changes["priority"] = worker.random.choice([0, 0.25, 0.5, 1])
+    for member in changes:
+        task.expected.pop(member, None)
+    answer = worker.client(session).call("PATCH", task.path, changes, allowed=("task-completed",))
+    task.note(f"patch {changes}: {answer.status}")
+    if answer.status == 200:
+        task.expected.update(changes)
+
+
+def read_task(worker, session):
+    if not session.tasks:
+        return
+    task = worker.random.choice(list(session.tasks.values()))
+    wait = worker.random.choice(["", "", "?wait=1"])
+    checks.examine(task, worker.client(session).call("GET", task.path + wait).json)
+    if task.done:
+        checks.read_content(worker.client(session), task)
+        checks.check_destination(worker.storm, task)
+
+
+def acknowledge(worker, session):
+    client = worker.client(session)
+    checks.read_events(client, session)
+    if session.log.last:
+        through = worker.random.randint(1, session.log.last)
+        answer = client.call("POST", f"{session.path}/events/ack", {"through": through}, allowed=("attachment-fenced",))
+        session.note(f"acknowledge through {through}: {answer.status}")
+        if answer.status == 200:
+            session.acknowledged = max(session.acknowledged, through)
+
+
+def answer_questions(worker, session, kindly=False):
+    """Answers what is open: mostly with the right credential, sometimes with another or none."""
+    client = worker.client(session)
+    page = client.call("GET", f"/v1/questions?session={session.identifier}&state=open&limit=1000").json
+    for question in page["items"]:
+        answer = _answer(worker, session, question, kindly)
+        sent = client.call("POST", f"/v1/questions/{question['questionId']}/answer", answer, allowed=("question-answered", 404))
+        session.note(f"answer {question['questionId']} of task {question['taskIdentifier']}: {answer} {sent.status}")
+
+
+def _answer(worker, session, question, kindly):
+    choice = 0 if kindly else worker.random.random()
+    if question["type"] == "task.willBeginDelayedRequest":
+        if choice > 0.9:
+            session.may_cancel = True
+            return {"disposition": "cancel"}
+        return {"disposition": "continueLoading"}
+    space = question["protectionSpace"]
+    known = session.app.space(space["realm"])
+    if choice < 0.85:
+        persistence = worker.random.choice(["none", "forSession", "forSession", "permanent"])
+        return {"disposition": "useCredential", "credential": {**known.credential(wrong=choice > 0.75),
+                                                               "persistence": persistence}}
+    if choice < 0.9:
+        return {"disposition": "performDefaultHandling"}
+    if choice < 0.95:
+        session.may_cancel = True
+        return {"disposition": "cancelAuthenticationChallenge"}
+    return {"disposition": "rejectProtectionSpace"}
+
+
+def store_credential(worker, session):
+    """A credential of the whole app, stored ahead of any challenge."""
+    random, origin = worker.random, worker.random.choice(worker.storm.origins)
+    known = random.choice(session.app.spaces[origin.port])
+    space = {"host": origin.host, "port": origin.port, "protocol": "http", "realm": known.realm,
+             "authenticationMethod": known.method}
+    worker.client(session).call("POST", "/v1/credentials", {
+        "protectionSpace": space, "credential": {**known.credential(wrong=random.random() < 0.1), "persistence": "permanent"}})
+
+
+def forget_credentials(worker, session):
+    client = worker.client(session)
+    items = client.call("GET", "/v1/credentials?limit=1000").json["items"]
+    if items:
+        client.call("DELETE", f"/v1/credentials/{worker.random.choice(items)['credentialIdentifier']}", allowed=(404,))
+
+
+def reset(worker, session):
+    worker.client(session).call("POST", f"{session.path}/reset")
+
+
+def reconnect(worker, session):
+    body = {"configuration": session.configuration} if worker.random.random() < 0.5 else {}
+    body["sessionDescription"] = session.description = f"d{worker.random.randrange(1000)}"
+    session.description = None
+    answer = worker.client(session).call("PUT", session.path, body, allowed=("session-invalidated",))
+    if answer.status == 200:
+        session.description = answer.json["sessionDescription"]
+
+
+def claim(worker, session):
+    ended = [task for task in session.tasks.values() if task.done and task.done["content"] and not task.claimed]
+    if ended:
+        task = worker.random.choice(ended)
+        task.claimed = True
+        answer = worker.client(session).call("POST", f"{task.path}/content/claim", allowed=(404, 410))
+        task.note(f"claim: {answer.status}")
+
+
+def change_many(worker, session):
+    """The forms for a whole session or group."""
+    random = worker.random
+    action = random.choice(["suspend", "resume", "resume", "cancel"])
+    group = random.choice(["a", "b", "c"])
+    for task in session.unfinished():
+        if task.creation.get("group") == group or task.creation.get("resumeData") or "group" not in task.creation:
+            if action == "cancel":
+                task.cancel = task.cancel or "asked"
+            task.suspended, task.started = False, True
+    answer = worker.client(session).call("POST", f"{session.path}/tasks/{action}", {"group": group})
+    session.note(f"{action} of group {group}: {answer.json}")
+
+
+def complete_launch(worker, session):
+    """The launched app reads, acknowledges and completes."""
+    client = worker.client(session)
+    for launch in session.launches():
+        if launch.completed:
+            continue
+        checks.read_events(client, session)
+        answer = client.call("POST", f"/v1/launches/{launch.identifier}/complete", allowed=("attachment-fenced", 404))
+        session.note(f"complete {launch.identifier}: {answer.status}")
+        if answer.status == 200:
+            launch.completed = time.time()
+            if not launch.inline:  # A completion with another `through` may have come first.
+                session.acknowledged = max(session.acknowledged, launch.data["lastSeq"])
+
+
+def attach(worker, session):
+    """Takes the lease, acknowledges with its epoch, and releases it."""
+    client = worker.client(session)
+    lease = client.call("POST", f"{session.path}/attachment", {"ttl": 5}, allowed=("session-in-use", "session-invalidated"))
+    if lease.status != 201:
+        return
+    epoch = lease.json["epoch"]
+    page = checks.read_events(client, session)
+    answer = client.call("POST", f"{session.path}/events/ack", {"through": page["lastSeq"], "epoch": epoch},
+                         allowed=("attachment-fenced",))
+    if answer.status == 200:
+        session.acknowledged = max(session.acknowledged, page["lastSeq"])
+    client.call("DELETE", f"{session.path}/attachment?epoch={epoch}", allowed=(404, "attachment-fenced"))
+
+
+OPERATIONS = [(create_one, 30), (create_batch, 4), (create_lines, 3), (suspend, 3), (resume, 4), (cancel, 5), (retry, 3),
+              (patch, 6), (read_task, 25), (acknowledge, 6), (answer_questions, 12), (store_credential, 3),
+              (forget_credentials, 2), (reset, 1), (reconnect, 3), (claim, 3), (change_many, 2), (complete_launch, 6),
+              (attach, 2)]

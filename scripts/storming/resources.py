@@ -1,0 +1,112 @@
+"""What an origin offers under one path: bytes in versions, a script of misdeeds, and a record of each exchange."""
+import collections
+import gzip
+import itertools
+import threading
+import time
+
+from .content import Bytes
+
+_numbers = itertools.count(1)
+
+
+class Exchange:
+    """One request at an origin, and what the origin read of its body."""
+
+    def __init__(self, resource, connection, method, target, fields):
+        self.number, self.began = next(_numbers), time.time()
+        self.resource, self.connection, self.method, self.target = resource, connection, method, target
+        self.fields = {name: fields[name] for name in ("content-length", "transfer-encoding", "expect", "range", "if-range",
+                                                       "upload-complete", "upload-offset") if name in fields}
+        self.authorized_with = fields.get("authorization", "").split(" ")[0] or None
+        self.misdeed, self.status, self.received, self.same, self.whole = None, None, 0, True, False
+        self.ended = False
+        self.served = None
+
+    def take(self, piece):
+        """Compares what has arrived with the body of the task, byte for byte."""
+        expected = self.resource.body
+        if expected is None or expected.slice(self.received, self.received + len(piece)) != piece:
+            self.same = False
+        self.received += len(piece)
+
+    @property
+    def exact(self):
+        """Whether the origin received the body of the task entirely and nothing else."""
+        expected = self.resource.body
+        return self.whole and self.same and self.received == (expected.length if expected else 0)
+
+    def __str__(self):
+        body = "body exact" if self.exact else f"body {'whole' if self.whole else 'cut'}, {'same' if self.same else 'OTHER'}"
+        return (f"{self.began:.3f} connection {self.connection}: {self.method} {self.target} {self.fields} "
+                f"authorization {self.authorized_with}, {self.misdeed or 'ok'} -> {self.status}, received {self.received}, "
+                f"{body}{'' if self.ended else ', not ended'}")
+
+
+class Resource:
+    """A path of its own for each task. A script has one misdeed for each request; after it the resource behaves as `final`."""
+
+    def __init__(self, path, length, *, body=None, script=(), final=200, authentication=None, validator="strong",
+                 ranges=True, coding=None, early=False):
+        self.path, self.length, self.body, self.script, self.final = path, length, body, list(script), final
+        self.authentication, self.validator, self.ranges, self.coding = authentication, validator, ranges, coding
+        self.early = early
+        self.version, self.calm, self.lock = 1, False, threading.Lock()
+        self.log = collections.deque(maxlen=150)
+        self.statuses, self.misdeeds, self.received_exactly, self.served = set(), set(), 0, set()
+
+    def content(self, version=None):
+        version = version or self.version
+        plain = Bytes(self.length, f"{self.path}#{version}")
+        if self.coding == "gzip":
+            return Bytes.of(gzip.compress(plain.all(), 1, mtime=0))
+        return plain
+
+    def tag(self):
+        return f'"{self.path.strip("/").replace("/", "-")}.{self.version}"'
+
+    def page(self, status):
+        """The page of a status that is no success."""
+        return f"{status} at {self.path}\n".encode()
+
+    def next_misdeed(self):
+        """The misdeed of this request, or None. A calm resource has none, so that each task can end."""
+        with self.lock:
+            return None if self.calm or not self.script else self.script.pop(0)
+
+    def note(self, exchange, status):
+        exchange.status = status
+        with self.lock:
+            self.statuses.add(status)
+
+    def end(self, exchange):
+        with self.lock:
+            exchange.ended = True
+            self.received_exactly += exchange.exact and (exchange.status or 500) < 400
+
+    def open(self, exchange):
+        with self.lock:
+            self.log.append(exchange)
+
+    def describe(self):
+        lines = [f"{self.path}: {self.length} bytes, version {self.version}, final {self.final}, validator {self.validator}, "
+                 f"ranges {self.ranges}, coding {self.coding}, authentication {self.authentication}, body {self.body}, "
+                 f"calm {self.calm}, script left {self.script}"]
+        return "\n".join(lines + ["  " + str(exchange) for exchange in list(self.log)])
+
+
+class Registry:
+    """The resources of all origins, by path."""
+
+    def __init__(self):
+        self.resources = {}
+
+    def add(self, resource):
+        self.resources[resource.path] = resource
+        return resource
+
+    def find(self, path):
+        return self.resources.get(path)
+
+    def forget(self, resource):
+        self.resources.pop(resource.path, None)
