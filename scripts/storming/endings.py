@@ -44,7 +44,8 @@ def quieten(worker, session):
     while True:
         client.call("POST", f"{session.path}/tasks/resume", {})
         operations.answer_questions(worker, session, kindly=True)
-        client.call("GET", f"{session.path}?wait=1")
+        if left := session.unfinished():
+            client.call("GET", f"{left[0].path}?wait=1")
         for number, found in checks.list_tasks(client, session).items():
             checks.examine(session.tasks[number], found)
         left = session.unfinished()

@@ -190,7 +190,8 @@ def store_credential(worker, session):
     space = {"host": origin.host, "port": origin.port, "protocol": "http", "realm": known.realm,
              "authenticationMethod": known.method}
     worker.client(session).call("POST", "/v1/credentials", {
-        "protectionSpace": space, "credential": {**known.credential(wrong=random.random() < 0.1), "persistence": "permanent"}})
+        "protectionSpace": space, "credential": {**known.credential(wrong=random.random() < 0.1), "persistence": "permanent"}},
+                                allowed=(404,))
 
 
 def forget_credentials(worker, session):
