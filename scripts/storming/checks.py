@@ -79,10 +79,11 @@ def _judge_end(task, found):
 
 def judge_receipt(task, found):
     """A succeeded task: the origin has the body byte for byte. The origin may still be reading what it was sent."""
-    deadline = time.monotonic() + 20
-    while not task.resource.received_exactly and time.monotonic() < deadline:
+    deadline, resource = time.monotonic() + 20, task.resource
+    resource.succeeded += 1
+    while resource.received_exactly < resource.succeeded and time.monotonic() < deadline:
         time.sleep(0.02)
-    if not task.resource.received_exactly:
+    if resource.received_exactly < resource.succeeded:
         fail(f"The upload {task.path} succeeded, and no origin received its {task.body.length} bytes "
              f"(countOfBytesSent is {found['countOfBytesSent']}).", task, found)
     if task.kind == "upload" and found["countOfBytesSent"] < task.body.length:
@@ -99,6 +100,9 @@ def _judge_content(task, found):
                 and body.digest == content["digest"]["value"]]
     if not matching:
         fail(f"The content of {task.path} is no version of the resource.", task, found)
+    if found["countOfBytesReceived"] != content["length"]:
+        fail(f"The content of {task.path} has {content['length']} bytes, and the counts are "
+             f"{found['countOfBytesReceived']} of {found['countOfBytesExpectedToReceive']}.", task, found)
 
 
 def read_content(client, task):

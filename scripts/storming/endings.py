@@ -143,4 +143,14 @@ def delete(worker, session):
     for resource in session.resources:
         storm.registry.forget(resource)
     storm.receiver.forget(session.app.identifier, session.identifier)
+    forget_bodies(client, older=300)
     worker.sessions.remove(session)
+
+
+def forget_bodies(client, older):
+    """Deletes the app's bodies that no task needs. The service would keep them for a day."""
+    before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - older))
+    page = client.call("GET", f"/v1/bodies?inUse=false&limit=1000&createdBefore={before}").json
+    for body in page["items"]:
+        client.call("DELETE", f"/v1/bodies/{body['id']}", allowed=(404,))
+    return len(page["items"])

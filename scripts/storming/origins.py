@@ -10,7 +10,7 @@ from .resources import Exchange
 from .wire import Gone, Wire
 
 _connections = itertools.count(1)
-LAST_MODIFIED = "Mon, 02 Nov 2020 10:00:00 GMT"
+DATE = "%a, %d %b %Y %H:%M:%S GMT"
 
 
 class Origin:
@@ -209,7 +209,8 @@ class Answering:
         elif resource.validator == "weak":
             fields["ETag"] = "W/" + resource.tag()
         elif resource.validator == "date":
-            fields.update({"Last-Modified": LAST_MODIFIED, "Date": time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())})
+            fields.update({"Last-Modified": time.strftime(DATE, time.gmtime(1_600_000_000 + 86400 * resource.version)),
+                           "Date": time.strftime(DATE, time.gmtime())})
         fields["Accept-Ranges"] = "bytes" if resource.ranges else "none"
         if resource.coding:
             fields["Content-Encoding"] = resource.coding

@@ -53,7 +53,10 @@ class Resource:
         self.early = early
         self.version, self.calm, self.lock = 1, False, threading.Lock()
         self.log = collections.deque(maxlen=150)
-        self.statuses, self.misdeeds, self.received_exactly, self.served = set(), set(), 0, set()
+        self.statuses, self.misdeeds, self.served = set(), set(), set()
+        # How often the whole body came with an answer below 400, and how many tasks of this resource succeeded: a retry of
+        # a completed task has the same resource, and must have sent the body again.
+        self.received_exactly = self.succeeded = 0
 
     def content(self, version=None):
         version = version or self.version

@@ -9,7 +9,7 @@ import threading
 import time
 import traceback
 
-from . import report
+from . import endings, report
 from .authentication import Authentication
 from .client import Client
 from .failure import Stopped, Violation
@@ -143,6 +143,9 @@ class Storm:
                 if time.monotonic() > deadline:
                     raise Violation(f"{worker.name} has not settled within {SETTLED_WITHIN} s.")
         deadline = time.monotonic() + CLEANED_WITHIN
+        for app in self.apps:
+            while endings.forget_bodies(self.client(app), older=-60):
+                pass
         while left := self.service.leftovers():
             self._wait(0.5)
             if time.monotonic() > deadline:
