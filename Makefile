@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-all sanitize soak demo cluster-demo bench bench-quick check-api check-recipes check-tls check-deploy deb release container-check clean
+.PHONY: help run build test test-all sanitize soak storm demo cluster-demo bench bench-quick check-api check-recipes check-tls check-deploy deb release container-check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ SOAKING = LaunchModelTests|LaunchStormTests|EnduranceTests|ClusterStormTests
 soak: ## The long tests at full scale: storms, kills, crowds (ONLY=LaunchStormTests chooses)
 	@scripts/install-packages build test soak
 	@SOAK=1 exec scripts/test --filter '^(Store|System)Tests\.($(or $(ONLY),$(SOAKING)))'
+
+storm: ## A model of the API against the service, origins that misbehave, and kills (SECONDS=60; SEED=x repeats the choices of a run)
+	@scripts/install-packages storm
+	@exec scripts/storm --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
 demo: build ## 1,020 transfers, one launch, every byte compared (KILLS=5 kills the service five times; FILES UPLOADS MAXSIZE)
 	@scripts/install-packages demo

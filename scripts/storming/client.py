@@ -74,6 +74,22 @@ class Client:
             raise Violation(f"{method} {path} answered {status}.",
                             documents=[f"sent: {(data or b'')[:2000]!r}", f"uncertain: {uncertain}", content[:2000].decode(errors="replace")])
 
+    def stream(self, path, seconds):
+        """The events of a stream until it ends, at most for so long after the last one. What ends it is no fault: the
+        service may have been stopped."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=seconds)
+        deadline = time.monotonic() + seconds
+        try:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {self.key}", "Accept": "text/event-stream"})
+            answer = connection.getresponse()
+            while answer.status == 200 and time.monotonic() < deadline and (line := answer.readline()):
+                if line.startswith(b"data:") and line.endswith(b"\n"):
+                    yield json.loads(line[5:])
+        except (OSError, http.client.HTTPException):
+            return
+        finally:
+            connection.close()
+
     def _once(self, method, path, data, fields):
         connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=PATIENCE)
         try:

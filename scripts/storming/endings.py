@@ -42,6 +42,7 @@ def quieten(worker, session):
     for task in session.tasks.values():
         task.suspended, task.started = False, True
     while True:
+        worker.audit()
         client.call("POST", f"{session.path}/tasks/resume", {})
         operations.answer_questions(worker, session, kindly=True)
         if left := session.unfinished():

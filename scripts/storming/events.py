@@ -25,7 +25,7 @@ class EventLog:
         self.last, self.completions, self.invalid, self.finished_launches = 0, {}, False, {}
         self.outcomes, self.questions = {}, []
 
-    def _fail(self, sentence, event):
+    def refuse(self, sentence, event):
         raise Violation(sentence, session=self.session, task=self.session.tasks.get(event.get("taskIdentifier")),
                         documents=[json.dumps(event)])
 
@@ -34,12 +34,12 @@ class EventLog:
         seq, kind, name = event["seq"], event["type"], self.session.identifier
         if seq in self.prints:
             if self.prints[seq] != fingerprint(event):
-                self._fail(f"G1: the event {seq} of the session {name} is not the one that was read before.", event)
+                self.refuse(f"G1: the event {seq} of the session {name} is not the one that was read before.", event)
             return
         if seq != self.last + 1:
-            self._fail(f"G1: after the event {self.last} of the session {name} came {seq}.", event)
+            self.refuse(f"G1: after the event {self.last} of the session {name} came {seq}.", event)
         if self.invalid:
-            self._fail(f"G7: an event followed session.didBecomeInvalid of {name}.", event)
+            self.refuse(f"G7: an event followed session.didBecomeInvalid of {name}.", event)
         self.last, self.prints[seq] = seq, fingerprint(event)
         if kind.startswith("task."):
             self._take_of_task(event)
@@ -53,13 +53,13 @@ class EventLog:
         before = self.stages.get(task, 0)
         if before == 3:
             rule = "G5: a second task.didComplete" if stage == 3 else "G4: an event"
-            self._fail(f"{rule} followed task.didComplete of the task {task} of {self.session.identifier}.", event)
+            self.refuse(f"{rule} followed task.didComplete of the task {task} of {self.session.identifier}.", event)
         if stage < before or (stage == before and stage > 0):
-            self._fail(f"G3: {event['type']} of the task {task} of {self.session.identifier} came out of order.", event)
+            self.refuse(f"G3: {event['type']} of the task {task} of {self.session.identifier} came out of order.", event)
         self.stages[task] = stage
         if stage == 3:
             if before != 2:
-                self._fail(f"G3: no metrics came before task.didComplete of the task {task}.", event)
+                self.refuse(f"G3: no metrics came before task.didComplete of the task {task}.", event)
             self.completions[task] = event["seq"]
             self.outcomes[task] = event["data"]["outcome"]
         if event["type"] in ("task.didReceiveChallenge", "task.willBeginDelayedRequest"):
@@ -68,11 +68,11 @@ class EventLog:
     def _take_finish(self, event):
         launch = event["data"]["launchId"]
         if launch in self.finished_launches:
-            self._fail(f"The launch {launch} was completed twice.", event)
+            self.refuse(f"The launch {launch} was completed twice.", event)
         self.finished_launches[launch] = event["seq"]
         for known in self.session.launches():
             if known.identifier == launch and known.data["lastSeq"] >= event["seq"]:
-                self._fail(f"G6: session.didFinishEvents of {launch} precedes an event that its launch covers.", event)
+                self.refuse(f"G6: session.didFinishEvents of {launch} precedes an event that its launch covers.", event)
 
     def take_page(self, page, after):
         """A page of `GET …/events?after=`: nothing may be missing or come twice."""
@@ -80,7 +80,7 @@ class EventLog:
         for event in page["items"]:
             expected += 1
             if event["seq"] != expected:
-                self._fail(f"G1: a page after {after} of {self.session.identifier} has {event['seq']} where {expected} "
+                self.refuse(f"G1: a page after {after} of {self.session.identifier} has {event['seq']} where {expected} "
                            "belongs.", event)
             self.take(event)
         if page["lastSeq"] < self.last:
@@ -91,6 +91,6 @@ class EventLog:
         """An event of a stream: nothing of a task follows its task.didComplete, live or kept."""
         task = event.get("taskIdentifier")
         if task in seen_complete:
-            self._fail(f"G4: {event['type']} followed task.didComplete of the task {task} in a stream.", event)
+            self.refuse(f"G4: {event['type']} followed task.didComplete of the task {task} in a stream.", event)
         if event["type"] == COMPLETE:
             seen_complete.add(task)

@@ -267,7 +267,20 @@ def attach(worker, session):
     client.call("DELETE", f"{session.path}/attachment?epoch={epoch}", allowed=(404, "attachment-fenced"))
 
 
+def watch(worker, session):
+    """A stream of kept and live events, until the service is killed or a second has passed."""
+    client, after = worker.client(session), session.log.last
+    seen = {task for task in session.log.completions}
+    for event in client.stream(f"{session.path}/events?after={after}&attach={worker.random.choice(['true', 'false'])}", 1):
+        if event["seq"] is not None:
+            after += 1
+            if event["seq"] != after:
+                session.log.refuse(f"G1: a stream of {session.path} has {event['seq']} where {after} belongs.", event)
+            session.log.take(event)
+        session.log.take_live(event, seen)
+
+
 OPERATIONS = [(create_one, 30), (create_batch, 4), (create_lines, 3), (suspend, 3), (resume, 4), (cancel, 5), (retry, 3),
               (patch, 6), (read_task, 25), (acknowledge, 6), (answer_questions, 12), (store_credential, 3),
               (forget_credentials, 2), (reset, 1), (reconnect, 3), (claim, 3), (change_many, 2), (complete_launch, 6),
-              (attach, 2)]
+              (attach, 2), (watch, 2)]

@@ -123,7 +123,7 @@ class Storm:
                 self._await_audits()
 
     def _await_audits(self):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 10
         while time.monotonic() < deadline and any(worker.audited != self.service.generation for worker in self.workers):
             self._wait(0.05)
 

@@ -36,15 +36,20 @@ class Worker(threading.Thread):
         except Exception as error:  # pylint: disable=broad-except
             self.storm.broken(error)
 
+    def audit(self):
+        """After a restart: everything that was confirmed before it."""
+        generation = self.storm.service.generation
+        if self.audited == generation:
+            return
+        for session in self.sessions:
+            checks.audit(self.client(session), session)
+            for task in session.tasks.values():
+                checks.check_destination(self.storm, task)
+        self.audited = generation
+
     def _step(self):
         self.storm.check_running()
-        generation = self.storm.service.generation
-        if self.audited != generation:
-            for session in self.sessions:
-                checks.audit(self.client(session), session)
-                for task in session.tasks.values():
-                    checks.check_destination(self.storm, task)
-            self.audited = generation
+        self.audit()
         if len(self.sessions) < SESSIONS and (not self.sessions or self.random.random() < 0.1):
             self._make_session()
         session = self.random.choice(self.sessions)
