@@ -7,6 +7,9 @@ from .content import Bytes
 from .failure import Violation
 
 
+OPEN_LAUNCHES = ("pending", "delivering", "launched", "parked")
+
+
 def fail(sentence, task, found):
     raise Violation(sentence, session=task.session, task=task, documents=[json.dumps(found, indent=1)])
 
@@ -132,7 +135,10 @@ def served_bytes(task):
 
 
 def check_destination(storm, task):
-    """A file at a destination is whole or absent, and absent unless the task succeeded."""
+    """A file at a destination is whole or absent, and absent unless the task succeeded.
+
+    A cancellation that commits between the rename and its commit wins, and leaves the whole file: such files are counted.
+    """
     if not task.destination:
         return
     file = storm.service.files / task.destination
@@ -148,7 +154,9 @@ def check_destination(storm, task):
     pages = {task.resource.page(status) for status in task.resource.statuses}
     if True not in versions and data not in pages:
         raise Violation(f"The file at the destination {file} of {task.path} is not whole.", session=task.session, task=task)
-    if outcome in ("cancelled", "failed") and not others:
+    if outcome == "cancelled" and not others:
+        storm.left_whole.add(task.path)
+    if outcome == "failed" and not others:
         raise Violation(f"{task.path} ended {outcome}, and a file is at its destination {file}.", session=task.session,
                         task=task)
 
@@ -170,6 +178,9 @@ def audit(client, session):
     for number in listed.keys() - session.tasks.keys():
         raise Violation(f"{session.path} has the task {number}, which no client created.", session=session,
                         documents=[json.dumps(listed[number])])
+    launches = client.call("GET", f"/v1/launches?session={session.identifier}&limit=1000").json["items"]
+    if len(still := [one for one in launches if one["state"] in OPEN_LAUNCHES]) > 1:
+        raise Violation(f"{session.path} has {len(still)} open launches.", session=session, documents=[json.dumps(still)])
     read_events(client, session, after=0)
     for task in session.tasks.values():
         if task.done and session.log.outcomes.get(task.number) != task.done["outcome"]:

@@ -3,6 +3,7 @@ import json
 import time
 
 from . import checks
+from .failure import Violation
 from .model import TaskModel
 
 
@@ -280,7 +281,17 @@ def watch(worker, session):
         session.log.take_live(event, seen)
 
 
+def trespass(worker, session):
+    """Another app's key opens nothing."""
+    stranger = worker.random.choice([app for app in worker.storm.apps if app is not session.app])
+    client, task = worker.storm.client(stranger), next(iter(session.tasks.values()), None)
+    for method, path in [("GET", session.path), ("DELETE", session.path), ("GET", f"{session.path}/events")] + (
+            [("GET", task.path), ("POST", f"{task.path}/cancel"), ("GET", f"{task.path}/content")] if task else []):
+        if client.call(method, path, allowed=(404,)).status != 404:
+            raise Violation(f"{stranger.identifier} was let to {method} {path} of {session.app.identifier}.", session=session)
+
+
 OPERATIONS = [(create_one, 30), (create_batch, 4), (create_lines, 3), (suspend, 3), (resume, 4), (cancel, 5), (retry, 3),
               (patch, 6), (read_task, 25), (acknowledge, 6), (answer_questions, 12), (store_credential, 3),
               (forget_credentials, 2), (reset, 1), (reconnect, 3), (claim, 3), (change_many, 2), (complete_launch, 6),
-              (attach, 2), (watch, 2)]
+              (attach, 2), (watch, 2), (trespass, 1)]

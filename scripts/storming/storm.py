@@ -31,6 +31,7 @@ class Storm:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="urlsessiond-storm."))
         self.service = Service(program, self.folder)
         self.failure, self.settling, self.over = None, False, threading.Event()
+        self.left_whole = set()
         self.operations = self.created = self.uploads = 0
         self.outcomes, self.lock = collections.Counter(), threading.Lock()
         self.registry, self.receiver = Registry(), Receiver(self)
