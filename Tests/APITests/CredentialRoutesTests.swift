@@ -17,6 +17,19 @@ import Wire
         ]
     }
 
+    @Test func `Each of many credentials that replace one another at once is confirmed`() async throws {
+        try await RouteFixture.run { fixture in
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<32 {
+                    group.addTask {
+                        try await fixture.call("POST", "/v1/credentials", json: Self.creation("a.example")).status
+                    }
+                }
+                for try await status in group { #expect(status == 201) }
+            }
+        }
+    }
+
     @Test func `Credentials are written, listed and forgotten, never read`() async throws {
         try await RouteFixture.run { fixture in
             let created = try await fixture.call("POST", "/v1/credentials", json: Self.creation("A.example"))

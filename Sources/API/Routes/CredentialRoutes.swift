@@ -44,10 +44,9 @@ extension Call {
             throw JSONError.invalid(
                 "\(creation.protectionSpace.authenticationMethod) needs another credential.", at: "/credential")
         }
-        let credentialId = try await service.keepCredential(
-            Core.Credential(creation.credential), for: space, app: app)
-        let stored = StoredCredential(try await service.credential(credentialId, app: app))
-        return .json(stored, status: 201, headers: [("Location", "/v1/credentials/\(credentialId)")])
+        let kept = try await service.keepCredential(Core.Credential(creation.credential), for: space, app: app)
+        return .json(
+            StoredCredential(kept), status: 201, headers: [("Location", "/v1/credentials/\(kept.credentialId)")])
     }
 
     /// Forgets every credential whose protection space matches; none is no error.

@@ -48,6 +48,16 @@ extension Judge {
             : DigestMismatch(message: "Repr-Digest says \(announced.hexadecimal), found \(found.hexadecimal)")
     }
 
+    /// The length of a content of which the last response announced only a part; nil for any other.
+    func length(ofWhole content: Judgement.ContentSource) -> Int64? {
+        switch (content, verdict) {
+        case (.existingFile(let length), _), (.object(let length, _), .alreadyComplete): length
+        case (.partialFile, .append), (.bytes, .append), (.object, .append): announcedTotal
+        case (.partialFile, _): transfer.segmented?.plan.total
+        default: nil
+        }
+    }
+
     func contentSource() -> Judgement.ContentSource {
         let digest = result.digests[.sha256] ?? []
         switch result.received {

@@ -19,7 +19,7 @@ extension Judge {
     }
 
     /// Length of the whole content, where it is known.
-    private var announcedTotal: Int64? {
+    var announcedTotal: Int64? {
         if let segmented = transfer.segmented { return segmented.plan.total }
         guard let head = result.head else { return progress.resume?.totalLength }
         guard let length = ContentLength.parse(head.fields).value else { return nil }

@@ -327,9 +327,7 @@ struct Judge {
         var result = TaskResult(progress: progress)
         result.error = error
         result.response = self.result.head.map { TaskResponse($0, url: transfer.url) }
-        if let total = transfer.segmented?.plan.total, case .partialFile = content {
-            result.response?.expectedContentLength = total
-        }
+        if let total = length(ofWhole: content) { result.response?.expectedContentLength = total }
         result.progress.resume = nil
         result.progress.segments = nil
         result.progress.multipart = nil

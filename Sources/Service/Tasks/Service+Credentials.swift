@@ -4,16 +4,20 @@ import Store
 
 /// Credentials that apps leave with the service.
 extension Service {
+    /// Keeps a credential of the app, in place of the one for the same protection space.
+    ///
+    /// - Returns: What was kept. It may be replaced or deleted by another request before this one is answered.
     package func keepCredential(
         _ credential: Credential, for space: ProtectionSpace, app: AppID
-    ) async throws -> String {
-        let credentialId = Identifier.make(prefix: "cred_")
+    ) async throws -> CredentialRecord {
+        let (credentialId, now) = (Identifier.make(prefix: "cred_"), clock.now)
         var credential = credential
         credential.usesDigest = space.authenticationMethod == .digest
         try await store.keep(
-            credential, for: space, app: app, session: nil, credentialId: credentialId, at: clock.now)
+            credential, for: space, app: app, session: nil, credentialId: credentialId, at: now)
         inbox.tell(.appChanged(app))
-        return credentialId
+        return CredentialRecord(
+            credentialId: credentialId, space: space, user: credential.user, session: nil, createdAt: now)
     }
 
     package func credentials(
