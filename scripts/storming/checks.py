@@ -103,7 +103,8 @@ def _judge_content(task, found):
                 and body.digest == content["digest"]["value"]]
     if not matching:
         fail(f"The content of {task.path} is no version of the resource.", task, found)
-    if found["countOfBytesReceived"] != content["length"]:
+    if found["countOfBytesReceived"] != content["length"] or found["countOfBytesExpectedToReceive"] not in (
+            None, content["length"]):
         fail(f"The content of {task.path} has {content['length']} bytes, and the counts are "
              f"{found['countOfBytesReceived']} of {found['countOfBytesExpectedToReceive']}.", task, found)
 

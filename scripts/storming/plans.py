@@ -13,7 +13,8 @@ BAD_DOWNLOADS = [("cut", ()), ("cut", ()), ("reset_download", ()), ("too_long", 
                  ("interim", ()), ("status", ()), ("status", ()), ("redirect", ())]
 BAD_UPLOADS = [("cut_upload", ()), ("reset", ()), ("empty", ()), ("stall", ()), ("slow_upload", ()), ("interim", ()),
                ("garbage", (-1017,)), ("status", ()), ("status", ()), ("early", ()), ("redirect", ())]
-BROKEN = (-1005, -1001, -1004, -1)
+# The last of a bounded number of attempts may have been any of these; -1011 is a 416 that fits nothing.
+BROKEN = (-1005, -1001, -1004, -1, -1011)
 
 
 def configuration(random):
