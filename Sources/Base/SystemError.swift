@@ -13,5 +13,8 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The disk or the quota is full.
     package var isFull: Bool { errno == ENOSPC || errno == EDQUOT }
 
+    /// The queue of the disk was closed, because the service stops.
+    package var isOfShutdown: Bool { errno == ESHUTDOWN }
+
     package var description: String { "\(operation): \(String(cString: strerror(errno)))" }
 }

@@ -23,6 +23,7 @@ package enum Failure: Error, Sendable {
         case let error as ServiceError: self = .service(error)
         case let error as BadURL: self = .service(.invalidURL(index: nil, detail: error.explanation))
         case let error as SystemError where error.isFull: self = .service(.insufficientStorage)
+        case let error as SystemError where error.isOfShutdown: self = .service(.shuttingDown)
         case is CancellationError: self = .cancelled
         default:
             self =

@@ -1,0 +1,18 @@
+import Base
+import Glibc
+import Testing
+
+@testable import Service
+
+struct FailureTests {
+    @Test func `A request whose file finds the disk's queue closed is told that the service stops`() {
+        guard case .service(.shuttingDown) = Failure(SystemError("queue", errno: ESHUTDOWN)) else {
+            Issue.record("another failure")
+            return
+        }
+        guard case .unexpected = Failure(SystemError("open", errno: EIO)) else {
+            Issue.record("another failure")
+            return
+        }
+    }
+}
