@@ -289,15 +289,17 @@ struct JudgeTests {
         guard case .existingFile(length: 1000) = source else { throw Unexpected() }
     }
 
-    @Test(arguments: [
-        (206, "bytes 600-999/1000", "400", 600), (416, "bytes */1000", "20", 1000),
-    ] as [(Int, String, String, Int64)])
+    @Test(
+        arguments: [
+            (206, "bytes 600-999/1000", "400", 600), (416, "bytes */1000", "20", 1000),
+        ] as [(Int, String, String, Int64)])
     func `The length that a resumed download expects is that of the whole content`(
         _ status: Int, _ range: String, _ length: String, _ offset: Int64
     ) throws {
         let head = [("ETag", "\"v\""), ("Content-Range", range), ("Content-Length", length)]
         let received: ReceivedContent = status == 206 ? .file(path: "p", length: 1000) : .none
-        let (_, told, _) = try finished(judge(try transfer(resuming: offset), result(.complete, status, head, received)).0)
+        let (_, told, _) = try finished(
+            judge(try transfer(resuming: offset), result(.complete, status, head, received)).0)
         #expect(told.response?.expectedContentLength == 1000)
     }
 

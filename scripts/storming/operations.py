@@ -24,18 +24,13 @@ def adopt(storm, session, task, number):
 def create_one(worker, session):
     task = worker.planner.task(session)
     client, path = worker.client(session), f"{session.path}/tasks"
-    key = f"{storm_key(worker)}"
+    key = worker.key()
     answer = client.call("POST", path, task.creation, keyed=key)
     adopt(worker.storm, session, task, answer.json["taskIdentifier"])
     if worker.random.random() < 0.1:
         again = client.call("POST", path, task.creation, keyed=key)
         if again.json["taskIdentifier"] != task.number:
             checks.fail("The same request with the same Idempotency-Key created another task.", task, again.json)
-
-
-def storm_key(worker):
-    worker.keys += 1
-    return f"{worker.name}-{worker.keys}"
 
 
 def create_batch(worker, session):
@@ -207,8 +202,8 @@ def reset(worker, session):
 
 def reconnect(worker, session):
     body = {"configuration": session.configuration} if worker.random.random() < 0.5 else {}
-    body["sessionDescription"] = session.description = f"d{worker.random.randrange(1000)}"
-    session.description = None
+    body["sessionDescription"] = f"d{worker.random.randrange(1000)}"
+    session.description = None  # Either one, until the call is confirmed.
     answer = worker.client(session).call("PUT", session.path, body, allowed=("session-invalidated",))
     if answer.status == 200:
         session.description = answer.json["sessionDescription"]

@@ -23,6 +23,11 @@ class Worker(threading.Thread):
     def client(self, session):
         return self.storm.client(session.app)
 
+    def key(self):
+        """An Idempotency-Key of its own."""
+        self.keys += 1
+        return f"{self.name}-{self.keys}"
+
     def run(self):
         try:
             while not self.storm.settling:
