@@ -22,6 +22,8 @@ fi
 finish() {
     local status=$?
     [ -s "$place/seconds" ] && { printf '\n== seconds of each step, %d s in all\n' "$SECONDS"; sort -rn "$place/seconds"; }
+    # At the end of a long log, where a reader looks first.
+    [ -s "$place/failed" ] && { printf '\n== failed\n'; cat "$place/failed"; }
     for other in "${others[@]}"; do kill -- "-$other" 2>/dev/null || true; done
     rm -rf "$place" ${in_memory:+"$in_memory"}
     exit "$status"
@@ -38,7 +40,7 @@ step() {
     printf '\n== %s\n' "$name"
     "$@" || status=$?
     printf '%5d %s\n' $((SECONDS - began)) "$name" >>"$place/seconds"
-    [ "$status" = 0 ] || printf '== failed: %s\n' "$name"
+    [ "$status" = 0 ] || { printf '== failed: %s\n' "$name" && echo "$name" >>"$place/failed"; }
     return "$status"
 }
 
@@ -72,7 +74,7 @@ fi
 
 # suites ARGUMENT…: runs those that the test program's arguments choose (--filter, --skip), WIDTH tests at a time (8), within
 # LIMIT seconds (900). What passed is counted in the closing line. What failed, or had not ended when the time was over, is
-# said once more at the end, where nobody has to look for it. That there are none to run is a failure.
+# said once more after all steps. That there are none to run is a failure.
 suites() {
     local log
     log=$(mktemp "$place/log.XXXXXX")
@@ -80,9 +82,10 @@ suites() {
         timeout --foreground --signal=INT --kill-after=20 "${LIMIT:-900}" \
         "${alone[@]}" "$built/urlsessiondPackageTests.xctest" --testing-library swift-testing "$@" 2>&1 | tee "$log" |
         sed -u 's/^\(.\{1000\}\).*/\1/' | grep --line-buffered -vE '^(◇ |↳ |✔ (Suite|Test case) |✔ Test "|➜ )' && return
-    printf '\n== not passed\n'
-    grep -aE -A 3 '^✘|Fatal error|error: ' "$log" | grep -avE '^(◇|✔|--)' | cut -c 1-600 | tail -n 60
-    awk -F '"' '/^◇ Test ".*started\.$/ { open[$2] } /^(✔|✘) Test "/ && !/ recorded / { delete open[$2] }
-        END { for (name in open) print "not ended: " name }' "$log"
+    {
+        grep -aE -A 3 '^✘|Fatal error|error: ' "$log" | grep -avE '^(◇|✔|--)' | cut -c 1-600 | tail -n 60
+        awk -F '"' '/^◇ Test ".*started\.$/ { open[$2] } /^(✔|✘) Test "/ && !/ recorded / { delete open[$2] }
+            END { for (name in open) print "not ended: " name }' "$log"
+    } >>"$place/failed"
     return 1
 }
