@@ -55,6 +55,25 @@ struct CookieTests {
         #expect(try await stage.service.store.cookies(of: session.id).isEmpty)
     }
 
+    @Test func `What another node did to a jar is read, unless this one has changed it since`() async throws {
+        let stage = try await ServiceStage.start()
+        let store = stage.service.store
+        stage.origin.serve("/set", .text("x"), always: [setsOne])
+        let session = try await stage.session()
+        try await stage.run(.download, "GET", stage.origin.url("/set"), in: session)
+        let jars = CookieJars(isShared: true)
+        func lines() -> [String] { jars.lines(of: session.id, for: "127.0.0.1", at: stage.service.clock.now) }
+        try await jars.hold(session.id, store)
+        try #require(lines().count == 1)
+        _ = try await store.resetSession(session.id)
+        await jars.refresh(session.id, store)
+        #expect(lines().isEmpty)
+        let own = "127.0.0.1\tFALSE\t/\tFALSE\t0\town\t2"
+        jars.merge(session.id, given: [], returned: [own], accepts: true, at: stage.service.clock.now)
+        await jars.refresh(session.id, store)
+        #expect(lines() == [own])
+    }
+
     @Test func `A request's own cookies win, and a session may send none`() async throws {
         let origin = try OriginServer()
         origin.serve("/set", .text("x"), always: [setsOne])

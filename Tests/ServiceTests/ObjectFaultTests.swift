@@ -161,6 +161,23 @@ struct ObjectFaultTests {
         }
     }
 
+    @Test(arguments: [1000, Self.length]) func `A task that shall replace nothing fails at what came in between`(
+        _ length: Int
+    ) async throws {
+        let store = try ObjectStore()
+        try await Self.run(store) { stage in
+            let gate = Gate()
+            store.next(length == 1000 ? .put : .complete, [.hold(gate)])
+            let task = try await Self.download(length, stage, replace: false)
+            try await eventually("the object is being made") { gate.waiting == 1 }
+            store.put("p/k", [1, 2, 3])
+            gate.open()
+            let done = try await stage.completed(task)
+            #expect(done.outcome == .failed, "\(String(describing: done.result?.error))")
+            #expect(store.objects["p/k"]?.bytes == [1, 2, 3])
+        }
+    }
+
     @Test func `A store that ignores conditions is written all the same`() async throws {
         let store = try ObjectStore()
         store.ignoreConditions()

@@ -31,6 +31,7 @@ import Testing
             }
             let finished = own[0]["data"]
             #expect(finished["length"] == 1000 && finished["expiresAt"].string != nil, "\(finished)")
+            #expect(finished["suggestedFilename"] == "a", "\(finished)")
             #expect(finished["digest"]["value"].string == Content.sha256(seed: 1, length: 1000))
             let url = try #require(finished["contentURL"].string)
             #expect(url.hasSuffix("/v1/sessions/s/tasks/\(number)/content"))

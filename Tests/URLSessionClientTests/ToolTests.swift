@@ -165,6 +165,18 @@ struct ToolTests {
         #expect(Words.clock(seconds) == text)
     }
 
+    @Test func `A try that was answered and not completed is told as such`() {
+        func words(_ error: String?) -> String {
+            AppCommands.words(
+                LaunchAttempt {
+                    $0.startedAt = "2026-11-30T12:00:00.000Z"
+                    ($0.statusCode, $0.error) = (200, error)
+                })
+        }
+        #expect(words("notCompleted").hasSuffix("200 OK, not completed in time"), "\(words("notCompleted"))")
+        #expect(words(nil).hasSuffix("200 OK"), "\(words(nil))")
+    }
+
     @Test func `Events are told in words`() {
         func event(_ type: Event.Kind, _ data: JSON) -> String {
             Words.event(Event { ($0.type, $0.data) = (type, JSONText(data)) }, now: 0)

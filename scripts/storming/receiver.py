@@ -53,7 +53,11 @@ class Receiver:
         return f"http://127.0.0.1:{self.server.server_address[1]}/{app}"
 
     def receive(self, handler):
-        body = handler.rfile.read(int(handler.headers["Content-Length"]))
+        length = int(handler.headers["Content-Length"])
+        body = handler.rfile.read(length)
+        if len(body) < length:  # The service was killed while it sent.
+            handler.close_connection = True
+            return
         app = handler.path.strip("/")
         try:
             self._verify(app, handler.headers, body)
