@@ -30,7 +30,7 @@ final class OriginConnection {
         guard let (line, fields) = try reader.head() else { return false }
         let parts = line.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 3 else { return false }
-        let (index, resource, turn) = state.begin(String(parts[0]), String(parts[1]), fields, on: number)
+        let (index, resource, turn) = state.begin(String(parts[0]), String(parts[1]), fields, on: number, socket)
         defer { state.end(index) }
         let plan = Plan(turn)
         let method = String(parts[0])
@@ -92,6 +92,7 @@ final class OriginConnection {
     private struct Cut: Error {}
 
     private func send(_ answer: Answer, _ plan: Plan, _ index: Int) throws -> Bool {
+        if !answer.sendsBody { state.finish(index) }
         try socket.send(answer.head)
         guard answer.sendsBody else { return answer.keepsConnection }
         var position = answer.range.lowerBound
@@ -110,11 +111,13 @@ final class OriginConnection {
             if let stall = plan.stall, sent >= stall { return hang() }
             if let (after, gate) = plan.holdBody, sent >= after, !gate.wait(socket) { return false }
             let bytes = answer.bytes(position..<position + size)
+            let isLast = !answer.isEndless && position + size == answer.range.upperBound
+            if isLast { state.finish(index) }
             try socket.send(answer.chunkSize == nil ? bytes : Self.chunk(bytes))
             position += size
             sent += size
             state.update(index) { $0.bytesSent += bytes.count }
-            if let pause = plan.trickle?.pause, socket.waitForHangUp(atMost: pause) { return false }
+            if !isLast, let pause = plan.trickle?.pause, socket.waitForHangUp(atMost: pause) { return false }
         }
         if let cut = plan.cut { return end(cut.ending) }
         if plan.stall != nil { return hang() }

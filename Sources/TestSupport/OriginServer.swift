@@ -81,7 +81,8 @@ package final class OriginServer: Sendable {
     /// Body bytes sent in answer to all requests of a path.
     package func bytesSent(_ path: String) -> Int { requests(path).reduce(0) { $0 + $1.bytesSent } }
 
-    /// How many requests are being answered now, and how many were at most at any time.
+    /// How many requests are being answered now, and how many were at most at any time. An answer is over for its peer,
+    /// which may send the next request elsewhere, with its last bytes or when the peer hangs up.
     package var inFlight: (now: Int, peak: Int) { state.inFlight }
 
     /// Waits until a path (nil: the origin) has had so many requests, and returns them.
@@ -107,7 +108,9 @@ final class OriginState: Sendable {
     private struct Shared {
         var paths: [String: Path] = [:]
         var requests: [OriginServer.Request] = []
-        var inFlight = (now: 0, peak: 0)
+        /// The connections of the requests that are being answered, by the indices of those.
+        var answering: [Int: Socket] = [:]
+        var peak = 0
         var connections = 0
     }
 
@@ -119,7 +122,7 @@ final class OriginState: Sendable {
 
     var requests: [OriginServer.Request] { shared.withLock { $0.requests } }
 
-    var inFlight: (now: Int, peak: Int) { shared.withLock { $0.inFlight } }
+    var inFlight: (now: Int, peak: Int) { shared.withLock { ($0.answering.count, $0.peak) } }
 
     /// The number of a new connection.
     func beginConnection() -> Int {
@@ -131,15 +134,18 @@ final class OriginState: Sendable {
 
     /// Records a request and takes its path's next turn. The resource is nil where nothing is served.
     func begin(
-        _ method: String, _ target: String, _ fields: HTTPFields, on connection: Int
+        _ method: String, _ target: String, _ fields: HTTPFields, on connection: Int, _ socket: Socket
     ) -> (index: Int, resource: Resource?, turn: [Misbehaviour]) {
         shared.withLock { shared in
             let request = OriginServer.Request(
                 number: shared.requests.count + 1, connection: connection, method: method, target: target,
                 fields: fields, time: .now)
+            shared.answering[shared.requests.count] = socket
             shared.requests.append(request)
-            shared.inFlight.now += 1
-            shared.inFlight.peak = max(shared.inFlight.peak, shared.inFlight.now)
+            if shared.answering.count > shared.peak {
+                let open = shared.answering.values.filter { !$0.waitForHangUp(atMost: .zero) }
+                shared.peak = max(shared.peak, open.count)
+            }
             guard var path = shared.paths[request.path] else { return (shared.requests.count - 1, nil, []) }
             let turn = path.turns.popFirst() ?? path.always
             for case .become(let resource) in turn { path.resource = resource }
@@ -152,10 +158,13 @@ final class OriginState: Sendable {
         shared.withLock { change(&$0.requests[index]) }
     }
 
+    /// The last bytes of an answer are about to be sent.
+    func finish(_ index: Int) { shared.withLock { $0.answering[index] = nil } }
+
     func end(_ index: Int) {
         shared.withLock {
             $0.requests[index].isOver = true
-            $0.inFlight.now -= 1
+            $0.answering[index] = nil
         }
     }
 }

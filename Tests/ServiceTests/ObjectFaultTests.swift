@@ -68,24 +68,54 @@ struct ObjectFaultTests {
         }
     }
 
-    @Test func `An upload that begins after its task was cancelled is aborted, without a part`() async throws {
+    /// When the answer to an upload's beginning comes, by the janitor that searches the bucket for it in vain.
+    enum Answer: CaseIterable { case whileItSearches, afterItsSearch }
+
+    private static func open(_ creation: Gate, _ answer: Answer, searching search: Gate, _ stage: ServiceStage)
+        async throws
+    {
+        switch answer {
+        case .whileItSearches:
+            creation.open()
+            try await eventually("the upload is noted") { try await uploadsToAbort(stage).contains { $0.id != nil } }
+            search.open()
+        case .afterItsSearch:
+            search.open()
+            try await eventually("it found nothing") { try await uploadsToAbort(stage).isEmpty }
+            creation.open()
+        }
+    }
+
+    private static func uploadsToAbort(_ stage: ServiceStage) async throws -> [UselessUpload] {
+        try await stage.service.store.uselessUploads(
+            of: "b", at: stage.service.clock.now + .seconds(3600), limit: 9)
+    }
+
+    @Test(arguments: Answer.allCases)
+    func `An upload that begins after its task was cancelled is aborted, without a part`(
+        _ answer: Answer
+    ) async throws {
         let store = try ObjectStore()
         try await Self.run(store) { stage in
-            let gate = Gate()
-            store.next(.create, [.hold(gate)])
+            let (creation, search) = (Gate(), Gate())
+            store.next(.create, [.hold(creation)])
+            store.next(.list, [.hold(search)])
             let task = try await Self.download(Self.length, stage)
-            try await eventually("the upload begins") { gate.waiting == 1 }
+            try await eventually("the upload begins") { creation.waiting == 1 }
             _ = try await stage.service.command(.cancel(reason: nil), task: task.id)
-            // By then it is looked for in the bucket, where it is not yet.
-            try await eventually("the janitor has looked") { store.requests(.list).count > 0 }
-            gate.open()
+            try await eventually("the janitor looks for it") { search.waiting == 1 }
+            try await Self.open(creation, answer, searching: search, stage)
             try await eventually("the upload was aborted") { store.requests(.abort).count > 0 }
+            try await eventually("nothing is left to abort") { try await Self.uploadsToAbort(stage).isEmpty }
             #expect(store.uploads == 0 && store.requests(.part).isEmpty)
             #expect(try await stage.completed(task).outcome == .cancelled)
         }
     }
 
-    @Test func `An upload of the same object that begins while the bucket is searched is not aborted`() async throws {
+    @Test(arguments: Answer.allCases)
+    func `An upload of the same object that begins while the bucket is searched is not aborted`(
+        _ answer: Answer
+    ) async throws {
         let store = try ObjectStore()
         try await Self.run(store) { stage in
             let (creation, search, part) = (Gate(), Gate(), Gate())
@@ -98,14 +128,9 @@ struct ObjectFaultTests {
             try await eventually("the janitor looks for it") { search.waiting == 1 }
             let second = try await Self.download(Self.length, stage)
             try await eventually("the second upload has a part") { part.waiting == 1 }
-            search.open()
-            creation.open()
+            try await Self.open(creation, answer, searching: search, stage)
             try await eventually("the first upload was aborted") { store.requests(.abort).count > 0 }
-            try await eventually("nothing is left to abort") {
-                try await stage.service.store.uselessUploads(
-                    of: "b", at: stage.service.clock.now + .seconds(3600), limit: 9
-                ).isEmpty
-            }
+            try await eventually("nothing is left to abort") { try await Self.uploadsToAbort(stage).isEmpty }
             part.open()
             #expect(try await stage.completed(second).outcome == .succeeded)
             #expect(store.requests(.abort).count == 1 && store.requests(.create).count == 2)

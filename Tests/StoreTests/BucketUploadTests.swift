@@ -29,7 +29,7 @@ struct BucketUploadTests {
         let found = try #require(try await fixture.store.uselessUploads(of: "b", at: fixture.now, limit: 1).first)
         #expect(found == UselessUpload(row: first, key: "k", id: "u1", begunAt: fixture.now, attempts: 0))
         #expect(try await fixture.store.uselessUploads(of: "c", at: fixture.now, limit: 1) == [])
-        try await fixture.store.forgetUpload(row: first)
+        try await fixture.store.forgetUpload(row: first, id: "u1")
         #expect(try await useless(fixture) == [])
         _ = try await fixture.store.command(.cancel(reason: nil), task: task.id, at: fixture.now)
         #expect(try await useless(fixture) == [second])
@@ -44,10 +44,20 @@ struct BucketUploadTests {
         #expect(try await !note("u1", row, fixture))
         #expect(try await useless(fixture) == [row])
         // The janitor did not find it, and forgot the row.
-        try await fixture.store.forgetUpload(row: row)
+        try await fixture.store.forgetUpload(row: row, id: "u1")
         #expect(try await !note("u2", row, fixture))
         let left = try await fixture.store.uselessUploads(of: "b", at: fixture.now, limit: 10)
         #expect(left.map(\.id) == ["u2"] && left.map(\.key) == ["k"])
+    }
+
+    @Test func `An upload whose id was noted while it was searched for is not forgotten`() async throws {
+        let fixture = try await StoreFixture()
+        let row = try await fixture.store.beginUpload(of: TaskID(99), bucket: "b", key: "k", at: fixture.now)
+        #expect(try await !note("u1", row, fixture))
+        try await fixture.store.forgetUpload(row: row, id: nil)
+        #expect(try await useless(fixture) == [row])
+        try await fixture.store.forgetUpload(row: row, id: "u1")
+        #expect(try await useless(fixture) == [])
     }
 
     @Test func `What cannot be aborted is tried again later`() async throws {

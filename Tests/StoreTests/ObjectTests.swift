@@ -43,7 +43,7 @@ struct ObjectTests {
         #expect(try await fixture.store.isKnown(object: "k"))
         let found = try await fixture.store.uselessUploads(of: Store.contentsBucket, at: fixture.now, limit: 10)
         #expect(found.map(\.key) == ["k"] && found.map(\.isObject) == [true])
-        try await fixture.store.forgetUpload(row: found[0].row)
+        try await fixture.store.forgetUpload(row: found[0].row, id: found[0].id)
         #expect(try await !fixture.store.isKnown(object: "k"))
         #expect(try await !fixture.store.namesObjects())
     }

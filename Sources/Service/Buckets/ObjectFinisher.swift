@@ -103,7 +103,7 @@ struct ObjectFinisher: Sendable {
         if !isDone { try await assemble(upload) }
         try await check(upload.mark, length: whole.length)
         // That of a content goes with the commit that publishes it.
-        if !destination.isContent { try await store.forgetUpload(row: upload.row) }
+        if !destination.isContent { try await store.forgetUpload(row: upload.row, id: upload.id) }
         return content(whole.length, whole.digest)
     }
 

@@ -94,12 +94,12 @@ extension Service {
             if bucket == Store.contentsBucket, try await !store.isNamed(object: upload.key) {
                 try await client.delete(upload.key)
             }
-            try await store.forgetUpload(row: upload.row)
+            try await store.forgetUpload(row: upload.row, id: upload.id)
         } catch {
             let message = (error as? BucketFault)?.message ?? "\(error)"
             if upload.attempts >= Self.mostAttempts {
                 log.error("an upload could not be aborted and is left", ("message", message))
-                try? await store.forgetUpload(row: upload.row)
+                try? await store.forgetUpload(row: upload.row, id: upload.id)
                 return
             }
             let delay = Duration.seconds(5 << min(upload.attempts, 9))

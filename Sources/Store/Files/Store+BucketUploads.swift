@@ -101,9 +101,14 @@ extension Store {
         }
     }
 
-    /// Forgets an upload that is over.
-    package func forgetUpload(row: Int64) async throws {
-        try await database.write { db in try db.execute("DELETE FROM bucket_upload WHERE id = ?1", row) }
+    /// Forgets an upload that is over. One whose id was noted meanwhile, which then is not over, stays.
+    ///
+    /// - Parameter id: As it was read; nil where it was not known.
+    package func forgetUpload(row: Int64, id: String?) async throws {
+        try await database.write { db in
+            try db.execute(
+                "DELETE FROM bucket_upload WHERE id = ?1 AND COALESCE(upload_id, '') = ?2", row, id ?? "")
+        }
     }
 
     /// Tries again later to abort an upload.
