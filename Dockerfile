@@ -12,8 +12,10 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
-RUN swift build -c release --static-swift-stdlib --disable-local-rpath --product urlsessiond \
-    && install -D .build/release/urlsessiond /out/urlsessiond
+RUN for program in urlsessiond urlsession; do \
+        swift build -c release --static-swift-stdlib --disable-local-rpath --product $program \
+        && install -D -t /out .build/release/$program || exit; \
+    done
 
 FROM debian:bookworm-slim
 # More of Debian's packages.
@@ -23,7 +25,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --home-dir /var/lib/urlsessiond --shell /usr/sbin/nologin urlsessiond \
     && install -d -o urlsessiond -g urlsessiond -m 0700 /var/lib/urlsessiond
-COPY --from=build /out/urlsessiond /usr/local/bin/urlsessiond
+COPY --from=build /out/ /usr/local/bin/
 ENV URLSESSIOND_LISTEN=0.0.0.0:8080
 ENV URLSESSIOND_DATA_DIR=/var/lib/urlsessiond
 # As a number, by which Kubernetes sees that it is not root.

@@ -116,7 +116,8 @@ private func removeTree(_ path: String) {
     rmdir(path)
 }
 
-func entries(of folder: String) -> [(name: String, isFolder: Bool)] {
+/// What a folder holds.
+package func entries(of folder: String) -> [(name: String, isFolder: Bool)] {
     guard let stream = opendir(folder) else { return [] }
     defer { closedir(stream) }
     var result: [(String, Bool)] = []

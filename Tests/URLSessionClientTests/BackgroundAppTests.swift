@@ -103,16 +103,25 @@ struct FirstDownloadTests {
         }
     }
 
-    @Test func `The program downloads`() async throws {
+    @Test func `The program downloads, and keeps what it downloaded before`() async throws {
         let house = try await ClientTests.House()
         let folder = TemporaryFolder()
-        house.origin.serve("/page", .text("a page"))
         let program = BackgroundAppTests.built("first-download")
-        let process = try await ChildProcess([
-            "/usr/bin/env", "-C", folder.path, "URLSESSION_URL=http://127.0.0.1:\(house.service.port)", program,
-            house.origin.url("/page"),
-        ])
-        try await eventually("the page") { readFile(folder.file("page.html")) == Array("a page".utf8) }
-        withExtendedLifetime(process) {}
+        for page in ["first", "second"] {
+            house.origin.serve("/\(page)", .text(page))
+            let process = try await ChildProcess([
+                "/usr/bin/env", "-C", folder.path, "URLSESSION_URL=http://127.0.0.1:\(house.service.port)", program,
+                house.origin.url("/\(page)"),
+            ])
+            try await eventually("the \(page) page") { Self.pages(in: folder).contains(Array(page.utf8)) }
+            withExtendedLifetime(process) {}
+        }
+        #expect(Self.pages(in: folder).count == 2)
+    }
+
+    private static func pages(in folder: TemporaryFolder) -> Set<[UInt8]> {
+        Set(
+            entries(of: folder.path).filter { $0.name.hasPrefix("page-") }.compactMap { readFile(folder.file($0.name)) }
+        )
     }
 }

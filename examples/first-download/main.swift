@@ -5,7 +5,9 @@ final class Downloads: BackgroundSessionDownloadDelegate {
     func urlSession(
         _ session: BackgroundSession, downloadTask: BackgroundSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
-        try? FileManager.default.moveItem(at: location, to: URL(filePath: "page.html"))
+        // Each task has its own number: no download meets the file of another one.
+        let page = URL(filePath: "page-\(downloadTask.taskIdentifier).html")
+        do { try FileManager.default.moveItem(at: location, to: page) } catch { print(error) }
     }
 
     func urlSession(_ session: BackgroundSession, task: BackgroundSessionTask, didCompleteWithError error: (any Error)?)

@@ -62,7 +62,7 @@ extension Command {
             examples: [
                 Example(
                     command: "urlsession get https://www.debian.org/",
-                    meaning: "saves index.html, or what the server calls it"),
+                    meaning: "saves www.debian.org.html; a file by the name that the server or the URL gives it"),
                 Example(
                     command: "urlsession get -o images/ -i urls.txt --segments auto",
                     meaning: "saves many into a folder"),
