@@ -41,17 +41,23 @@ def create_batch(worker, session):
 
 
 def create_lines(worker, session):
-    """NDJSON has no Idempotency-Key: its lines are repeated with the same `clientTaskId`s."""
+    """NDJSON has no Idempotency-Key: its lines are repeated with the same `clientTaskId`s, as are those that met a shutdown."""
     tasks = [worker.planner.task(session) for _ in range(worker.random.randint(1, 8))]
     for task in tasks:
         task.creation["clientTaskId"] = f"c{task.resource.path}"
-    answer = worker.client(session).call("POST", f"{session.path}/tasks", kind="application/x-ndjson", keyed=False,
-                                         raw="".join(json.dumps(task.creation) + "\n" for task in tasks).encode())
-    results = [json.loads(line) for line in answer.body.decode().splitlines()]
-    for task, result in zip(tasks, results, strict=True):
-        if result["status"] not in (200, 201):
-            checks.fail("A line of NDJSON was refused.", task, result)
-        adopt(worker.storm, session, task, result["taskIdentifier"])
+    while tasks:
+        answer = worker.client(session).call("POST", f"{session.path}/tasks", kind="application/x-ndjson", keyed=False,
+                                             raw="".join(json.dumps(task.creation) + "\n" for task in tasks).encode())
+        results = [json.loads(line) for line in answer.body.decode().splitlines()]
+        left = []
+        for task, result in zip(tasks, results, strict=True):
+            if result["status"] == 503 and result["problem"]["code"] == "shutting-down":
+                left.append(task)
+            elif result["status"] not in (200, 201):
+                checks.fail("A line of NDJSON was refused.", task, result)
+            else:
+                adopt(worker.storm, session, task, result["taskIdentifier"])
+        tasks = left
 
 
 def suspend(worker, session):
