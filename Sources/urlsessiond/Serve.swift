@@ -81,6 +81,7 @@ struct Serve {
         service.nodes.onNews { launches.refreshChanged() }
         let metricsServer = try metricsListener.map { try start(api, on: $0, api.metricsRouter, nil) }
         announce(server)
+        if let path = keys.newAdminKey { log.info("the operator's key was made", ("file", path)) }
         let renewal = Renewal(reread: reread, api: api, server: server, buckets: buckets, log: log)
         await runLoops(until: end, renewing: (renewal, at: hangup), service, launches, api) {
             await stop(server, metricsServer, service)

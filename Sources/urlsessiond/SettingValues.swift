@@ -65,10 +65,7 @@ struct SettingValues {
             faults.append("\(path): cannot be read: \(String(cString: strerror(errno)))")
             return [:]
         }
-        guard let json = try? JSON.parse(bytes), let members = json.members else {
-            faults.append("\(path): is not one JSON object")
-            return [:]
-        }
+        guard let members = parse(json: bytes, of: path) else { return [:] }
         var found: [String: [String]] = [:]
         for member in members {
             guard let setting = Setting.named(member.name), setting.name != "config" else {
@@ -82,6 +79,24 @@ struct SettingValues {
             found[setting.name] = texts
         }
         return found
+    }
+
+    private mutating func parse(json bytes: [UInt8], of path: String) -> [JSON.Member]? {
+        do throws(JSONError) {
+            if let members = try JSON.parse(bytes).members { return members }
+            faults.append("\(path): is not one JSON object")
+        } catch {
+            switch error {
+            case .malformed(let offset, let detail):
+                let before = String(decoding: bytes.prefix(offset), as: UTF8.self).unicodeScalars
+                let line = before.count { $0 == "\n" } + 1
+                let column = before.reversed().prefix { $0 != "\n" }.count + 1
+                faults.append("\(path):\(line):\(column): \(detail)")
+            case .invalid(let found):
+                for fault in found { faults.append("\(path): \(fault.pointer.dropFirst()): \(fault.detail)") }
+            }
+        }
+        return nil
     }
 
     private static func texts(_ value: JSON, of setting: Setting) -> [String]? {

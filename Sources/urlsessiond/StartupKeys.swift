@@ -5,6 +5,8 @@ import Glibc
 struct StartupKeys {
     var adminKey: String
     var masterKey: [UInt8]
+    /// Where an operator's key was made just now.
+    let newAdminKey: String?
     /// Where a master key was made just now.
     private let newMasterKey: String?
 
@@ -12,6 +14,8 @@ struct StartupKeys {
         try Self.refuseNewMasterKey(configuration)
         newMasterKey = access(configuration.masterKeyFile, F_OK) == 0 ? nil : configuration.masterKeyFile
         masterKey = try Self.masterKey(configuration.masterKeyFile)
+        let isNew = !configuration.isDevelopment && access(configuration.adminKeyFile, F_OK) != 0
+        newAdminKey = isNew ? configuration.adminKeyFile : nil
         adminKey = try Self.adminKey(configuration)
     }
 

@@ -101,6 +101,34 @@ import Testing
         #expect(standard.output.split(separator: "\n").contains("webhook-timeout = 15s"), "\(standard.output)")
     }
 
+    @Test(arguments: [
+        ("{\n  \"listen\": \"127.0.0.1:0\",\n  \"äö\": 1 2\n}\n", "c.json:3:11: "),
+        ("[]", "c.json: is not one JSON object"),
+        ("", "c.json:1:1: "), (#"{"listen": "a", "listen": "b"}"#, "c.json: listen: "),
+    ])
+    func `What is wrong with the file of settings is told with its place`(
+        _ text: String, _ expected: String
+    ) async throws {
+        let folder = TemporaryFolder()
+        let file = folder.write(Array(text.utf8), to: "c.json")
+        let result = try await ServiceProcess.run(["check-config", "--config", file])
+        #expect(result.status == .exited(64) && result.errors.contains(expected), "\(result.errors)")
+    }
+
+    @Test func `The first start says where the operator's key is, and not what it is`() async throws {
+        let service = try await ServiceProcess(dev: false)
+        let path = service.data.file("data/admin.key")
+        let line = "the operator's key was made"
+        try await eventually("it says so") { service.errors.contains(line) }
+        #expect(service.errors.contains(path))
+        let key = String(decoding: try #require(readFile(path)).dropLast(), as: UTF8.self)
+        #expect(key.hasPrefix("usd_admin_") && !service.errors.contains(key))
+        _ = try await service.terminate()
+        try await service.start()
+        _ = try await service.terminate()
+        #expect(!service.errors.contains(line))
+    }
+
     @Test func `All wrong settings are reported at once`() async throws {
         let result = try await ServiceProcess.run(
             ["check-config", "--max-transfers", "many", "--no-such-flag", "1", "--log-format", "poem"])

@@ -1,6 +1,6 @@
 // The service as its operator sees it: load, queue, disk, and what it moves.
 
-import { call, query } from "./api.js";
+import { call } from "./api.js";
 import { h, render } from "./dom.js";
 import { bytes, count, rate } from "./format.js";
 import { parseMetrics, Rates, total } from "./metrics.js";
@@ -10,6 +10,7 @@ import { poll } from "./stream.js";
 
 const period = 3000;
 const span = 100 * period;
+const waiting = ["queued", "scheduled", "awaitingAnswer", "waitingForDisk", "quarantined"];
 const outcomes = [["succeeded", "good", "ok"], ["httpError", "warn", "HTTP error"], ["failed", "bad", "failed"]];
 
 /** The view of the service. */
@@ -32,19 +33,18 @@ export function serviceView(host) {
   async function load() {
     const at = Date.now();
     try {
-      const [text, health, tasks, declared] = await Promise.all([
+      const [text, health, declared] = await Promise.all([
         call("GET", "/metrics", { audience: "operator", signal: ender.signal }),
         call("GET", "/readyz", { audience: "nobody", signal: ender.signal }).then(
           () => ({ ready: true }),
           (error) => ({ ready: false, why: error.message }),
         ),
-        openTasks(ender.signal),
         call("GET", "/v1/system/conditions", { audience: "operator", signal: ender.signal }),
       ]);
       ready = health;
       conditions = declared;
       problem = null;
-      note(parseMetrics(text), tasks, at);
+      note(parseMetrics(text), at);
     } catch (error) {
       if (ender.signal.aborted) return;
       problem = error;
@@ -52,11 +52,10 @@ export function serviceView(host) {
     show();
   }
 
-  function note(samples, tasks, at) {
+  function note(samples, at) {
     const grown = (name, labels) => rates.of(JSON.stringify([name, labels]), total(samples, name, labels), at);
-    const running = total(samples, "urlsessiond_transfers_running");
-    add("running", running, at);
-    add("waiting", tasks === undefined ? undefined : Math.max(0, tasks - (running ?? 0)), at);
+    add("running", total(samples, "urlsessiond_transfers_running"), at);
+    add("waiting", waiting.reduce((sum, phase) => sum + (total(samples, "urlsessiond_tasks", { phase }) ?? 0), 0), at);
     add("load", total(samples, "urlsessiond_load"), at);
     add("free", total(samples, "urlsessiond_free_bytes"), at);
     add("received", grown("urlsessiond_received_bytes_total"), at);
@@ -112,12 +111,6 @@ export function serviceView(host) {
 
   poll(load, period, ender.signal);
   return { close: () => ender.abort() };
-}
-
-/** Tasks of all apps that have not completed; undefined where there are too many apps to ask each time. */
-async function openTasks(signal) {
-  const page = await call("GET", "/v1/apps" + query({ limit: 1000 }), { audience: "operator", signal });
-  return page.nextCursor ? undefined : page.items.reduce((sum, { usage }) => sum + usage.tasks, 0);
 }
 
 function declaredConditions({ network, power, maximumLoad, windows, backgroundRefreshStatus }) {

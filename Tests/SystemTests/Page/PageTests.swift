@@ -37,7 +37,12 @@ import Testing
         let stage = try await PageStage()
         let page = try await PageDriver(stage.scene.service, at: "/#/service", key: "dev-admin")
         try await page.see("document.querySelectorAll('.plots polyline.line').length >= 9")
-        try await page.seeText("Waiting", in: ".plots")
+        // One for its time and two for answers; the suspended one waits for nothing.
+        try await page.see(
+            """
+            [...document.querySelectorAll('.plots .panel')].some((panel) =>
+              panel.textContent.includes('Waiting') && panel.querySelector('b').textContent === '3')
+            """)
         try await page.seeText("Ready")
         try await checkLooks(of: page, "service")
         try await page.go("#/apps")
