@@ -75,6 +75,11 @@ struct Judge {
         self.largestContent = largestContent
         progress = transfer.progress
         progress.currentURL = transfer.url.text
+        if transfer.configuration.retryPolicy.settings.maximumElapsedTime != nil,
+            progress.attempts.firstAttemptAt == nil
+        {
+            progress.attempts.firstAttemptAt = transfer.attemptStartedAt
+        }
         // Each of its connections was counted when it ended.
         if transfer.segmented != nil { return }
         if transfer.upload == nil {
@@ -135,7 +140,10 @@ struct Judge {
         switch decide(after: meaning.fault) {
         case .retry(let at):
             return .retry(at: at, waitsForConnectivity: meaning.waitsForConnectivity)
-        case .giveUp: return finish(.failed, error: meaning.error)
+        case .giveUp:
+            // A retry may continue with the bytes, unless it would end the same way.
+            let keepsBytes = meaning.fault != .terminal && specification.destinationObject == nil
+            return finish(.failed, error: meaning.error, keepsBytes: keepsBytes)
         }
     }
 
@@ -271,6 +279,7 @@ struct Judge {
             return fail(with: TaskError(code, failingURL: transfer.url.text))
         case .follow(let method, let dropsBody, let dropsSecrets):
             guard let target else { return nil }
+            if dropsBody, let judgement = judgeUnsentBody(redirected: head) { return judgement }
             progress.redirects.append(RedirectRecord(statusCode: head.status, url: target.text))
             return .send(
                 .follow(
@@ -318,7 +327,8 @@ struct Judge {
     // MARK: Ends
 
     mutating func finish(
-        _ outcome: Outcome, error: TaskError? = nil, content: Judgement.ContentSource = .none, isCounted: Bool = false
+        _ outcome: Outcome, error: TaskError? = nil, content: Judgement.ContentSource = .none, isCounted: Bool = false,
+        keepsBytes: Bool = false
     ) -> Judgement {
         if error == nil && !isCounted {
             progress.attempts.attempts += 1
@@ -328,9 +338,11 @@ struct Judge {
         result.error = error
         result.response = self.result.head.map { TaskResponse($0, url: transfer.url) }
         if let total = length(ofWhole: content) { result.response?.expectedContentLength = total }
-        result.progress.resume = nil
-        result.progress.segments = nil
-        result.progress.multipart = nil
+        if !keepsBytes {
+            result.progress.resume = nil
+            result.progress.segments = nil
+            result.progress.multipart = nil
+        }
         result.progress.uploadURL = nil
         return .finish(outcome, result, content)
     }

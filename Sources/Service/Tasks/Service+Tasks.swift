@@ -92,7 +92,15 @@ extension Service {
         _ task: TaskRecord, in session: SessionRecord, recording: Recording<[CreatedTask]>?
     ) async throws -> CreatedTask {
         guard task.state == .completed else { throw Refused(state: task.state.rawValue, event: "retry") }
-        let created = try await createTasks([TaskOrder(retrying: task)], in: session, recording: recording)
+        var order = TaskOrder(retrying: task)
+        let created: [CreatedTask]
+        do {
+            created = try await createTasks([order], in: session, recording: recording)
+        } catch DomainError.resumeDataSpent {
+            // Another retry has the kept bytes by now.
+            order.retried = nil
+            created = try await createTasks([order], in: session, recording: recording)
+        }
         guard let first = created.first else { throw DomainError.notFound }
         return first
     }
