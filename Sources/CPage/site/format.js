@@ -100,6 +100,16 @@ export function addressOf(request) {
   return request?.bucket === undefined ? request?.url : `s3://${request.bucket}/${request.key}`;
 }
 
+/**
+ * What a task is called: its description, its client id or the name in its address. `others` are those of the three that
+ * are not the title.
+ */
+export function namesOf({ taskDescription, clientTaskId, originalRequest }) {
+  const names = [taskDescription, clientTaskId, fileName(addressOf(originalRequest))].filter(Boolean);
+  const [title, ...others] = new Set(names);
+  return { title, others };
+}
+
 /** A URL's host. */
 export function hostOf(url) {
   try {

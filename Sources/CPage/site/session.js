@@ -65,8 +65,8 @@ function showHead(host, watch, tab) {
         "div",
         { class: "heading" },
         h("p", { class: "crumbs" }, h("a", { href: link(["sessions"]), "data-key": "u" }, "Sessions")),
-        h("h1", {}, identifier, " ", badge(sessionStatus(session))),
-        session.sessionDescription && h("p", { class: "muted", dir: "auto" }, session.sessionDescription),
+        h("h1", {}, h("bdi", {}, session.sessionDescription || identifier), " ", badge(sessionStatus(session))),
+        session.sessionDescription && h("p", { class: "muted" }, h("code", {}, identifier)),
         h(
           "p",
           { class: "sub" },

@@ -98,12 +98,16 @@ function row(session) {
       h(
         "div",
         { class: "name" },
-        h("a", { href: link(["sessions", session.identifier]), "data-row": true, class: "title" }, session.identifier),
+        h(
+          "a",
+          { href: link(["sessions", session.identifier]), "data-row": true, class: "title" },
+          h("bdi", {}, session.sessionDescription || session.identifier),
+        ),
         h(
           "span",
           { class: "sub" },
           h("span", { class: "narrow" }, badge(sessionStatus(session))),
-          session.sessionDescription,
+          session.sessionDescription && h("code", { class: "clip" }, session.identifier),
           session.launch &&
             h(
               "a",

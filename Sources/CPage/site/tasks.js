@@ -3,7 +3,7 @@
 import { call, path, query } from "./api.js";
 import { bulkBar } from "./bulk.js";
 import { h, render } from "./dom.js";
-import { addressOf, bytes, count, fileName, hostOf, percent, rate, relative } from "./format.js";
+import { addressOf, bytes, count, hostOf, namesOf, percent, rate, relative } from "./format.js";
 import { badge, choice, empty, notice, pager, table, time } from "./parts.js";
 import { bar, spark } from "./plot.js";
 import { go, link, refine } from "./route.js";
@@ -199,7 +199,7 @@ function nothing(place) {
 function row(task, watch, selected, show) {
   const number = task.taskIdentifier;
   const live = task.state === "running" ? watch.progress.get(number) : null;
-  const name = task.clientTaskId ?? fileName(addressOf(task.originalRequest));
+  const { title, others } = namesOf(task);
   const rates = task.state === "running" ? watch.rates.get(number) : null;
   return {
     key: number,
@@ -225,13 +225,14 @@ function row(task, watch, selected, show) {
           "a",
           { class: "title", "data-row": true, href: link(["sessions", watch.identifier, "tasks", number]) },
           h("span", { class: "muted" }, `${number} `),
-          h("bdi", {}, name),
+          h("bdi", {}, title),
         ),
         h(
           "span",
           { class: "sub" },
           h("span", { class: "narrow" }, badge(taskStatus(task))),
           task.kind === "upload" ? h("span", { class: "tag" }, "upload") : null,
+          others.map((name) => h("bdi", { class: "clip" }, name)),
           h("span", { class: "muted clip" }, hostOf(addressOf(task.originalRequest))),
           task.group && h("span", { class: "tag" }, task.group),
           why(task),

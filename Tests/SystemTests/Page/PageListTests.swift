@@ -1,0 +1,33 @@
+import Base
+import Core
+import TestSupport
+import Testing
+
+/// The page's lists of sessions and tasks in a browser: their titles, orders and figures.
+@Suite(.serialized) struct PageListTests {
+    @Test func `Titles are descriptions, else client ids, else file names, with the other names beneath`() async throws {
+        let scene = try await Scene(configuration: nil)
+        try await scene.api.put("/v1/sessions/s", ["sessionDescription": "Nightly mirror"])
+        try await scene.download(
+            "/a/one%20file.bin", ["state": "suspended", "taskDescription": "The first", "clientTaskId": "one"])
+        try await scene.download("/b.bin", ["state": "suspended", "clientTaskId": "two"])
+        try await scene.download("/c.bin", ["state": "suspended"])
+        let page = try await PageDriver(scene.service)
+        try await page.seeText("Nightly mirror", in: "tbody .title bdi")
+        try await page.seeText("s", in: "tbody .sub code")
+        try await page.go("#/sessions/s")
+        try await page.seeText("Nightly mirror", in: "h1 bdi")
+        try await page.seeText("s", in: ".heading code")
+        try await page.see(texts(of: "tbody .title bdi") + " == 'The first,two,c.bin'")
+        #expect(try await page.browser.evaluate(texts(of: "tbody .sub bdi")) == "one,one file.bin,b.bin")
+        try await page.go("#/sessions/s/tasks/1")
+        try await page.seeText("The first", in: "h1 bdi")
+        #expect(try await page.browser.evaluate(texts(of: ".heading .sub bdi")) == "one,one file.bin")
+        #expect(page.browser.takeComplaints() == [])
+    }
+}
+
+/// The texts of all elements that a selector finds, as an expression.
+private func texts(of selector: String) -> String {
+    "[...document.querySelectorAll('\(selector)')].map((element) => element.innerText).join()"
+}
