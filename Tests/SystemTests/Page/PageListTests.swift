@@ -25,6 +25,37 @@ import Testing
         #expect(try await page.browser.evaluate(texts(of: ".heading .sub bdi")) == "one,one file.bin")
         #expect(page.browser.takeComplaints() == [])
     }
+
+    @Test func `Sessions come the oldest, the newest or the busiest first, as the address says`() async throws {
+        let scene = try await Scene(configuration: nil)
+        for name in ["a", "b", "c"] { try await scene.makeSession(name) }
+        try await scene.download("/a", ["state": "suspended"], in: "a")
+        try await scene.download("/b", ["earliestBeginDate": "2099-01-01T00:00:00Z"], in: "b")
+        let page = try await PageDriver(scene.service)
+        let names = texts(of: "tbody .title")
+        try await page.see("\(names) == 'a,b,c'")
+        try await page.choose("Order", "desc")
+        try await page.see("\(names) == 'c,b,a' && location.hash.includes('order=desc')")
+        try await page.choose("Order", "busiest")
+        try await page.see("\(names) == 'b,a,c' && location.hash.includes('order=busiest')")
+        try await page.browser.evaluate("history.back()")
+        try await page.see("\(names) == 'c,b,a'")
+        // A second page would hold sessions that nothing was compared with.
+        let more = """
+            t.send = fetch;
+            globalThis.fetch = async (target, options) => {
+                const answer = await t.send.call(globalThis, target, options);
+                if (!target.includes("limit=1000")) return answer;
+                const headers = { "Content-Type": "application/json" };
+                return new Response(JSON.stringify({ ...await answer.json(), nextCursor: "next" }), { headers });
+            };
+            true
+            """
+        try await page.browser.evaluate(more)
+        try await page.go("#/sessions?order=busiest")
+        try await page.seeText("Of the 3 newest sessions.")
+        #expect(page.browser.takeComplaints() == [])
+    }
 }
 
 /// The texts of all elements that a selector finds, as an expression.
