@@ -53,6 +53,11 @@ function roughly(seconds) {
   return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
+/** Seconds that something will take yet, about: `3 min left`. Nothing where that is not known. */
+export function left(seconds) {
+  return seconds > 0 && Number.isFinite(seconds) ? `${roughly(Math.max(1, seconds))} left` : null;
+}
+
 /** How long ago or until: `12 s ago`, `in 3 min`, `in 2 h 5 min`. */
 export function relative(time) {
   if (!time) return "–";

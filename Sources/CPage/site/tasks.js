@@ -3,7 +3,7 @@
 import { call, path, query } from "./api.js";
 import { bulkBar } from "./bulk.js";
 import { h, render } from "./dom.js";
-import { addressOf, bytes, count, hostOf, namesOf, percent, rate, relative } from "./format.js";
+import { addressOf, bytes, count, hostOf, left, namesOf, percent, rate, relative } from "./format.js";
 import { badge, choice, empty, notice, pager, table, time } from "./parts.js";
 import { bar, spark } from "./plot.js";
 import { go, link, refine } from "./route.js";
@@ -239,7 +239,7 @@ function row(task, watch, selected, show) {
         ),
       ),
       badge(taskStatus(task)),
-      progress(task, live),
+      progress(task, live, timeLeft(task, live, rates?.last)),
       task.state === "running"
         ? [
           spark(rates, "Throughput"),
@@ -263,8 +263,18 @@ function why(task) {
   return reason && h("span", { class: "muted clip" }, `waits for ${waitsFor(reason.kind)}`);
 }
 
-/** How far a task is, by what a live event told last or else by what the task tells. */
-export function progress(task, live) {
+/** Seconds that a transfer will take yet, by its live events or else by what the task tells. */
+export function timeLeft(task, live, speed) {
+  if (task.state !== "running") return null;
+  if (live?.expected > 0 && speed > 0) return (live.expected - live.total) / speed;
+  return task.progress?.estimatedTimeRemaining;
+}
+
+/**
+ * How far a task is, by what a live event told last or else by what the task tells; with the seconds that it will take
+ * yet, where they are given.
+ */
+export function progress(task, live, seconds) {
   const isUpload = task.kind === "upload";
   const done = live?.total ?? (isUpload ? task.countOfBytesSent : task.countOfBytesReceived);
   const expected = live?.expected ?? (isUpload ? task.countOfBytesExpectedToSend : task.countOfBytesExpectedToReceive);
@@ -278,5 +288,6 @@ export function progress(task, live) {
     { class: "progress-cell" },
     bar(fraction ?? (isMoving ? null : 0), `Progress of task ${task.taskIdentifier}`, isMoving ? "run" : "idle"),
     h("span", { class: "figure" }, expected > 0 ? `${percent(fraction)} of ${bytes(expected)}` : bytes(done)),
+    isMoving && left(seconds) && h("span", { class: "figure muted" }, left(seconds)),
   );
 }

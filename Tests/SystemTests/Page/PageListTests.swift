@@ -56,6 +56,25 @@ import Testing
         try await page.seeText("Of the 3 newest sessions.")
         #expect(page.browser.takeComplaints() == [])
     }
+
+    @Test func `The time left is told of each transfer, and of all whose length is known`() async throws {
+        let scene = try await Scene()
+        let slowly = [Misbehaviour.trickle(size: 16 << 10, pause: .milliseconds(20))]
+        scene.origin.serve("/slow", .generated(seed: 2, length: 512 << 20), always: slowly)
+        try await scene.download("/slow")
+        let page = try await PageDriver(scene.service, at: "/#/sessions/s")
+        try await page.see("/% of 512 MiB\\s+\\d+ (s|min|h|d)\\b.* left/.test(t.text('tbody'))")
+        try await page.see("/^about \\d+ (s|min|h|d)\\b.* left$/.test(t.text('#time-left'))")
+        try await scene.download("/later", ["earliestBeginDate": "2099-01-01T00:00:00Z"])
+        try await page.seeText("left for 1 of 2 running tasks", in: "#time-left")
+        try await page.go("#/sessions/s/tasks/1")
+        try await page.see("/about \\d+ .* left/.test(t.text('.panel-head .aside'))")
+        try await scene.api.post("/v1/sessions/s/tasks/1/cancel")
+        try await page.go("#/sessions/s")
+        try await page.seeText("Cancelled", in: "tbody .badge")
+        try await page.see("document.querySelector('#time-left') == null && !t.text('tbody').includes('left')")
+        #expect(page.browser.takeComplaints() == [])
+    }
 }
 
 /// The texts of all elements that a selector finds, as an expression.
