@@ -5,7 +5,8 @@ import Testing
 
 /// The page's lists of sessions and tasks in a browser: their titles, orders and figures.
 @Suite(.serialized) struct PageListTests {
-    @Test func `Titles are descriptions, else client ids, else file names, with the other names beneath`() async throws {
+    @Test func `Titles are descriptions, else client ids, else file names, with the other names beneath`() async throws
+    {
         let scene = try await Scene(configuration: nil)
         try await scene.api.put("/v1/sessions/s", ["sessionDescription": "Nightly mirror"])
         try await scene.download(
