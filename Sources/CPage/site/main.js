@@ -3,7 +3,7 @@
 import { appView } from "./app.js";
 import { call } from "./api.js";
 import { clear, h, render } from "./dom.js";
-import { forgetKey, hasKeys, holderOf, keyOf, onKeys } from "./keys.js";
+import { hasKeys, holderOf, keyOf, onKeys } from "./keys.js";
 import { launchesView, launchView } from "./launches.js";
 import { attempt, button, empty } from "./parts.js";
 import { questionsView } from "./questions.js";
@@ -137,10 +137,6 @@ onKeys(() => {
 document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
-});
-// A page that comes back from the browser's cache must not bring its keys along.
-addEventListener("pageshow", (event) => {
-  if (event.persisted) forgetKey();
 });
 listenForShortcuts();
 poll(countQuestions, 10_000, new AbortController().signal);

@@ -26,6 +26,45 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
+    @Test func `A key that is kept for the tab survives a reload, until it is forgotten or refused`() async throws {
+        let scene = try await Scene()
+        let page = try await PageDriver(scene.service, key: nil)
+        let form = """
+            [...document.querySelector('form.sign-in').elements].filter((one) => one.autocomplete)
+                .map((one) => `${one.autocomplete} ${one.name === 'username' ? one.value : ''}`.trim()).join()
+            """
+        #expect(try await page.browser.evaluate(form) == "username app,current-password")
+        try await page.click("Keep the key for this tab")
+        try await page.signIn("dev")
+        try await page.open("/#/sessions/s")
+        try await page.seeText("No tasks yet")
+        try await page.open("/docs")
+        try await page.seeText("dev", in: "#holder")
+        try await page.open("/#/sessions")
+        try await page.seeText("s", in: "tbody")
+        // The operator's key, which is not kept, is another entry of a password manager.
+        try await page.click("Keys")
+        try await page.see("document.querySelector('dialog [name=username]').value == 'operator'")
+        try await page.click("Forget")
+        try await page.seeText("Your app’s key")
+        #expect(try await page.browser.evaluate("sessionStorage.length") == 0)
+        try await page.open("/#/sessions")
+        try await page.seeText("Your app’s key")
+        #expect(page.browser.takeComplaints() == [])
+        try await page.click("Keep the key for this tab")
+        try await page.signIn("dev")
+        let revoked = """
+            for (const place of Object.keys(sessionStorage)) {
+                sessionStorage[place] = sessionStorage[place].replace('"dev"', '"revoked"');
+            }
+            sessionStorage.length
+            """
+        #expect(try await page.browser.evaluate(revoked) == 1)
+        try await page.open("/#/sessions")
+        try await page.seeText("Your app’s key")
+        #expect(try await page.browser.evaluate("sessionStorage.length") == 0)
+    }
+
     @Test func `Sessions and downloads are made, and tasks suspended, resumed, cancelled and retried`() async throws {
         let scene = try await Scene(configuration: nil)
         let gate = Gate()
