@@ -27,6 +27,8 @@ import Testing
         try await page.go("#/sessions/s")
         try await page.click("New download")
         try await checkLooks(of: page, "new download")
+        try await page.click("More")
+        try await checkLooks(of: page, "new download with more")
         try await page.click("Cancel")
         try await page.click("Keyboard shortcuts")
         try await checkLooks(of: page, "shortcuts")
