@@ -255,6 +255,33 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
+    @Test func `The reference begins with sessions, and its index folds where it has no room of its own`() async throws
+    {
+        let scene = try await Scene(configuration: nil)
+        let page = try await PageDriver(scene.service, at: "/docs", key: nil)
+        let heads = "[...document.querySelectorAll('main h2')].slice(0, 3).map((head) => head.innerText).join()"
+        #expect(try await page.browser.evaluate(heads) == "Sessions,Tasks,Content")
+        try await page.seeText("Sessions", in: "#index h2")
+        try await page.see("t.isSeen(document.getElementById('find'))")
+        try await page.browser.evaluate("document.querySelector('#index a[href=\"#createTask\"]').click()")
+        try await page.see("document.querySelector('#createTask[open]') != null")
+        try await page.see("t.isSeen(document.getElementById('find'))")
+        try await page.size(390)
+        try await page.see("!t.isSeen(document.getElementById('find'))")
+        try await page.click("Routes")
+        try await page.see("t.isSeen(document.getElementById('find'))")
+        try await page.browser.evaluate("document.querySelector('#index a[href=\"#listTasks\"]').click()")
+        try await page.see("!t.isSeen(document.getElementById('find'))")
+        try await page.see("Math.abs(document.querySelector('#listTasks[open]')?.getBoundingClientRect().top) < 50")
+        // The key that searches unfolds it.
+        try await page.browser.press("/")
+        try await page.see("document.activeElement.id === 'find'")
+        try await page.browser.press("s")
+        try await page.see("document.getElementById('find').value === 's'")
+        try await checkLooks(of: page, "index")
+        #expect(page.browser.takeComplaints() == [])
+    }
+
     @Test func `Without the page its addresses are unknown`() async throws {
         let scene = try await Scene(["--no-page"], configuration: nil)
         for path in ["/", "/docs", "/page/main.js"] {
