@@ -21,6 +21,29 @@ const columns = [
   { title: "Made", class: "widest" },
 ];
 
+/** A search examines this many times as many tasks as the service does for one request. */
+const mostTurns = 10;
+
+/**
+ * Reads a page of tasks. A search answers with what it has found so far, be it nothing: it is continued until the page is
+ * full, for a while.
+ *
+ * @param {string} target
+ * @param {object} members Of the query.
+ * @returns {Promise<{items: object[], nextCursor: string|null}>}
+ */
+export async function readTasks(target, members, signal) {
+  const items = [];
+  let { cursor } = members;
+  for (let turn = 0; turn < mostTurns; turn += 1) {
+    const page = await call("GET", target + query({ ...members, cursor, limit: pageSize - items.length }), { signal });
+    items.push(...page.items);
+    cursor = page.nextCursor;
+    if (!members.search || cursor === null || items.length === pageSize) break;
+  }
+  return { items, nextCursor: cursor };
+}
+
 const filters = [
   ["All", {}, ({ suspended, running, canceling, completed }) => suspended + running + canceling + completed],
   ["Running", { state: "running" }, ({ running }) => running],
@@ -46,11 +69,10 @@ export function taskList(host, watch, route) {
   async function ask(signal) {
     isStale = false;
     answeredAt = Infinity;
-    const { state, outcome, group, clientTaskId, order, cursor } = place;
-    const target = `${path("sessions", watch.identifier)}/tasks` +
-      query({ state, outcome, group, clientTaskId, order, cursor, limit: pageSize });
+    const { state, outcome, group, clientTaskId, search, order, cursor } = place;
+    const target = `${path("sessions", watch.identifier)}/tasks`;
     try {
-      return await call("GET", target, { signal });
+      return await readTasks(target, { state, outcome, group, clientTaskId, search, order, cursor }, signal);
     } catch (error) {
       isStale = error.mayPass;
       throw error;
@@ -61,7 +83,7 @@ export function taskList(host, watch, route) {
 
   function draw(page, problem) {
     if (watch.problem?.status === 404) return;
-    const items = matching(page?.items ?? [], place.url);
+    const items = page?.items ?? [];
     for (const number of selected) if (!items.some((task) => task.taskIdentifier === number)) selected.delete(number);
     render(
       host,
@@ -70,7 +92,7 @@ export function taskList(host, watch, route) {
       page && items.length > 0 && bulkBar(watch.identifier, { place, selected, items, changed: show, done: load }),
       page &&
         (items.length === 0
-          ? nothing(place)
+          ? nothing(place, page.nextCursor)
           : table("Tasks", columns, items.map((task) => row(task, watch, selected, show)), { class: "tasks" })),
       page &&
         pager(
@@ -84,13 +106,13 @@ export function taskList(host, watch, route) {
   const { load, show, close } = refreshed(ask, draw);
   const unhear = watch.onChange(({ tasks }) => {
     isStale ||= tasks.size > 0;
-    // Not more than once a second, however much changes.
-    if (isStale && Date.now() - answeredAt >= 1000) load();
+    // Not more than once a second, however much changes; a search costs more.
+    if (isStale && Date.now() - answeredAt >= (place.search ? 5000 : 1000)) load();
     show();
   });
   return {
     update(next) {
-      const asked = ["state", "outcome", "group", "clientTaskId", "order", "cursor"].some((name) =>
+      const asked = ["state", "outcome", "group", "clientTaskId", "search", "order", "cursor"].some((name) =>
         next.query[name] !== place[name]
       );
       place = next.query;
@@ -108,23 +130,17 @@ export function taskList(host, watch, route) {
   };
 }
 
-function matching(items, url) {
-  if (!url) return items;
-  const text = url.toLowerCase();
-  return items.filter((task) => (addressOf(task.originalRequest) ?? "").toLowerCase().includes(text));
-}
-
 function toolbar(watch, place) {
   // They are those of the whole session, which a search leaves behind.
-  const counts = place.clientTaskId || place.group || place.url ? null : watch.session?.taskCounts;
-  const field = ["clientTaskId", "group", "url"].find((name) => place[name]) ?? place.in ?? "clientTaskId";
+  const counts = place.clientTaskId || place.group || place.search ? null : watch.session?.taskCounts;
+  const field = ["search", "clientTaskId", "group"].find((name) => place[name]) ?? place.in ?? "search";
   const search = (name, text) => {
     if (name === "number") return text && go(["sessions", watch.identifier, "tasks", text]);
     refine({
       clientTaskId: "",
       group: "",
-      url: "",
-      in: name === "clientTaskId" ? "" : name,
+      search: "",
+      in: name === "search" ? "" : name,
       cursor: "",
       [name]: text.trim(),
     });
@@ -170,7 +186,7 @@ function toolbar(watch, place) {
       },
       choice(
         "in",
-        [["clientTaskId", "Client id"], ["group", "Group"], ["url", "URL, this page"], ["number", "Number"]],
+        [["search", "Name or URL"], ["clientTaskId", "Client id"], ["group", "Group"], ["number", "Number"]],
         field,
         {
           change: (event) => refine({ in: event.target.value }, { replace: true }),
@@ -189,8 +205,9 @@ function toolbar(watch, place) {
   );
 }
 
-function nothing(place) {
-  const isFiltered = ["state", "outcome", "group", "clientTaskId", "url"].some((name) => place[name]);
+function nothing(place, hasMore) {
+  if (hasMore) return empty("No task matches so far", "The next page goes on with the search.");
+  const isFiltered = ["state", "outcome", "group", "clientTaskId", "search"].some((name) => place[name]);
   return isFiltered
     ? empty("No task matches", "Nothing of this session fits the filter or search.")
     : empty("No tasks yet", "Hand over a download with the button above, or with POST …/tasks.");

@@ -76,6 +76,48 @@ import Testing
         try await page.see("document.querySelector('#time-left') == null && !t.text('tbody').includes('left')")
         #expect(page.browser.takeComplaints() == [])
     }
+
+    @Test func `Tasks of all sessions are searched by a part of what they are called`() async throws {
+        let scene = try await Scene(configuration: nil)
+        for name in ["a", "b"] { try await scene.makeSession(name) }
+        try await scene.download("/one", ["state": "suspended", "clientTaskId": "nightly-report"], in: "a")
+        try await scene.download("/Nightly%20photos.zip?key=hidden", ["state": "suspended"], in: "b")
+        try await scene.download("/two", ["state": "suspended", "taskDescription": "Weekly"], in: "a")
+        let page = try await PageDriver(scene.service)
+        try await page.click("Tasks")
+        let titles = texts(of: "tbody .title bdi")
+        try await page.see("\(titles) == 'Weekly,Nightly photos.zip,nightly-report'")
+        try await page.fill("Search all tasks", "NIGHTLY")
+        try await page.browser.press("Enter")
+        try await page.see("\(titles) == 'Nightly photos.zip,nightly-report'")
+        #expect(try await page.browser.evaluate("location.hash") == "#/tasks?search=NIGHTLY")
+        try await page.click("1 Nightly photos.zip")
+        try await page.see("location.hash == '#/sessions/b/tasks/1'")
+        try await page.browser.evaluate("history.back()")
+        try await page.see("\(titles) == 'Nightly photos.zip,nightly-report'")
+        try await page.click("a", in: "tbody")
+        try await page.see("location.hash == '#/sessions/a'")
+        try await page.seeText("Weekly", in: "tbody")
+        try await page.fill("Search tasks", "WEEK")
+        try await page.browser.press("Enter")
+        try await page.see("\(titles) == 'Weekly'")
+        try await page.go("#/tasks?search=hidden")
+        try await page.seeText("No task matches")
+        // Pages that are empty before the end of the list are passed over.
+        let empty = """
+            t.send = fetch;
+            globalThis.fetch = async (target, options) => {
+                if (!target.includes("search=")) return t.send.call(globalThis, target, options);
+                if (target.includes("cursor=")) return t.send.call(globalThis, target.replace(/&cursor=[^&]*/, ""), options);
+                return new Response('{"items":[],"nextCursor":"next"}', { headers: { "Content-Type": "application/json" } });
+            };
+            true
+            """
+        try await page.browser.evaluate(empty)
+        try await page.go("#/tasks?search=weekly")
+        try await page.see("\(titles) == 'Weekly'")
+        #expect(page.browser.takeComplaints() == [])
+    }
 }
 
 /// The texts of all elements that a selector finds, as an expression.

@@ -12,7 +12,8 @@ import Testing
         let page = try await PageDriver(stage.scene.service)
         let launch = try await stage.scene.launches(of: "done").first?["launchId"].string ?? ""
         let places = [
-            ("#/sessions", "done"), ("#/sessions/s", "segmented"), ("#/sessions/s/events", "didComplete"),
+            ("#/sessions", "done"), ("#/tasks", "segmented"), ("#/tasks?search=nothing", "No task matches"),
+            ("#/sessions/s", "segmented"), ("#/sessions/s/events", "didComplete"),
             ("#/sessions/s/configuration", "retryPolicy"), ("#/sessions/s/tasks/1", "Receiving"),
             ("#/sessions/s/tasks/2", "SOURCE"), ("#/sessions/s/tasks/4", "the time it may begin"),
             ("#/sessions/s/tasks/7", "Name lookup"), ("#/sessions/s/tasks/8", "without breaks"), ("#/launches", "done"),
@@ -227,6 +228,14 @@ import Testing
         try await page.choose("Order", "desc")
         try await page.seeText("task-2999", in: "tbody")
         #expect(try await page.browser.evaluate("location.hash.includes('order=desc')") == true)
+        try await page.fill("Search tasks", "TASK-23")
+        try await page.browser.press("Enter")
+        try await page.seeText("task-2399", in: "tbody tr")
+        #expect(try await page.count("tbody tr") == 50)
+        #expect(try await page.browser.evaluate("location.hash.includes('search=TASK-23')") == true)
+        // What matches a search has no form for the whole session.
+        #expect(try await page.count(".bulk button:disabled") == 4)
+        try await page.choose("Search in", "clientTaskId")
         try await page.fill("Search tasks", "task-2345")
         try await page.browser.press("Enter")
         try await page.see("document.querySelectorAll('tbody tr').length == 1")
