@@ -51,7 +51,7 @@ export function findView(host, route) {
         (items.length === 0 ? nothing(place, page.nextCursor) : table("Tasks", columns, items.map(row), {
           class: "tasks",
         })),
-      page &&
+      page && !isSearching &&
         pager(
           !place.cursor,
           page.nextCursor && link(["tasks"], { ...place, cursor: page.nextCursor }),

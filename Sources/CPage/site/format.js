@@ -55,7 +55,9 @@ function roughly(seconds) {
 
 /** Seconds that something will take yet, about: `3 min left`. Nothing where that is not known. */
 export function left(seconds) {
-  return seconds > 0 && Number.isFinite(seconds) ? `${roughly(Math.max(1, seconds))} left` : null;
+  if (!(seconds > 0) || !Number.isFinite(seconds)) return null;
+  const isMinutes = seconds >= 60 && seconds < 3600;
+  return `${isMinutes ? `${Math.round(seconds / 60)} min` : roughly(Math.max(1, seconds))} left`;
 }
 
 /** How long ago or until: `12 s ago`, `in 3 min`, `in 2 h 5 min`. */
