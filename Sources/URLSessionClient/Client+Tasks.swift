@@ -37,26 +37,32 @@ extension Client {
     }
 
     /// A page of the session's tasks: all, or those that match what is given.
+    ///
+    /// - Parameter search: A part of a name, URL or client id. With it, a page may be short or empty before the last one.
     public func tasks(
         in session: String, state: TaskState? = nil, outcome: TaskOutcome? = nil, group: String? = nil,
-        clientTaskId: String? = nil, cursor: String? = nil, limit: Int = 100
+        clientTaskId: String? = nil, search: String? = nil, cursor: String? = nil, limit: Int = 100
     ) async throws -> Page<SessionTask> {
         try await page(
             ["v1", "sessions", session, "tasks"], cursor, limit,
             [
                 "state": state?.rawValue, "outcome": outcome?.rawValue, "group": group, "clientTaskId": clientTaskId,
+                "search": search,
             ])
     }
 
     /// A page of the tasks of all sessions: all, or those that match what is given.
+    ///
+    /// - Parameter search: A part of a name, URL or client id. With it, a page may be short or empty before the last one.
     public func tasks(
         state: TaskState? = nil, outcome: TaskOutcome? = nil, group: String? = nil, clientTaskId: String? = nil,
-        cursor: String? = nil, limit: Int = 100
+        search: String? = nil, cursor: String? = nil, limit: Int = 100
     ) async throws -> Page<SessionTask> {
         try await page(
             ["v1", "tasks"], cursor, limit,
             [
                 "state": state?.rawValue, "outcome": outcome?.rawValue, "group": group, "clientTaskId": clientTaskId,
+                "search": search,
             ])
     }
 

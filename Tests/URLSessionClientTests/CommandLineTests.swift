@@ -340,6 +340,8 @@ struct CommandLineTests {
         #expect(try await call("tasks", "s", "--outcome", "failed").isEmpty)
         #expect(try await call("tasks") == ["s\t1\tsucceeded\t10000\t\(origin.url("/a"))"])
         #expect(try await call("tasks", "--outcome", "failed").isEmpty)
+        #expect(try await call("tasks", "--search", "/A") == ["s\t1\tsucceeded\t10000\t\(origin.url("/a"))"])
+        #expect(try await call("tasks", "s", "--search", "/b").isEmpty)
         #expect(try await call("task", "s", "1").contains { $0.hasPrefix("It succeeded with 200 OK") })
         #expect(try await call("content", "s", "1", "-o", "copy") == ["saved copy (10.0 kB)"])
         #expect(try await call("events", "s").map { $0.split(separator: "\t")[1] }.last == "task.didComplete")

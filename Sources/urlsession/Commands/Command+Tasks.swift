@@ -53,7 +53,9 @@ extension Command {
         Command(
             name: "tasks", summary: "list the tasks of a session, or of all",
             arguments: [Argument(name: "SESSION", help: "the name of a session; without it, all", isOptional: true)],
-            options: selection, run: TaskCommands.list),
+            options: selection + [
+                Option(name: "search", value: "TEXT", help: "only those with this in their name, URL or client id")
+            ], run: TaskCommands.list),
         Command(name: "task", summary: "show a task", arguments: [session, task], run: TaskCommands.show),
         Command(
             name: "explain", summary: "tell what a task is doing, why it waits, and what happened to it",
