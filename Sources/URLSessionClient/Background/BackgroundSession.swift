@@ -47,6 +47,8 @@ public final class BackgroundSession: Sendable {
         var lastMissed: Int64?
         var description: String?
         var reading: Task<Void, Never>?
+        /// The warnings that were written.
+        var warnings: Set<Warning> = []
     }
 
     /// Makes the session object of Apple's shape.
@@ -83,7 +85,7 @@ public final class BackgroundSession: Sendable {
         self.client = client
         self.temporaryDirectory = temporaryDirectory
         values = configuration
-        asksBeforeDelayedRequests = delegate is any BackgroundSessionDelayedRequestDelegate
+        asksBeforeDelayedRequests = Self.asksBeforeDelayedRequests(delegate)
         delegateQueue = queue ?? Self.serialQueue(named: identifier)
         opening = Task {
             var patience = Patience()

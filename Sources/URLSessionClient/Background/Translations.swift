@@ -67,17 +67,17 @@ extension Answer {
     init(_ disposition: BackgroundSession.AuthChallengeDisposition, _ credential: Credential?) {
         switch (disposition, credential) {
         case (.useCredential, let credential?): self = .useCredential(credential)
-        case (.useCredential, nil), (.performDefaultHandling, _): self.init(.performDefaultHandling)
         case (.cancelAuthenticationChallenge, _): self.init(.cancelAuthenticationChallenge)
         case (.rejectProtectionSpace, _): self.init(.rejectProtectionSpace)
+        default: self.init(.performDefaultHandling)
         }
     }
 
     init(_ disposition: BackgroundSession.DelayedRequestDisposition, _ request: URLRequest?) {
         switch (disposition, request) {
         case (.useNewRequest, let request?): self = .useNewRequest(TransferRequest(request, for: .download))
-        case (.useNewRequest, nil), (.continueLoading, _): self.init(.continueLoading)
         case (.cancel, _): self.init(.cancel)
+        default: self.init(.continueLoading)
         }
     }
 }
