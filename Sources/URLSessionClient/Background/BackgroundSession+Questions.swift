@@ -22,7 +22,7 @@ extension BackgroundSession {
             for question in page.items {
                 let number = question.taskIdentifier
                 guard let shown = try? await insist({ try await $0.task(number, in: $1) }) else { continue }
-                await ask(task(as: shown), question)
+                await ask(await task(as: shown), question)
             }
             cursor = page.nextCursor
         } while cursor != nil
