@@ -515,6 +515,26 @@ struct CommandLineTests {
         #expect(try await call("webhook", "set", "-") == ["-\tpaused"])
     }
 
+    @Test func `A ping that its receiver holds leaves the processor to others`() async throws {
+        let receiver = try Receiver { _ in
+            var answer = Receiver.Answer.launched
+            answer.delay = .seconds(3)
+            return answer
+        }
+        try await call("webhook", "set", receiver.url)
+        // What the shell tells is the `rusage` of the command: seconds in the program, and in the system for it.
+        let script = "exec 2>&1; TIMEFORMAT='%U %S'; time \"$@\""
+        let output = try await ChildProcess.run(
+            [
+                "/usr/bin/env", "URLSESSION_URL=http://127.0.0.1:\(service.port)", "/bin/bash", "-c", script, "bash",
+                Self.tool, "webhook", "ping",
+            ], within: .seconds(60))
+        let lines = String(decoding: output, as: UTF8.self).split(separator: "\n")
+        #expect(lines.contains { $0.contains("204") && $0.contains(", 3") }, "\(lines)")
+        let times = lines.last?.split(separator: " ").compactMap { Double($0) } ?? []
+        #expect(times.count == 2 && times.reduce(0, +) < 1, "\(lines)")
+    }
+
     @Test func `A launch is received, verified, saved and completed`() async throws {
         // Of another launch: it stays.
         try FileManager.default.createDirectory(atPath: folder.file("inbox"), withIntermediateDirectories: true)
