@@ -172,6 +172,15 @@ enum LocalFiles {
         }
     }
 
+    /// Makes the folders of a relative path below a folder.
+    static func makeFolders(of name: String, below folder: String) throws {
+        var path = folder
+        for part in name.split(separator: "/").dropLast() {
+            path += "/" + part
+            if !isFolder(path) { try makeFolder(path) }
+        }
+    }
+
     /// As short as it can be said from here.
     static func relative(_ path: String) -> String {
         let here = absolute(".") + "/"

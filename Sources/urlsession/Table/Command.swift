@@ -12,6 +12,12 @@ struct Command: Sendable {
         case fraction
         /// Seconds, or a number with `s`, `m`, `h` or `d` behind it.
         case duration
+        /// Bytes per second, or a number with `k`, `M` or `G` behind it.
+        case rate
+        /// A number from 0, or `none`.
+        case limit
+        /// The name of a session of the app.
+        case session
         case file
         case choice([String])
     }
