@@ -583,8 +583,47 @@ struct CommandLineTests {
         let identifier = try #require(second?.split(separator: "\t").first.map(String.init))
         #expect(try await run("", ["keys", "com.example.app"], admin).contains("\(identifier)\tevents\t-"))
         _ = try await run("", ["keys", "revoke", "com.example.app", identifier], admin)
+        let words = ["--max-tasks", "5", "--max-bytes", "1000", "--webhook-url", "https://example.com/", "--refresh"]
+        _ = try await run("", ["apps", "set", "com.example.app"] + words + ["denied"], admin)
+        let changed = try await service.admin.get("/v1/apps/com.example.app").json
+        #expect(changed["limits"]["tasks"] == 5 && changed["limits"]["storedBytes"] == 1000)
+        #expect(changed["webhook"]["url"] == "https://example.com/" && changed["backgroundRefreshStatus"] == "denied")
+        let cleared = ["--max-tasks", "none", "--max-bytes", "none", "--webhook-url", "-"]
+        let row = try await run("", ["apps", "set", "com.example.app"] + cleared, admin).first
+        #expect(row?.contains("any number of tasks\tany number of bytes\trefresh denied") == true, "\(row ?? "")")
+        let after = try await service.admin.get("/v1/apps/com.example.app").json
+        #expect(after["limits"]["storedBytes"] == .null && after["webhook"]["url"] == .null)
+        #expect(try await failure("apps", "set", "com.example.app").status == 2)
         _ = try await run("", ["apps", "remove", "com.example.app"], admin)
         #expect(try await run("", ["apps"], admin).count == 1)
+    }
+
+    @Test func `Conditions are shown and declared`() async throws {
+        let admin = ["URLSESSION_KEY=dev-admin"]
+        #expect(try await failure("conditions").status == 4)
+        #expect(try await run("", ["conditions"], admin).first == "Network: reachable")
+        let text = #"{"network": {"expensive": true}, "windows": [{"from": "01:00", "to": "05:00"}]}"#
+        let lines = try await run(text, ["conditions", "set"], admin)
+        #expect(lines.first == "Network: reachable, expensive", "\(lines)")
+        #expect(lines.last == "Discretionary tasks run: every day from 01:00 to 05:00 UTC", "\(lines)")
+        #expect(try await service.admin.get("/v1/system/conditions").json["network"]["expensive"] == true)
+        let json = try #require(try await run("", ["conditions", "--json"], admin).first)
+        folder.write(Array(json.utf8), to: "conditions.json")
+        #expect(try await run("", ["conditions", "set", "conditions.json"], admin) == lines)
+        folder.write(Array(#"{"network": {"expensiv": true}}"#.utf8), to: "conditions.json")
+        let wrong = try await failure("conditions", "set", "conditions.json", variables: admin)
+        #expect(wrong.status == 1 && wrong.errors.hasPrefix("urlsession: conditions.json: "), "\(wrong)")
+    }
+
+    @Test func `Nodes are listed, and drained by their names`() async throws {
+        let admin = ["URLSESSION_KEY=dev-admin"]
+        let nodes = try await run("", ["nodes"], admin).map { $0.split(separator: "\t").map(String.init) }
+        let first = try #require(nodes.first)
+        #expect(first.count == 6 && first[1] == "active" && first[2] == "api,transfer,launch", "\(first)")
+        let drained = try await run("", ["nodes", "drain", first[0]], admin)
+        #expect(drained.first?.hasPrefix("\(first[0])\tdraining\t") == true, "\(drained)")
+        let wrong = try await failure("nodes", "drain", "none", variables: admin)
+        #expect(wrong.status == 1 && wrong.errors.contains("there is no such id: none"), "\(wrong)")
     }
 
     // MARK: The tool itself
