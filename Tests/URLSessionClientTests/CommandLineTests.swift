@@ -658,6 +658,37 @@ struct CommandLineTests {
         #expect(stranger.status == 1 && stranger.errors.contains("404"))
     }
 
+    @Test func `A service with a certificate of its own is trusted by the file of that alone`() async throws {
+        let (certificate, key) = (folder.file("c.pem"), folder.file("k.pem"))
+        try await ChildProcess.run([
+            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+            "-subj", "/CN=service.example", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out",
+            certificate,
+        ])
+        let service = try await ServiceProcess(["--tls-certificate", certificate, "--tls-key", key])
+        let words = ["--url", "https://127.0.0.1:\(service.port)", "sessions"]
+        let dev = ["URLSESSION_KEY=dev"]
+        let refused = try await #require(throws: ChildProcess.Failed.self) { try await run("", words, dev) }
+        #expect(refused.status == 1 << 8 && refused.errors.contains("--ca-file"), "\(refused)")
+        #expect(try await run("", words + ["--ca-file", "c.pem"], dev).isEmpty)
+        #expect(try await run("", words, dev + ["URLSESSION_CA_FILE=\(certificate)"]).isEmpty)
+        try FileManager.default.createDirectory(
+            atPath: folder.file(".config/urlsession"), withIntermediateDirectories: true)
+        folder.write(Array("[own]\nkey = dev\nca-file = \(certificate)\n".utf8), to: ".config/urlsession/config")
+        chmod(folder.file(".config/urlsession/config"), 0o600)
+        #expect(try await run("", words + ["--profile", "own"]).isEmpty)
+        // Streams of events, and contents, are read over it, too.
+        origin.serve("/a", .text("x"))
+        _ = try await run("", ["get", "--ca-file", "c.pem", "--url", words[1], origin.url("/a")], dev)
+        #expect(readFile(folder.file("a.txt")) ?? readFile(folder.file("a")) == Array("x".utf8))
+        for (file, text) in [("absent", "absent: No such file"), ("k.pem", "k.pem has no certificate")] {
+            let failed = try await #require(throws: ChildProcess.Failed.self) {
+                try await run("", words + ["--ca-file", file], dev)
+            }
+            #expect(failed.status == 1 << 8 && failed.errors.contains(text), "\(failed)")
+        }
+    }
+
     @Test func `Profiles are chosen, and open ones warned of`() async throws {
         let configuration = folder.makeFolder("config") + "/urlsession"
         try FileManager.default.createDirectory(atPath: configuration, withIntermediateDirectories: true)

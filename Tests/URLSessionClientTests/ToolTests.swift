@@ -319,7 +319,7 @@ struct ToolTests {
         let profiles = try Profile.parse("# mine\nurl = http://a\n[work]\n url=https://b?x=y \nkey = k\n")
         #expect(profiles["default"]?.values == ["url": "http://a"])
         #expect(profiles["work"]?.values == ["url": "https://b?x=y", "key": "k"])
-        #expect(throws: Profile.Fault(line: 2, text: "keys is none of url, key, webhook-secret")) {
+        #expect(throws: Profile.Fault(line: 2, text: "keys is none of url, key, webhook-secret, ca-file")) {
             try Profile.parse("[a]\nkeys = k")
         }
     }

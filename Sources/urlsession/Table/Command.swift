@@ -104,6 +104,9 @@ enum CommandTable {
     static let connection = [
         Command.Option(name: "profile", value: "NAME", help: "use this part of the configuration file"),
         Command.Option(name: "url", value: "URL", help: "where the service listens"),
+        Command.Option(
+            name: "ca-file", value: "FILE", kind: .file,
+            help: "certificates (PEM) that an https service is trusted by, instead of those of this machine"),
         Command.Option(name: "json", help: "write JSON as the API has it, a document a line"),
         Command.Option(name: "quiet", short: "q", help: "write nothing but errors"),
     ]
@@ -126,6 +129,7 @@ enum CommandTable {
     static let variables: [(name: String, meaning: String)] = [
         ("URLSESSION_URL", "where the service listens (http://127.0.0.1:8080)"),
         ("URLSESSION_KEY", "the API key (dev)"),
+        ("URLSESSION_CA_FILE", "certificates that an https service is trusted by, instead of those of this machine"),
         ("URLSESSION_PROFILE", "the part of the configuration file to use"),
         ("URLSESSION_WEBHOOK_SECRET", "the secret that `receive` verifies signatures with"),
     ]
