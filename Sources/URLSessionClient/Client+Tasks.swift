@@ -33,7 +33,7 @@ extension Client {
     public func task(_ number: Int64, in session: String, waiting: Int = 0) async throws -> SessionTask {
         try await send(
             "GET", ["v1", "sessions", session, "tasks", String(number)],
-            query: waiting > 0 ? ["wait": String(waiting)] : [:])
+            query: waiting > 0 ? ["wait": String(waiting)] : [:], isHeld: waiting > 0)
     }
 
     /// A page of the session's tasks: all, or those that match what is given.
