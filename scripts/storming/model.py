@@ -5,6 +5,10 @@ import time
 from .events import EventLog
 
 
+# A value that is not known, because a change of it is not confirmed yet.
+ANY = object()
+
+
 class App:
     """An app with its key; several workers share one. `spaces` has the protection spaces of each origin, by its port."""
 
@@ -29,6 +33,7 @@ class TaskModel:
         # None, "asked" where the outcome may be another, "confirmed" where it must be `cancelled`.
         self.cancel = None
         self.plausible_errors, self.expected = set(), {}
+        self.is_segmented = creation.get("segments", 1) != 1 or bool(creation.get("mirrors"))
         self.history = collections.deque(maxlen=40)
 
     @property
@@ -51,7 +56,7 @@ class SessionModel:
     def __init__(self, identifier, app, configuration, receiver):
         self.identifier, self.app, self.configuration, self.receiver = identifier, app, configuration, receiver
         self.tasks, self.log, self.acknowledged, self.incarnation = {}, EventLog(self), 0, 1
-        self.description, self.bodies, self.resources = None, [], []
+        self.description, self.bodies, self.resources = ANY, [], []
         self.state, self.created, self.next_path, self.may_cancel = "active", time.monotonic(), 0, False
         self.audited, self.budget = 0, 0
         self.history = collections.deque(maxlen=400)

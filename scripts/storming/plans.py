@@ -66,6 +66,11 @@ def misdeed(random, name):
     return None
 
 
+def moment(seconds):
+    """A time that many seconds ahead, as responses write it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() + seconds))
+
+
 class Planner:
     """Draws tasks for one worker."""
 
@@ -112,8 +117,7 @@ class Planner:
             creation["state"] = "suspended"
             task.suspended, task.started = True, False
         if random.random() < 0.08:
-            at = time.time() + random.uniform(0, 4)
-            creation["earliestBeginDate"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+            creation["earliestBeginDate"] = moment(random.uniform(0, 4))
         if random.random() < 0.05:
             creation["confirmBeforeStart"] = True
         if random.random() < 0.1:

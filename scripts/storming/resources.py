@@ -57,6 +57,7 @@ class Resource:
         # How often the whole body came with an answer below 400, and how many tasks of this resource succeeded: a retry of
         # a completed task has the same resource, and must have sent the body again.
         self.received_exactly = self.succeeded = 0
+        self.opened = self.closed = 0
 
     def content(self, version=None):
         version = version or self.version
@@ -85,11 +86,18 @@ class Resource:
     def end(self, exchange):
         with self.lock:
             exchange.ended = True
+            self.closed += 1
             self.received_exactly += exchange.exact and (exchange.status or 500) < 400
 
     def open(self, exchange):
         with self.lock:
             self.log.append(exchange)
+            self.opened += 1
+
+    def turns(self, with_ends):
+        """How often a request began here, and with `with_ends` also how often one ended: segments fall back at their end."""
+        with self.lock:
+            return self.opened + (self.closed if with_ends else 0)
 
     def describe(self):
         lines = [f"{self.path}: {self.length} bytes, version {self.version}, final {self.final}, validator {self.validator}, "

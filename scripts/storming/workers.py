@@ -48,6 +48,7 @@ class Worker(threading.Thread):
             return
         for session in self.sessions:
             checks.audit(self.client(session), session)
+            checks.reread(self.client(session), session, generation)
             for task in session.tasks.values():
                 checks.check_destination(self.storm, task)
         self.audited = generation
