@@ -6,6 +6,7 @@ from . import checks, plans
 from .events import Stream
 from .failure import Violation
 from .model import ANY, TaskModel
+from .questions import answer_questions, forget_credentials, store_credential
 
 
 def adopt(storm, session, task, number):
@@ -172,54 +173,6 @@ def acknowledge(worker, session):
         session.note(f"acknowledge through {through}: {answer.status}")
         if answer.status == 200:
             session.acknowledged = max(session.acknowledged, through)
-
-
-def answer_questions(worker, session, kindly=False):
-    """Answers what is open: mostly with the right credential, sometimes with another or none."""
-    client = worker.client(session)
-    page = client.call("GET", f"/v1/questions?session={session.identifier}&state=open&limit=1000").json
-    for question in page["items"]:
-        answer = _answer(worker, session, question, kindly)
-        sent = client.call("POST", f"/v1/questions/{question['questionId']}/answer", answer, allowed=("question-answered", 404))
-        session.note(f"answer {question['questionId']} of task {question['taskIdentifier']}: {answer} {sent.status}")
-
-
-def _answer(worker, session, question, kindly):
-    choice = 0 if kindly else worker.random.random()
-    if question["type"] == "task.willBeginDelayedRequest":
-        if choice > 0.9:
-            session.may_cancel = True
-            return {"disposition": "cancel"}
-        return {"disposition": "continueLoading"}
-    space = question["protectionSpace"]
-    known = session.app.space(space["realm"])
-    if choice < 0.85:
-        persistence = worker.random.choice(["none", "forSession", "forSession", "permanent"])
-        return {"disposition": "useCredential", "credential": {**known.credential(wrong=choice > 0.75),
-                                                               "persistence": persistence}}
-    if choice < 0.9:
-        return {"disposition": "performDefaultHandling"}
-    if choice < 0.95:
-        session.may_cancel = True
-        return {"disposition": "cancelAuthenticationChallenge"}
-    return {"disposition": "rejectProtectionSpace"}
-
-
-def store_credential(worker, session):
-    """A credential of the whole app, stored ahead of any challenge."""
-    random, origin = worker.random, worker.random.choice(worker.storm.origins)
-    known = random.choice(session.app.spaces[origin.port])
-    space = {"host": origin.host, "port": origin.port, "protocol": "http", "realm": known.realm,
-             "authenticationMethod": known.method}
-    worker.client(session).call("POST", "/v1/credentials", {
-        "protectionSpace": space, "credential": {**known.credential(wrong=random.random() < 0.1), "persistence": "permanent"}})
-
-
-def forget_credentials(worker, session):
-    client = worker.client(session)
-    items = client.call("GET", "/v1/credentials?limit=1000").json["items"]
-    if items:
-        client.call("DELETE", f"/v1/credentials/{worker.random.choice(items)['credentialIdentifier']}", allowed=(404,))
 
 
 def reset(worker, session):

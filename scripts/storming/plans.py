@@ -17,7 +17,7 @@ BAD_UPLOADS = [("cut_upload", ()), ("reset", ()), ("empty", ()), ("stall", ()), 
 BROKEN = (-1005, -1001, -1004, -1, -1011)
 
 
-def configuration(random):
+def configuration(random, proxy):
     drawn = {"timeoutIntervalForRequest": random.choice([3, 5, 10]), "retryPolicy": retry_policy(random),
              "httpMaximumConnectionsPerHost": random.choice([1, 2, 4, 6])}
     if random.random() < 0.2:
@@ -32,6 +32,10 @@ def configuration(random):
         drawn["bandwidthLimit"] = random.choice([2_000_000, 20_000_000])
     if random.random() < 0.1:
         drawn["timeoutIntervalForResource"] = random.choice([5, 20])
+    if random.random() < 0.1:
+        drawn["proxy"] = {"type": "http", "host": proxy.host, "port": proxy.port}
+        if random.random() < 0.3:
+            drawn["proxy"]["credential"] = proxy.authentication.credential()
     return drawn
 
 
@@ -83,7 +87,9 @@ class Planner:
         kind = "upload" if random.random() < 0.48 else "download"
         posts = kind == "download" and random.random() < 0.12
         body, source = self._body(session) if kind == "upload" or posts else (None, None)
-        origin = random.choice(self.storm.origins)
+        origin = random.choice(self.storm.plain)
+        if not session.configuration.get("proxy") and random.random() < 0.12:
+            origin = random.choice(self.storm.secure)
         resource, errors = self._resource(session, kind, body, origin)
         request = {"url": origin.url(resource.path)}
         if kind == "upload":
@@ -147,7 +153,7 @@ class Planner:
         session.next_path += 1
         table = BAD_UPLOADS if kind == "upload" or body is not None else BAD_DOWNLOADS
         drawn = [random.choice(table) for _ in range(random.choices([0, 1, 2, 3], [55, 25, 12, 8])[0])]
-        errors = {error for _, some in drawn for error in some}
+        errors = {error for _, some in drawn for error in some} | origin.errors
         policy = session.configuration["retryPolicy"]
         if isinstance(policy, dict) and policy.get("maximumAttempts"):
             errors |= set(BROKEN)
@@ -158,7 +164,7 @@ class Planner:
         final = 200 if random.random() < 0.82 else random.choice([404, 404, 403, 400, 410, 409, 422, 500, 501])
         resource = Resource(
             f"/{session.identifier}/{session.next_path}", size(random), body=body, script=script, final=final,
-            authentication=random.choice(self.app.spaces[origin.port]) if random.random() < 0.3 else None,
+            authentication=random.choice(self.app.spaces[origin.port] or [None]) if random.random() < 0.3 else None,
             validator=random.choices(["strong", "date", "weak", "none"], [70, 10, 10, 10])[0],
             ranges=random.random() < 0.85, coding="gzip" if random.random() < 0.04 else None, early=random.random() < 0.4)
         session.resources.append(resource)

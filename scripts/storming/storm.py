@@ -14,10 +14,11 @@ from .authentication import Authentication
 from .client import Client
 from .failure import Stopped, Violation
 from .model import App
-from .origins import Origin
+from .origins import Origin, Proxy
 from .receiver import Receiver
 from .resources import Registry
 from .service import Service
+from .tls import Identity, SecureOrigin
 from .workers import Worker
 
 SETTLED_WITHIN, CLEANED_WITHIN = 600, 120
@@ -35,9 +36,14 @@ class Storm:
         self.operations = self.created = self.uploads = 0
         self.outcomes, self.lock = collections.Counter(), threading.Lock()
         self.registry, self.receiver = Registry(), Receiver(self)
-        self.origins = [Origin(self.registry, self, host) for host in ("127.0.0.1", "127.0.0.1", "localhost")]
-        for origin in self.origins:
-            origin.others = self.origins
+        self.plain = [Origin(self.registry, self, host) for host in ("127.0.0.1", "127.0.0.1", "localhost")]
+        for origin in self.plain:
+            origin.others = self.plain
+        self.identities = {name: Identity(self.folder, name) for name in ("server", "client", "stranger")}
+        self.secure = [SecureOrigin(self.registry, self, self.identities["server"], clients)
+                       for clients in (None, self.identities["client"])]
+        self.origins = self.plain + self.secure
+        self.proxy = Proxy(self.registry, self)
         self.random = random.Random(f"{seed}/kills")
         self.worker_count, self.workers, self.apps = workers, [], []
 
@@ -56,6 +62,9 @@ class Storm:
 
     def broken(self, error):
         self.fail(Violation(f"The storm itself failed: {error!r}.", documents=[traceback.format_exc()]))
+
+    def origin_at(self, port):
+        return next(origin for origin in self.origins if origin.port == port)
 
     def client(self, app):
         return Client(self, app.key)
@@ -105,7 +114,9 @@ class Storm:
             known = {scheme: Authentication(scheme, identifier) for scheme in ("Basic", "Digest", "Bearer")}
             # An origin asks one scheme or two. Where one credential is stored for it, the service may send it unasked.
             spaces = {origin.port: [known[self.random.choice(["Basic", "Digest", "Digest", "Bearer"])]
-                                    for _ in range(self.random.choice([1, 1, 2]))] for origin in self.origins}
+                                    for _ in range(self.random.choice([1, 1, 2]))] for origin in self.plain}
+            # The credential of a task is a certificate or one of HTTP.
+            spaces.update({self.secure[0].port: [known["Basic"]], self.secure[1].port: []})
             self.apps.append(App(identifier, created["apiKey"], spaces, True))
 
     def _blow(self, until):

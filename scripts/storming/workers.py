@@ -73,7 +73,7 @@ class Worker(threading.Thread):
     def _make_session(self):
         self.made += 1
         identifier = f"w{self.number}.s{self.made}"
-        session = SessionModel(identifier, self.app, plans.configuration(self.random), self.storm.receiver)
+        session = SessionModel(identifier, self.app, plans.configuration(self.random, self.storm.proxy), self.storm.receiver)
         session.budget = self.random.randint(30, 250)
         if self.random.random() < 0.5:
             self.client(session).call("PUT", session.path, {"configuration": session.configuration})
