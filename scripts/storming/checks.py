@@ -59,7 +59,7 @@ def _judge_end(task, found):
     match outcome:
         case "succeeded":
             complete = task.kind == "download" and status == 416  # All bytes were there already.
-            if status not in resource.statuses or not (200 <= status < 300 or complete):
+            if status not in resource.statuses or not (200 <= status < 300 or complete or status in resource.acceptable):
                 fail(f"{task.path} succeeded with the status {status}, which no origin sent.", task, found)
             if task.body is not None:
                 judge_receipt(task, found)
@@ -102,7 +102,9 @@ def _judge_content(task, found):
     matching = [version for version in task.resource.served
                 if (body := task.resource.content(version)).length == content["length"]
                 and body.digest == content["digest"]["value"]]
-    if not matching:
+    page = task.resource.page(found["response"]["statusCode"])
+    if not matching and (found["response"]["statusCode"] not in task.resource.acceptable
+                         or content["digest"]["value"] != Bytes.of(page).digest):
         fail(f"The content of {task.path} is no version of the resource.", task, found)
     if found["countOfBytesReceived"] != content["length"] or found["countOfBytesExpectedToReceive"] not in (
             None, content["length"]):

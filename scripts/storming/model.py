@@ -33,6 +33,7 @@ class TaskModel:
         # None, "asked" where the outcome may be another, "confirmed" where it must be `cancelled`.
         self.cancel = None
         self.plausible_errors, self.expected = set(), {}
+        self.is_metalink = False
         self.is_segmented = creation.get("segments", 1) != 1 or bool(creation.get("mirrors"))
         self.history = collections.deque(maxlen=40)
 
@@ -44,6 +45,15 @@ class TaskModel:
     def destination(self):
         """The path below the root, or None."""
         return (self.creation.get("destination") or {}).get("path")
+
+    def traits(self):
+        """The rarer of its properties, for the count of what a storm came to."""
+        found = {"https": self.creation["request"]["url"].startswith("https"), "Metalink": self.is_metalink,
+                 "proxy": self.session.configuration.get("proxy"), "draft": self.resource.draft,
+                 "acceptable": self.done and self.done["status"] in self.resource.acceptable,
+                 "mirrors": self.creation.get("mirrors"), "pieces": self.creation.get("pieces"),
+                 "resume data": self.creation.get("resumeData")}
+        return [name for name, has in found.items() if has]
 
     def note(self, what):
         self.history.append(f"{time.time():.3f} {what}")

@@ -62,6 +62,12 @@ def create_lines(worker, session):
         tasks = left
 
 
+def create_from_metalink(worker, session):
+    task, document = worker.planner.metalink(session)
+    answer = worker.client(session).call("POST", f"{session.path}/tasks", raw=document, kind="application/metalink4+xml")
+    adopt(worker.storm, session, task, answer.json["taskIdentifier"])
+
+
 def suspend(worker, session):
     if task := worker.some_open(session):
         answer = worker.client(session).call("POST", f"{task.path}/suspend", allowed=("task-completed",))
@@ -341,7 +347,7 @@ def trespass(worker, session):
             raise Violation(f"{stranger.identifier} was let to {method} {path} of {session.app.identifier}.", session=session)
 
 
-OPERATIONS = [(create_one, 30), (create_batch, 4), (create_lines, 3), (suspend, 3), (resume, 4), (cancel, 5), (retry, 3),
+OPERATIONS = [(create_one, 30), (create_batch, 4), (create_lines, 3), (create_from_metalink, 1), (suspend, 3), (resume, 4), (cancel, 5), (retry, 3),
               (patch, 6), (read_task, 25), (acknowledge, 6), (answer_questions, 12), (store_credential, 3),
               (forget_credentials, 2), (reset, 1), (reconnect, 3), (claim, 3), (change_many, 2), (complete_launch, 6),
               (attach, 2), (watch, 2), (trespass, 1), (patch_session, 2), (change_numbered, 2), (retry_numbered, 1),

@@ -7,6 +7,8 @@ import threading
 import time
 
 from .authentication import Authentication
+from .drafts import Drafting
+from .failure import Violation
 from .resources import Exchange
 from .wire import Gone, Wire
 
@@ -48,6 +50,8 @@ class Origin:
                 pass
         except (Gone, OSError):
             pass
+        except Violation as violation:
+            self.storm.fail(violation)
         except Exception as error:  # pylint: disable=broad-except
             self.storm.broken(error)
         finally:
@@ -79,7 +83,7 @@ class Proxy(Origin):
         self.authentication = Authentication(random.Random(f"{storm.seed}/proxy").choice(["Basic", "Digest"]), "proxy")
 
 
-class Answering:
+class Answering(Drafting):
     """The response of a resource to one request."""
 
     def __init__(self, origin, wire, head, resource, exchange):
@@ -95,6 +99,9 @@ class Answering:
         self.exchange.misdeed = misdeed and f"{misdeed} {argument}"
         if misdeed:
             self.resource.misdeeds.add(misdeed)
+        drafted = self._draft(misdeed, argument)
+        if drafted is not None:
+            return drafted
         if misdeed is None and self.resource.final != 200:
             misdeed, argument = ("early" if self.resource.early else "status"), self.resource.final
         act = getattr(self, "_" + misdeed, None) if misdeed else None
@@ -264,7 +271,12 @@ class Answering:
         self.wire.send_head(status, fields)
         stop = start + int((end - start) * argument) if misdeed in ("cut", "reset_download") else end
         size = max(1, min(65536, (end - start) // 10)) if misdeed == "slow" else 65536
+        flipped = start + int((end - start) * argument) if misdeed == "flip" and end > start else None
+        at = start
         for piece in content.pieces(start, stop, size):
+            if flipped is not None and at <= flipped < at + len(piece):
+                piece = piece[:flipped - at] + bytes([piece[flipped - at] ^ 1]) + piece[flipped - at + 1:]
+            at += len(piece)
             if misdeed == "slow" and not self.resource.calm:
                 time.sleep(argument)
             self.wire.send(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)

@@ -1,9 +1,10 @@
 """Draws what the workers create: configurations, tasks of every kind with bodies of every form, and scripts of misdeeds."""
 import base64
+import hashlib
 import json
 import time
 
-from .content import Bytes, size
+from .content import BLOCK, Bytes, size
 from .model import TaskModel
 from .resources import Resource
 
@@ -13,6 +14,8 @@ BAD_DOWNLOADS = [("cut", ()), ("cut", ()), ("reset_download", ()), ("too_long", 
                  ("interim", ()), ("status", ()), ("status", ()), ("redirect", ())]
 BAD_UPLOADS = [("cut_upload", ()), ("reset", ()), ("empty", ()), ("stall", ()), ("slow_upload", ()), ("interim", ()),
                ("garbage", (-1017,)), ("status", ()), ("status", ()), ("early", ()), ("redirect", ())]
+BAD_DRAFTS = [("cut_upload", ()), ("cut_upload", ()), ("reset", ()), ("reset", ()), ("empty", ()), ("lose", ()),
+              ("slow_upload", ()), ("status", ())]
 # The last of a bounded number of attempts may have been any of these; -1011 is a 416 that fits nothing.
 BROKEN = (-1005, -1001, -1004, -1, -1011)
 
@@ -129,6 +132,12 @@ class Planner:
         if random.random() < 0.1:
             creation["failOnHTTPError"] = True
             task.plausible_errors.add(-1011)
+        if random.random() < 0.06:
+            accepted = random.choice([404, 403, 500, 503, task.resource.final])
+            creation["acceptableStatusCodes"] = ["200-299", random.choice([str(accepted), accepted])]
+            task.resource.acceptable = {accepted}
+            if task.body is not None:  # One that comes before the body was read is none: -1011, after five attempts.
+                task.plausible_errors.add(-1011)
         if task.kind == "download" and not posts:
             self._members_of_download(task)
 
@@ -139,20 +148,68 @@ class Planner:
                                        "replace": random.random() < 0.5}
         if random.random() < 0.3:
             creation["segments"] = random.choice([2, 4, 8, "auto"])
-        if random.random() < 0.15:
+        if random.random() < 0.12:
+            self._mirror(task)
+        if random.random() < 0.15 or "pieces" not in creation and "mirrors" in creation and random.random() < 0.5:
             creation["expectedDigest"] = {"algorithm": "sha-256", "value": resource.content(1).digest}
             task.plausible_errors.add(-1011)
         if random.random() < 0.05:
             creation["maximumContentLength"] = random.choice([resource.length // 2, resource.length + 100_000])
             task.plausible_errors.add(-1103)
+        if ("pieces" in creation or "expectedDigest" in creation) and random.random() < 0.3:
+            resource.script.insert(random.randint(0, len(resource.script)), ("flip", random.random()))
+            task.plausible_errors.add(-1011)
         if random.random() < 0.05 and resource.validator == "strong" and resource.final == 200:
             creation["ifNoneMatch"] = resource.tag()
+
+    def _mirror(self, task):
+        """More sources of the same bytes, with digests of pieces or without."""
+        random, resource = self.random, task.resource
+        others = [origin.url(resource.path) for origin in self.storm.plain]
+        task.creation["mirrors"] = random.sample([url for url in others if url != task.creation["request"]["url"]],
+                                                 random.randint(1, 2))
+        task.is_segmented = True
+        if resource.length and random.random() < 0.7:
+            length = random.choice([1024, 50_000, BLOCK, 1 << 20])
+            length = max(length, resource.length // 1000)
+            task.creation["pieces"] = {"length": length, "algorithm": "sha-256", "values": [
+                hashlib.sha256(piece).hexdigest() for piece in resource.content(1).pieces(size=length)]}
+            task.plausible_errors.add(-1011)
+
+    def metalink(self, session):
+        """A task from a Metalink document, and the document."""
+        while True:
+            task = self.task(session)
+            if task.kind == "download" and task.body is None and task.resource.validator != "none":
+                break
+        resource, document = task.resource, ['<metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="a.bin">',
+                                             f"<size>{task.resource.content(1).length}</size>"]
+        self._mirror(task)
+        pieces, mirrors = task.creation.get("pieces"), task.creation["mirrors"]
+        for number, url in enumerate([task.creation["request"]["url"], *mirrors]):
+            document.append(f'<url priority="{number + 1}">{url}</url>')
+        document.append(f'<hash type="sha-256">{resource.content(1).digest}</hash>')
+        if pieces:
+            document += [f'<pieces length="{pieces["length"]}" type="sha-256">',
+                         *(f"<hash>{value}</hash>" for value in pieces["values"]), "</pieces>"]
+        creation = {"kind": "download", "request": {"url": task.creation["request"]["url"]}, "mirrors": mirrors,
+                    "segments": "auto"}
+        if pieces:
+            creation["pieces"] = pieces
+        made = TaskModel(session, resource, creation, "download")
+        made.plausible_errors, made.is_metalink = task.plausible_errors | {-1011, -1103}, True
+        resource.acceptable = set()
+        return made, "\n".join([*document, "</file></metalink>"]).encode()
 
     def _resource(self, session, kind, body, origin):
         random = self.random
         session.next_path += 1
         table = BAD_UPLOADS if kind == "upload" or body is not None else BAD_DOWNLOADS
-        drawn = [random.choice(table) for _ in range(random.choices([0, 1, 2, 3], [55, 25, 12, 8])[0])]
+        draft = kind == "upload" and random.random() < 0.3 or None
+        weights = [55, 25, 12, 8]
+        if draft and random.random() < 0.8:
+            table, weights = BAD_DRAFTS, [25, 30, 25, 20]
+        drawn = [random.choice(table) for _ in range(random.choices([0, 1, 2, 3], weights)[0])]
         errors = {error for _, some in drawn for error in some} | origin.errors
         policy = session.configuration["retryPolicy"]
         if isinstance(policy, dict) and policy.get("maximumAttempts"):
@@ -166,7 +223,8 @@ class Planner:
             f"/{session.identifier}/{session.next_path}", size(random), body=body, script=script, final=final,
             authentication=random.choice(self.app.spaces[origin.port] or [None]) if random.random() < 0.3 else None,
             validator=random.choices(["strong", "date", "weak", "none"], [70, 10, 10, 10])[0],
-            ranges=random.random() < 0.85, coding="gzip" if random.random() < 0.04 else None, early=random.random() < 0.4)
+            ranges=random.random() < 0.85, coding="gzip" if random.random() < 0.04 else None, early=random.random() < 0.4,
+            draft=draft)
         session.resources.append(resource)
         return self.storm.registry.add(resource), errors
 

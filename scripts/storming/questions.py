@@ -11,6 +11,9 @@ def answer_questions(worker, session, kindly=False):
     for question in page["items"]:
         answer = _answer(worker, session, question, 0 if kindly else worker.random.random())
         sent = client.call("POST", f"/v1/questions/{question['questionId']}/answer", answer, allowed=("question-answered", 404))
+        if sent.status == 200:
+            space = question.get("protectionSpace") or {"authenticationMethod": "a delayed request", "isProxy": False}
+            worker.storm.meet(f"{answer['disposition']} for {'a proxy: ' * space['isProxy']}{space['authenticationMethod']}")
         session.note(f"answer {question['questionId']} of task {question['taskIdentifier']}: {str(answer)[:300]} {sent.status}")
 
 
@@ -50,7 +53,7 @@ def _credential(worker, session, space, wrong):
                             session=session, documents=[str(space)])
         return {"trustPublicKey": "sha256/" + base64.b64encode(bytes(32)).decode() if wrong else origin.identity.pin}
     if space["authenticationMethod"] == "ClientCertificate":
-        identity = storm.identities["stranger" if wrong else "client"]
+        identity = storm.identities["client"]
         return {"certificate": identity.certificate, "key": identity.key}
     if space["isProxy"]:
         return storm.proxy.authentication.credential(wrong=wrong)

@@ -34,12 +34,13 @@ class Storm:
         self.failure, self.settling, self.over = None, False, threading.Event()
         self.left_whole = set()
         self.operations = self.created = self.uploads = 0
-        self.outcomes, self.lock = collections.Counter(), threading.Lock()
+        # `met` counts what the choices led to, so that a closing line shows what a run did not come to.
+        self.outcomes, self.met, self.lock = collections.Counter(), collections.Counter(), threading.Lock()
         self.registry, self.receiver = Registry(), Receiver(self)
         self.plain = [Origin(self.registry, self, host) for host in ("127.0.0.1", "127.0.0.1", "localhost")]
         for origin in self.plain:
             origin.others = self.plain
-        self.identities = {name: Identity(self.folder, name) for name in ("server", "client", "stranger")}
+        self.identities = {name: Identity(self.folder, name) for name in ("server", "client")}
         self.secure = [SecureOrigin(self.registry, self, self.identities["server"], clients)
                        for clients in (None, self.identities["client"])]
         self.origins = self.plain + self.secure
@@ -69,9 +70,15 @@ class Storm:
     def client(self, app):
         return Client(self, app.key)
 
+    def meet(self, what):
+        with self.lock:
+            self.met[what] += 1
+
     def count(self, task):
         with self.lock:
-            self.outcomes[task.done["outcome"] if task.done else "deleted"] += 1
+            outcome = task.done["outcome"] if task.done else "deleted"
+            self.outcomes[outcome] += 1
+            self.met.update(f"{trait}: {outcome}" for trait in task.traits())
             self.uploads += task.body is not None and bool(task.done) and task.done["outcome"] == "succeeded"
 
     # The course of a storm
@@ -100,6 +107,7 @@ class Storm:
         if self.failure:
             report.failure(self, time.monotonic() - began)
         self.service.kill_for_good()
+        print(report.met_line(self))
         print(report.closing_line(self, time.monotonic() - began), flush=True)
         if not self.failure and not self.keep:
             shutil.rmtree(self.folder)
