@@ -1,5 +1,6 @@
 """What a worker knows of its sessions and tasks: what was confirmed, and what was asked for without an answer yet."""
 import collections
+import threading
 import time
 
 from .events import EventLog
@@ -14,6 +15,7 @@ class App:
 
     def __init__(self, identifier, key, spaces, webhook):
         self.identifier, self.key, self.spaces, self.webhook = identifier, key, spaces, webhook
+        self.lock = threading.Lock()  # Of changes of the webhook, which workers share.
 
     def space(self, realm):
         """The protection space of a question."""
@@ -68,7 +70,7 @@ class SessionModel:
         self.tasks, self.log, self.acknowledged, self.incarnation = {}, EventLog(self), 0, 1
         self.description, self.bodies, self.resources = ANY, [], []
         self.state, self.created, self.next_path, self.may_cancel = "active", time.monotonic(), 0, False
-        self.audited, self.budget = 0, 0
+        self.audited, self.budget, self.prefix = 0, 0, identifier
         self.history = collections.deque(maxlen=400)
 
     @property

@@ -220,7 +220,7 @@ class Planner:
         errors |= {-1011 for name, argument in script if name == "early" and argument < 300}
         final = 200 if random.random() < 0.82 else random.choice([404, 404, 403, 400, 410, 409, 422, 500, 501])
         resource = Resource(
-            f"/{session.identifier}/{session.next_path}", size(random), body=body, script=script, final=final,
+            f"/{session.prefix}/{session.next_path}", size(random), body=body, script=script, final=final,
             authentication=random.choice(self.app.spaces[origin.port] or [None]) if random.random() < 0.3 else None,
             validator=random.choices(["strong", "date", "weak", "none"], [70, 10, 10, 10])[0],
             ranges=random.random() < 0.85, coding="gzip" if random.random() < 0.04 else None, early=random.random() < 0.4,
@@ -233,7 +233,7 @@ class Planner:
     def _body(self, session):
         """The bytes to send, and the JSON that names them."""
         random = self.random
-        seed = f"body/{session.identifier}/{session.next_path + 1}"
+        seed = f"body/{session.prefix}/{session.next_path + 1}"
         form = random.choice(["text", "base64", "json", "id", "id", "resumable", "file", "task"])
         if form == "text":
             text = "".join(random.choices("abc äöü\n", k=random.choice([0, 10, 1000, 20000])))
@@ -262,7 +262,7 @@ class Planner:
 
     def _file(self, session, body):
         """A file below the root, which is removed when the task has been accepted: the service has a copy then."""
-        name = f"{session.identifier}-{session.next_path + 1}.body"
+        name = f"{session.prefix.replace('/', '-')}-{session.next_path + 1}.body"
         with open(self.storm.service.files / name, "wb") as file:
             for piece in body.pieces():
                 file.write(piece)

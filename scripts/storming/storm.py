@@ -67,6 +67,9 @@ class Storm:
     def origin_at(self, port):
         return next(origin for origin in self.origins if origin.port == port)
 
+    def client_of_operator(self):
+        return Client(self, "dev-admin")
+
     def client(self, app):
         return Client(self, app.key)
 
@@ -114,11 +117,11 @@ class Storm:
         return self.failure is None
 
     def _make_apps(self):
-        operator = Client(self, "dev-admin")
+        operator = self.client_of_operator()
         for identifier in ("storm.a", "storm.bc", "storm.c"):
             created = operator.call("POST", "/v1/apps", {"identifier": identifier, "webhook": {
                 "url": self.receiver.url(identifier), "launchDeadline": 5, "includeEvents": 10}}).json
-            self.receiver.secrets[identifier] = created["webhook"]["secret"]
+            self.receiver.know(identifier, created["webhook"]["secret"])
             known = {scheme: Authentication(scheme, identifier) for scheme in ("Basic", "Digest", "Bearer")}
             # An origin asks one scheme or two. Where one credential is stored for it, the service may send it unasked.
             spaces = {origin.port: [known[self.random.choice(["Basic", "Digest", "Digest", "Bearer"])]

@@ -3,7 +3,7 @@ import random
 import threading
 import time
 
-from . import checks, endings, operations, plans
+from . import apps, checks, endings, operations, plans
 from .failure import Stopped, Violation
 from .model import SessionModel
 
@@ -18,7 +18,7 @@ class Worker(threading.Thread):
         self.storm, self.number, self.app = storm, number, app
         self.random = random.Random(f"{storm.seed}/{number}")
         self.planner = plans.Planner(storm, self.random, app)
-        self.sessions, self.made, self.audited, self.keys = [], 0, 1, 0
+        self.sessions, self.made, self.audited, self.keys, self.apps_made = [], 0, 1, 0, 0
 
     def client(self, session):
         return self.storm.client(session.app)
@@ -63,7 +63,7 @@ class Worker(threading.Thread):
             endings.end(self, session)
             return
         session.budget -= 1
-        functions, weights = zip(*operations.OPERATIONS)
+        functions, weights = zip(*operations.OPERATIONS, *apps.OPERATIONS)
         operation = self.random.choices(functions, weights)[0]
         if operation.__name__.startswith("create") and len(session.unfinished()) > OPEN_TASKS:
             operation = operations.read_task
