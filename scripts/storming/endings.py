@@ -2,7 +2,7 @@
 import json
 import time
 
-from . import checks, operations
+from . import apps, checks, operations
 from .failure import Violation
 
 # Generous: the machine may be slow, and the service is killed meanwhile.
@@ -72,6 +72,7 @@ def await_launch(worker, session):
     client, deadline = worker.client(session), time.monotonic() + LAUNCHED_WITHIN
     redelivered = set()
     while True:
+        apps.await_webhook(worker.storm, session.app)
         checks.read_events(client, session)
         found = client.call("GET", session.path).json
         if found["acknowledgedSeq"] >= max(session.log.completions.values(), default=0):

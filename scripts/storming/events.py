@@ -1,10 +1,16 @@
 """The log of a session's events as a client has read it, and what its order guarantees."""
+import collections
+import datetime
 import hashlib
 import json
+import time
 
 from .failure import Violation
 
 FINISHED, METRICS, COMPLETE = "task.didFinishDownloading", "task.didFinishCollectingMetrics", "task.didComplete"
+SENT, WRITTEN = "task.didSendBodyData", "task.didWriteData"
+PROGRESS = {SENT: ("bytesSent", "totalBytesSent", "totalBytesExpectedToSend"),
+            WRITTEN: ("bytesWritten", "totalBytesWritten", "totalBytesExpectedToWrite")}
 ORDER = {FINISHED: 1, METRICS: 2, COMPLETE: 3}
 
 
@@ -87,10 +93,38 @@ class EventLog:
             raise Violation(f"The session {self.session.identifier} had {self.last} events and has {page['lastSeq']}.",
                             session=self.session)
 
-    def take_live(self, event, seen_complete):
-        """An event of a stream: nothing of a task follows its task.didComplete, live or kept."""
+
+class Stream:
+    """What one stream shows: nothing of a task follows its task.didComplete, live or kept, and progress is in order."""
+
+    def __init__(self, log):
+        self.log, self.began, self.complete = log, time.time(), set(log.completions)
+        self.totals, self.falls = {}, collections.Counter()
+
+    def take(self, event):
+        """An event of the stream, in the order of its arrival."""
         task = event.get("taskIdentifier")
-        if task in seen_complete:
-            self.refuse(f"G4: {event['type']} followed task.didComplete of the task {task} in a stream.", event)
+        if task in self.complete:
+            self.log.refuse(f"G4: {event['type']} followed task.didComplete of the task {task} in a stream.", event)
         if event["type"] == COMPLETE:
-            seen_complete.add(task)
+            self.complete.add(task)
+        if event["seq"] is None:
+            at = datetime.datetime.fromisoformat(event["occurredAt"].replace("Z", "+00:00")).timestamp()
+            if at < self.began - 0.01:
+                self.log.refuse(f"G8: a live event of {event['occurredAt']} came in a stream that began later.", event)
+        if event["type"] in PROGRESS:
+            self._take_progress(self.log.session.tasks[task], event)
+
+    def _take_progress(self, task, event):
+        """Totals rise. One falls where a request was sent again, so at most once for each request that the origin saw."""
+        step, total, expected = (event["data"][name] for name in PROGRESS[event["type"]])
+        if not 0 < step <= total or (expected is not None and event["type"] == WRITTEN and total > expected):
+            self.log.refuse(f"G8: progress of {step} bytes to {total} of {expected}.", event)
+        key = (task.number, event["type"])
+        if total < self.totals.get(key, 0):
+            self.falls[key] += 1
+            turns = task.resource.turns(self.began - 5, task.is_segmented)  # What the service shows may be a little old.
+            if self.falls[key] > turns:
+                self.log.refuse(f"G8: the total of {task.path} fell from {self.totals[key]} to {total}, and its origin saw "
+                                f"{turns} requests meanwhile.", event)
+        self.totals[key] = total

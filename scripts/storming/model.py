@@ -1,8 +1,13 @@
 """What a worker knows of its sessions and tasks: what was confirmed, and what was asked for without an answer yet."""
 import collections
+import threading
 import time
 
 from .events import EventLog
+
+
+# A value that is not known, because a change of it is not confirmed yet.
+ANY = object()
 
 
 class App:
@@ -10,6 +15,7 @@ class App:
 
     def __init__(self, identifier, key, spaces, webhook):
         self.identifier, self.key, self.spaces, self.webhook = identifier, key, spaces, webhook
+        self.lock = threading.Lock()  # Of changes of the webhook, which workers share.
 
     def space(self, realm):
         """The protection space of a question."""
@@ -29,6 +35,8 @@ class TaskModel:
         # None, "asked" where the outcome may be another, "confirmed" where it must be `cancelled`.
         self.cancel = None
         self.plausible_errors, self.expected = set(), {}
+        self.is_metalink = False
+        self.is_segmented = creation.get("segments", 1) != 1 or bool(creation.get("mirrors"))
         self.history = collections.deque(maxlen=40)
 
     @property
@@ -39,6 +47,15 @@ class TaskModel:
     def destination(self):
         """The path below the root, or None."""
         return (self.creation.get("destination") or {}).get("path")
+
+    def traits(self):
+        """The rarer of its properties, for the count of what a storm came to."""
+        found = {"https": self.creation["request"]["url"].startswith("https"), "Metalink": self.is_metalink,
+                 "proxy": self.session.configuration.get("proxy"), "draft": self.resource.draft,
+                 "acceptable": self.done and self.done["status"] in self.resource.acceptable,
+                 "mirrors": self.creation.get("mirrors"), "pieces": self.creation.get("pieces"),
+                 "resume data": self.creation.get("resumeData")}
+        return [name for name, has in found.items() if has]
 
     def note(self, what):
         self.history.append(f"{time.time():.3f} {what}")
@@ -51,9 +68,9 @@ class SessionModel:
     def __init__(self, identifier, app, configuration, receiver):
         self.identifier, self.app, self.configuration, self.receiver = identifier, app, configuration, receiver
         self.tasks, self.log, self.acknowledged, self.incarnation = {}, EventLog(self), 0, 1
-        self.description, self.bodies, self.resources = None, [], []
+        self.description, self.bodies, self.resources = ANY, [], []
         self.state, self.created, self.next_path, self.may_cancel = "active", time.monotonic(), 0, False
-        self.audited, self.budget = 0, 0
+        self.audited, self.budget, self.prefix = 0, 0, identifier
         self.history = collections.deque(maxlen=400)
 
     @property

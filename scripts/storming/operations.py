@@ -2,9 +2,11 @@
 import json
 import time
 
-from . import checks
+from . import checks, plans
+from .events import Stream
 from .failure import Violation
-from .model import TaskModel
+from .model import ANY, TaskModel
+from .questions import answer_questions, forget_credentials, store_credential
 
 
 def adopt(storm, session, task, number):
@@ -60,6 +62,12 @@ def create_lines(worker, session):
         tasks = left
 
 
+def create_from_metalink(worker, session):
+    task, document = worker.planner.metalink(session)
+    answer = worker.client(session).call("POST", f"{session.path}/tasks", raw=document, kind="application/metalink4+xml")
+    adopt(worker.storm, session, task, answer.json["taskIdentifier"])
+
+
 def suspend(worker, session):
     if task := worker.some_open(session):
         answer = worker.client(session).call("POST", f"{task.path}/suspend", allowed=("task-completed",))
@@ -93,7 +101,7 @@ def cancel(worker, session):
 def _continue(worker, session, task, data):
     creation = {"kind": "download", "resumeData": data}
     again = TaskModel(session, task.resource, {**creation, "request": task.creation["request"]}, "download")
-    again.plausible_errors = set(task.plausible_errors)
+    again.is_segmented, again.plausible_errors = task.is_segmented, set(task.plausible_errors)
     answer = worker.client(session).call("POST", f"{session.path}/tasks", creation, allowed=("session-invalidated",))
     if answer.status == 201:
         adopt(worker.storm, session, again, answer.json["taskIdentifier"])
@@ -108,11 +116,16 @@ def retry(worker, session):
                                          allowed=("content-expired", "not-found", "session-invalidated", "invalid-value"))
     task.note(f"retry: {answer.status} {answer.code or answer.json['taskIdentifier']}")
     if answer.status < 400:
-        creation = {name: value for name, value in task.creation.items() if name not in ("clientTaskId", "state")}
-        again = TaskModel(session, task.resource, creation, task.kind, task.body)
-        again.plausible_errors = task.plausible_errors | ({-3000} if task.destination else set())
-        adopt(worker.storm, session, again, answer.json["taskIdentifier"])
-        again.expected = {}
+        adopt_retry(worker, session, task, answer.json["taskIdentifier"])
+
+
+def adopt_retry(worker, session, task, number):
+    """The task of that number was created from a completed one."""
+    creation = {name: value for name, value in task.creation.items() if name not in ("clientTaskId", "state")}
+    again = TaskModel(session, task.resource, creation, task.kind, task.body)
+    again.plausible_errors = task.plausible_errors | ({-3000} if task.destination else set())
+    adopt(worker.storm, session, again, number)
+    again.expected = {}
 
 
 def patch(worker, session):
@@ -124,12 +137,26 @@ def patch(worker, session):
         changes["metadata"] = {"patched": str(worker.random.randrange(1000))}
     if task.done is None and worker.random.random() < 0.4:
         changes["priority"] = worker.random.choice([0, 0.25, 0.5, 1])
+    if task.done is None and worker.random.random() < 0.2:
+        changes["request"] = _changed_request(worker, task)
+    if task.done is None and worker.random.random() < 0.2:
+        changes["earliestBeginDate"] = worker.random.choice([None, plans.moment(worker.random.uniform(0, 4))])
     for member in changes:
         task.expected.pop(member, None)
     answer = worker.client(session).call("PATCH", task.path, changes, allowed=("task-completed",))
     task.note(f"patch {changes}: {answer.status}")
     if answer.status == 200:
-        task.expected.update(changes)
+        if "request" in changes and answer.json["originalRequest"]["url"] != changes["request"]["url"]:
+            checks.fail("The change of a request is not in the response to it.", task, answer.json)
+        task.expected.update({name: value for name, value in changes.items() if name != "request"})
+
+
+def _changed_request(worker, task):
+    """The same resource under another URL, sometimes with other headers, as for a presigned URL that has expired."""
+    request = {"url": task.creation["request"]["url"].partition("?")[0] + f"?changed={worker.random.randrange(1000)}"}
+    if worker.random.random() < 0.3:
+        request["headers"] = {**task.creation["request"].get("headers", {}), "X-Changed": "1"}
+    return request
 
 
 def read_task(worker, session):
@@ -154,54 +181,6 @@ def acknowledge(worker, session):
             session.acknowledged = max(session.acknowledged, through)
 
 
-def answer_questions(worker, session, kindly=False):
-    """Answers what is open: mostly with the right credential, sometimes with another or none."""
-    client = worker.client(session)
-    page = client.call("GET", f"/v1/questions?session={session.identifier}&state=open&limit=1000").json
-    for question in page["items"]:
-        answer = _answer(worker, session, question, kindly)
-        sent = client.call("POST", f"/v1/questions/{question['questionId']}/answer", answer, allowed=("question-answered", 404))
-        session.note(f"answer {question['questionId']} of task {question['taskIdentifier']}: {answer} {sent.status}")
-
-
-def _answer(worker, session, question, kindly):
-    choice = 0 if kindly else worker.random.random()
-    if question["type"] == "task.willBeginDelayedRequest":
-        if choice > 0.9:
-            session.may_cancel = True
-            return {"disposition": "cancel"}
-        return {"disposition": "continueLoading"}
-    space = question["protectionSpace"]
-    known = session.app.space(space["realm"])
-    if choice < 0.85:
-        persistence = worker.random.choice(["none", "forSession", "forSession", "permanent"])
-        return {"disposition": "useCredential", "credential": {**known.credential(wrong=choice > 0.75),
-                                                               "persistence": persistence}}
-    if choice < 0.9:
-        return {"disposition": "performDefaultHandling"}
-    if choice < 0.95:
-        session.may_cancel = True
-        return {"disposition": "cancelAuthenticationChallenge"}
-    return {"disposition": "rejectProtectionSpace"}
-
-
-def store_credential(worker, session):
-    """A credential of the whole app, stored ahead of any challenge."""
-    random, origin = worker.random, worker.random.choice(worker.storm.origins)
-    known = random.choice(session.app.spaces[origin.port])
-    space = {"host": origin.host, "port": origin.port, "protocol": "http", "realm": known.realm,
-             "authenticationMethod": known.method}
-    worker.client(session).call("POST", "/v1/credentials", {
-        "protectionSpace": space, "credential": {**known.credential(wrong=random.random() < 0.1), "persistence": "permanent"}})
-
-
-def forget_credentials(worker, session):
-    client = worker.client(session)
-    items = client.call("GET", "/v1/credentials?limit=1000").json["items"]
-    if items:
-        client.call("DELETE", f"/v1/credentials/{worker.random.choice(items)['credentialIdentifier']}", allowed=(404,))
-
-
 def reset(worker, session):
     worker.client(session).call("POST", f"{session.path}/reset")
 
@@ -209,10 +188,27 @@ def reset(worker, session):
 def reconnect(worker, session):
     body = {"configuration": session.configuration} if worker.random.random() < 0.5 else {}
     body["sessionDescription"] = f"d{worker.random.randrange(1000)}"
-    session.description = None  # Either one, until the call is confirmed.
+    session.description = ANY  # Either one, until the call is confirmed.
     answer = worker.client(session).call("PUT", session.path, body, allowed=("session-invalidated",))
     if answer.status == 200:
         session.description = answer.json["sessionDescription"]
+
+
+def patch_session(worker, session):
+    random, changes = worker.random, {}
+    if random.random() < 0.6:
+        changes["sessionDescription"] = random.choice([None, f"d{random.randrange(1000)}"])
+        session.description = ANY
+    if random.random() < 0.6:
+        changes["bandwidthLimit"] = random.choice([None, None, 1_000_000, 20_000_000])
+    answer = worker.client(session).call("PATCH", session.path, changes, allowed=("session-invalidated",))
+    session.note(f"patch {changes}: {answer.status}")
+    if answer.status != 200:
+        return
+    if "sessionDescription" in changes:
+        session.description = changes["sessionDescription"]
+    if "bandwidthLimit" in changes:
+        session.configuration["bandwidthLimit"] = changes["bandwidthLimit"]
 
 
 def claim(worker, session):
@@ -236,6 +232,65 @@ def change_many(worker, session):
             task.suspended, task.started = False, True
     answer = worker.client(session).call("POST", f"{session.path}/tasks/{action}", {"group": group})
     session.note(f"{action} of group {group}: {answer.json}")
+
+
+def change_numbered(worker, session):
+    """The forms for a whole session with `taskIdentifiers`: after the call each task is as it says, or has completed."""
+    tasks = _some_of(worker, session.unfinished())
+    if not tasks:
+        return
+    action = worker.random.choice(["suspend", "resume", "cancel"])
+    for task in tasks:
+        if action == "cancel":
+            task.cancel = task.cancel or "asked"
+        task.suspended, task.started = False, True
+    answer = worker.client(session).call("POST", f"{session.path}/tasks/{action}", _numbers(tasks))
+    session.note(f"{action} of {_numbers(tasks)}: {answer.json}")
+    listed = checks.list_tasks(worker.client(session), session)
+    for task in tasks:
+        state = listed[task.number]["state"]
+        if (action, state) in (("suspend", "running"), ("resume", "suspended"), ("cancel", "running"), ("cancel", "suspended")):
+            checks.fail(f"The {action} of {task.path} was confirmed, and it is {state}.", task, listed[task.number])
+        task.suspended = state == "suspended"
+        checks.examine(task, listed[task.number])
+
+
+def retry_numbered(worker, session):
+    """A new task for each of some completed ones; the response counts them, and the list shows which they are."""
+    tasks = _some_of(worker, [task for task in session.tasks.values() if task.done])
+    if not tasks or len(session.unfinished()) > 30:
+        return
+    client = worker.client(session)
+    answer = client.call("POST", f"{session.path}/tasks/retry", _numbers(tasks), allowed=("session-invalidated",))
+    session.note(f"retry of {_numbers(tasks)}: {answer.status} {answer.body[:300]}")
+    before = {task.number: task for task in session.tasks.values()}
+    found = [item for number, item in sorted(checks.list_tasks(client, session).items()) if number not in before]
+    if answer.status >= 400 and found or any(item["retryOf"] not in _numbers(tasks)["taskIdentifiers"] for item in found):
+        raise Violation(f"A retry of tasks of {session.path} made others than it was asked for.", session=session,
+                        documents=[json.dumps(found), answer.body.decode()])
+    for item in found:
+        adopt_retry(worker, session, before[item["retryOf"]], item["taskIdentifier"])
+    if answer.status == 200 and (len(found) < answer.json["changed"] or
+                                 (len(found) > answer.json["changed"] and not answer.uncertain)):
+        raise Violation(f"A retry of tasks of {session.path} made {len(found)} tasks.", session=session,
+                        documents=[answer.body.decode()])
+
+
+def claim_numbered(worker, session):
+    tasks = _some_of(worker, [task for task in session.tasks.values() if task.done])
+    if tasks:
+        for task in tasks:
+            task.claimed = task.claimed or bool(task.done["content"])
+        answer = worker.client(session).call("POST", f"{session.path}/tasks/claim", _numbers(tasks))
+        session.note(f"claim of {_numbers(tasks)}: {answer.json}")
+
+
+def _some_of(worker, tasks):
+    return worker.random.sample(tasks, min(len(tasks), worker.random.randint(1, 5)))
+
+
+def _numbers(tasks):
+    return {"taskIdentifiers": [task.number for task in tasks]}
 
 
 def complete_launch(worker, session):
@@ -271,14 +326,15 @@ def attach(worker, session):
 def watch(worker, session):
     """A stream of kept and live events, until the service is killed or a second has passed."""
     client, after = worker.client(session), session.log.last
-    seen = {task for task in session.log.completions}
-    for event in client.stream(f"{session.path}/events?after={after}&attach={worker.random.choice(['true', 'false'])}", 1):
+    attach, seconds = worker.random.choice(["true", "false"]), worker.random.choice([1, 1, 3])
+    stream = Stream(session.log)
+    for event in client.stream(f"{session.path}/events?after={after}&attach={attach}", seconds):
         if event["seq"] is not None:
             after += 1
             if event["seq"] != after:
                 session.log.refuse(f"G1: a stream of {session.path} has {event['seq']} where {after} belongs.", event)
             session.log.take(event)
-        session.log.take_live(event, seen)
+        stream.take(event)
 
 
 def trespass(worker, session):
@@ -291,7 +347,8 @@ def trespass(worker, session):
             raise Violation(f"{stranger.identifier} was let to {method} {path} of {session.app.identifier}.", session=session)
 
 
-OPERATIONS = [(create_one, 30), (create_batch, 4), (create_lines, 3), (suspend, 3), (resume, 4), (cancel, 5), (retry, 3),
+OPERATIONS = [(create_one, 30), (create_batch, 4), (create_lines, 3), (create_from_metalink, 1), (suspend, 3), (resume, 4), (cancel, 5), (retry, 3),
               (patch, 6), (read_task, 25), (acknowledge, 6), (answer_questions, 12), (store_credential, 3),
               (forget_credentials, 2), (reset, 1), (reconnect, 3), (claim, 3), (change_many, 2), (complete_launch, 6),
-              (attach, 2), (watch, 2), (trespass, 1)]
+              (attach, 2), (watch, 2), (trespass, 1), (patch_session, 2), (change_numbered, 2), (retry_numbered, 1),
+              (claim_numbered, 1)]

@@ -6,6 +6,9 @@ import socket
 import threading
 import time
 
+from .authentication import Authentication
+from .drafts import Drafting
+from .failure import Violation
 from .resources import Exchange
 from .wire import Gone, Wire
 
@@ -16,6 +19,8 @@ DATE = "%a, %d %b %Y %H:%M:%S GMT"
 class Origin:
     """One listener. All origins offer the same resources, so that a redirect may lead to any of them."""
 
+    scheme, errors, authentication = "http", frozenset(), None
+
     def __init__(self, registry, storm, host="127.0.0.1"):
         self.registry, self.storm, self.host = registry, storm, host
         self.listener = socket.create_server((host, 0), backlog=512)
@@ -24,7 +29,7 @@ class Origin:
         threading.Thread(target=self._accept, daemon=True, name=f"origin {self.port}").start()
 
     def url(self, path):
-        return f"http://{self.host}:{self.port}{path}"
+        return f"{self.scheme}://{self.host}:{self.port}{path}"
 
     def _accept(self):
         while True:
@@ -32,19 +37,26 @@ class Origin:
                 connection, _ = self.listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(Wire(connection),), daemon=True, name="exchange").start()
+            threading.Thread(target=self._serve, args=(connection,), daemon=True, name="exchange").start()
 
-    def _serve(self, wire):
-        number = next(_connections)
+    def _wire(self, connection):
+        return Wire(connection)
+
+    def _serve(self, connection):
+        number, wire = next(_connections), None
         try:
+            wire = self._wire(connection)
             while self._exchange(wire, number):
                 pass
         except (Gone, OSError):
             pass
+        except Violation as violation:
+            self.storm.fail(violation)
         except Exception as error:  # pylint: disable=broad-except
             self.storm.broken(error)
         finally:
-            wire.close()
+            if wire is not None:
+                wire.close()
 
     def _exchange(self, wire, number):
         """One request and its response: whether the connection is kept."""
@@ -63,7 +75,15 @@ class Origin:
             resource.end(exchange)
 
 
-class Answering:
+class Proxy(Origin):
+    """A proxy for http: it has the resources of all origins, and asks for a credential of its own."""
+
+    def __init__(self, registry, storm):
+        super().__init__(registry, storm)
+        self.authentication = Authentication(random.Random(f"{storm.seed}/proxy").choice(["Basic", "Digest"]), "proxy")
+
+
+class Answering(Drafting):
     """The response of a resource to one request."""
 
     def __init__(self, origin, wire, head, resource, exchange):
@@ -79,6 +99,9 @@ class Answering:
         self.exchange.misdeed = misdeed and f"{misdeed} {argument}"
         if misdeed:
             self.resource.misdeeds.add(misdeed)
+        drafted = self._draft(misdeed, argument)
+        if drafted is not None:
+            return drafted
         if misdeed is None and self.resource.final != 200:
             misdeed, argument = ("early" if self.resource.early else "status"), self.resource.final
         act = getattr(self, "_" + misdeed, None) if misdeed else None
@@ -90,17 +113,21 @@ class Answering:
     # Authentication
 
     def _refusal(self):
-        """The value of `WWW-Authenticate`, where the request is not authorized."""
-        space = self.resource.authentication
-        if space is None:
-            return None
-        verdict = space.judge(self.head.method, self.head.target, self.head.fields.get("authorization"))
-        return None if verdict == "right" else space.challenge(stale=verdict == "stale")
+        """The status and the field of a challenge, where the request is not authorized."""
+        proxy = self.origin.authentication
+        for space, status, answered, name in [(proxy, 407, "proxy-authorization", "Proxy-Authenticate"),
+                                              (self.resource.authentication, 401, "authorization", "WWW-Authenticate")]:
+            if space is not None:
+                verdict = space.judge(self.head.method, self.head.local, self.head.fields.get(answered))
+                if verdict != "right":
+                    return status, {name: space.challenge(stale=verdict == "stale")}
+        return None
 
-    def _refuse(self, challenge):
+    def _refuse(self, refusal):
+        status, challenge = refusal
         if self.random.random() < 0.5:
             self._read()
-        return self._answer(401, {"WWW-Authenticate": challenge}, self.resource.page(401))
+        return self._answer(status, challenge, self.resource.page(status))
 
     # Bodies
 
@@ -244,7 +271,12 @@ class Answering:
         self.wire.send_head(status, fields)
         stop = start + int((end - start) * argument) if misdeed in ("cut", "reset_download") else end
         size = max(1, min(65536, (end - start) // 10)) if misdeed == "slow" else 65536
+        flipped = start + int((end - start) * argument) if misdeed == "flip" and end > start else None
+        at = start
         for piece in content.pieces(start, stop, size):
+            if flipped is not None and at <= flipped < at + len(piece):
+                piece = piece[:flipped - at] + bytes([piece[flipped - at] ^ 1]) + piece[flipped - at + 1:]
+            at += len(piece)
             if misdeed == "slow" and not self.resource.calm:
                 time.sleep(argument)
             self.wire.send(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)

@@ -1,5 +1,7 @@
 """The apps' receiver of webhooks: verifies each signature, records each delivery, and answers well or badly."""
 import base64
+import collections
+import contextlib
 import hashlib
 import hmac
 import http.server
@@ -26,11 +28,55 @@ class Launch:
         return f"{self.identifier}: {self.data}, deliveries {self.deliveries}, completed {self.completed}"
 
 
+class Secrets:
+    """The secrets of one app's webhook: the current one, and those that were replaced, each with its end."""
+
+    def __init__(self, secret):
+        self.current, self.since, self.previous, self.rotating = secret, 0, [], 0
+        self.changed = threading.Condition()
+
+    @contextlib.contextmanager
+    def rotation(self):
+        """While a replacement is called for, deliveries may be signed with a secret that is not known yet."""
+        with self.changed:
+            self.rotating += 1
+        try:
+            yield
+        finally:
+            with self.changed:
+                self.rotating -= 1
+                self.changed.notify_all()
+
+    def replace(self, secret, period):
+        with self.changed:
+            self.previous.append((self.current, time.time() + period))
+            self.current, self.since = secret, time.time()
+
+    def end_previous(self):
+        with self.changed:
+            self.previous = [(secret, min(until, time.time())) for secret, until in self.previous]
+
+    def verdict(self, signatures, timestamp, sign):
+        """What is wrong with a delivery, or None. `sign` makes the signature of a secret."""
+        deadline = time.monotonic() + 30
+        with self.changed:
+            while self.rotating and sign(self.current) not in signatures and time.monotonic() < deadline:
+                self.changed.wait(1)
+            if sign(self.current) not in signatures and (timestamp > self.since + 1 or not any(
+                    sign(secret) in signatures for secret, _ in self.previous)):
+                return "is not valid"
+            if any(timestamp > until + 15 and sign(secret) in signatures for secret, until in self.previous):
+                return "is made with a secret that had ended"
+        return None
+
+
 class Receiver:
     """A receiver for all apps, at `/APP`."""
 
     def __init__(self, storm):
         self.storm, self.secrets, self.launches, self.lock = storm, {}, {}, threading.Lock()
+        # The apps that get nothing at present, each with the time from which on a delivery is a fault.
+        self.quiet, self.pings = {}, collections.Counter()
         self.by_session, self.delivered = {}, 0
         receiver = self
 
@@ -48,6 +94,9 @@ class Receiver:
         self.server.handle_error = lambda *_: None  # The service was killed meanwhile.
         self.random = random.Random(f"{storm.seed}/receiver")
         threading.Thread(target=self.server.serve_forever, daemon=True, name="receiver").start()
+
+    def know(self, app, secret):
+        self.secrets[app] = Secrets(secret)
 
     def url(self, app):
         return f"http://127.0.0.1:{self.server.server_address[1]}/{app}"
@@ -76,11 +125,15 @@ class Receiver:
 
     def _verify(self, app, fields, body):
         identifier, timestamp = fields["webhook-id"], fields["webhook-timestamp"]
-        key = base64.b64decode(self.secrets[app].removeprefix("whsec_"))
-        signed = hmac.new(key, f"{identifier}.{timestamp}.".encode() + body, hashlib.sha256).digest()
-        expected = "v1," + base64.b64encode(signed).decode()
-        if expected not in fields["webhook-signature"].split(" "):
-            raise Violation(f"The signature of the webhook {identifier} of {app} is not valid.", documents=[body.decode()])
+
+        def sign(secret):
+            key = base64.b64decode(secret.removeprefix("whsec_"))
+            signed = hmac.new(key, f"{identifier}.{timestamp}.".encode() + body, hashlib.sha256).digest()
+            return "v1," + base64.b64encode(signed).decode()
+
+        wrong = self.secrets[app].verdict(fields["webhook-signature"].split(" "), int(timestamp), sign)
+        if wrong:
+            raise Violation(f"The signature of the webhook {identifier} of {app} {wrong}.", documents=[body.decode()])
         if abs(time.time() - int(timestamp)) > 120:
             raise Violation(f"The webhook {identifier} was not signed when it was sent: its timestamp is {timestamp}.")
 
@@ -88,7 +141,12 @@ class Receiver:
         """The status and the JSON of the response, None for a connection that is closed without one."""
         identifier, timestamp = fields["webhook-id"], int(fields["webhook-timestamp"])
         if json.loads(body)["type"] != "session.handleEvents":
+            with self.lock:
+                self.pings[app] += 1
             return 200, None
+        if timestamp > self.quiet.get(app, timestamp):
+            raise Violation(f"The launch {identifier} was delivered to {app}, whose webhook had been taken away.",
+                            documents=[body.decode()])
         with self.lock:
             launch = self.launches.setdefault(identifier, Launch(identifier, body))
             self.delivered += 1
@@ -110,7 +168,9 @@ class Receiver:
             return 200, {"completed": True, "through": self.random.randint(0, launch.data["lastSeq"])}
         if choice < 0.85:
             time.sleep(1)
-        return (None, None) if choice < 0.9 else (500, None)
+        if choice < 0.9:
+            return None, None
+        return (500, None) if choice < 0.99 else (410, None)
 
     def of_session(self, app, identifier):
         with self.lock:

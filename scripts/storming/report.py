@@ -13,6 +13,11 @@ def closing_line(storm, seconds):
             + (f"FAILED: {storm.failure.sentence}" if storm.failure else "every guarantee held"))
 
 
+def met_line(storm):
+    """What the choices led to, for judging what a run has tried."""
+    return "met: " + ", ".join(f"{what} {count}" for what, count in sorted(storm.met.items()))
+
+
 def failure(storm, seconds):
     """Everything that tells of the first violation."""
     violation = storm.failure

@@ -73,6 +73,10 @@ class Service:
         finally:
             connection.close()
 
+    def is_steady(self, generation):
+        """Whether the service has run since that start, and has got no signal."""
+        return self.generation == generation and not self.disturbed.is_set()
+
     def check_alive(self):
         """The service ends by the signals of the storm alone."""
         if not self.disturbed.is_set() and self.process.poll() is not None:

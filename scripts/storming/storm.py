@@ -14,10 +14,11 @@ from .authentication import Authentication
 from .client import Client
 from .failure import Stopped, Violation
 from .model import App
-from .origins import Origin
+from .origins import Origin, Proxy
 from .receiver import Receiver
 from .resources import Registry
 from .service import Service
+from .tls import Identity, SecureOrigin
 from .workers import Worker
 
 SETTLED_WITHIN, CLEANED_WITHIN = 600, 120
@@ -33,11 +34,17 @@ class Storm:
         self.failure, self.settling, self.over = None, False, threading.Event()
         self.left_whole = set()
         self.operations = self.created = self.uploads = 0
-        self.outcomes, self.lock = collections.Counter(), threading.Lock()
+        # `met` counts what the choices led to, so that a closing line shows what a run did not come to.
+        self.outcomes, self.met, self.lock = collections.Counter(), collections.Counter(), threading.Lock()
         self.registry, self.receiver = Registry(), Receiver(self)
-        self.origins = [Origin(self.registry, self, host) for host in ("127.0.0.1", "127.0.0.1", "localhost")]
-        for origin in self.origins:
-            origin.others = self.origins
+        self.plain = [Origin(self.registry, self, host) for host in ("127.0.0.1", "127.0.0.1", "localhost")]
+        for origin in self.plain:
+            origin.others = self.plain
+        self.identities = {name: Identity(self.folder, name) for name in ("server", "client")}
+        self.secure = [SecureOrigin(self.registry, self, self.identities["server"], clients)
+                       for clients in (None, self.identities["client"])]
+        self.origins = self.plain + self.secure
+        self.proxy = Proxy(self.registry, self)
         self.random = random.Random(f"{seed}/kills")
         self.worker_count, self.workers, self.apps = workers, [], []
 
@@ -57,12 +64,24 @@ class Storm:
     def broken(self, error):
         self.fail(Violation(f"The storm itself failed: {error!r}.", documents=[traceback.format_exc()]))
 
+    def origin_at(self, port):
+        return next(origin for origin in self.origins if origin.port == port)
+
+    def client_of_operator(self):
+        return Client(self, "dev-admin")
+
     def client(self, app):
         return Client(self, app.key)
 
+    def meet(self, what):
+        with self.lock:
+            self.met[what] += 1
+
     def count(self, task):
         with self.lock:
-            self.outcomes[task.done["outcome"] if task.done else "deleted"] += 1
+            outcome = task.done["outcome"] if task.done else "deleted"
+            self.outcomes[outcome] += 1
+            self.met.update(f"{trait}: {outcome}" for trait in task.traits())
             self.uploads += task.body is not None and bool(task.done) and task.done["outcome"] == "succeeded"
 
     # The course of a storm
@@ -91,21 +110,24 @@ class Storm:
         if self.failure:
             report.failure(self, time.monotonic() - began)
         self.service.kill_for_good()
+        print(report.met_line(self))
         print(report.closing_line(self, time.monotonic() - began), flush=True)
         if not self.failure and not self.keep:
             shutil.rmtree(self.folder)
         return self.failure is None
 
     def _make_apps(self):
-        operator = Client(self, "dev-admin")
+        operator = self.client_of_operator()
         for identifier in ("storm.a", "storm.bc", "storm.c"):
             created = operator.call("POST", "/v1/apps", {"identifier": identifier, "webhook": {
                 "url": self.receiver.url(identifier), "launchDeadline": 5, "includeEvents": 10}}).json
-            self.receiver.secrets[identifier] = created["webhook"]["secret"]
+            self.receiver.know(identifier, created["webhook"]["secret"])
             known = {scheme: Authentication(scheme, identifier) for scheme in ("Basic", "Digest", "Bearer")}
             # An origin asks one scheme or two. Where one credential is stored for it, the service may send it unasked.
             spaces = {origin.port: [known[self.random.choice(["Basic", "Digest", "Digest", "Bearer"])]
-                                    for _ in range(self.random.choice([1, 1, 2]))] for origin in self.origins}
+                                    for _ in range(self.random.choice([1, 1, 2]))] for origin in self.plain}
+            # The credential of a task is a certificate or one of HTTP.
+            spaces.update({self.secure[0].port: [known["Basic"]], self.secure[1].port: []})
             self.apps.append(App(identifier, created["apiKey"], spaces, True))
 
     def _blow(self, until):

@@ -19,8 +19,13 @@ class Head:
             self.fields[name.strip().lower()] = value.strip()
 
     @property
+    def local(self):
+        """The target without scheme and host, which a request to a proxy has."""
+        return "/" + self.target.split("/", 3)[3] if self.target.startswith("http://") else self.target
+
+    @property
     def path(self):
-        return self.target.partition("?")[0]
+        return self.local.partition("?")[0]
 
 
 class Wire:

@@ -3,7 +3,7 @@ import random
 import threading
 import time
 
-from . import checks, endings, operations, plans
+from . import apps, checks, endings, operations, plans
 from .failure import Stopped, Violation
 from .model import SessionModel
 
@@ -18,7 +18,7 @@ class Worker(threading.Thread):
         self.storm, self.number, self.app = storm, number, app
         self.random = random.Random(f"{storm.seed}/{number}")
         self.planner = plans.Planner(storm, self.random, app)
-        self.sessions, self.made, self.audited, self.keys = [], 0, 1, 0
+        self.sessions, self.made, self.audited, self.keys, self.apps_made = [], 0, 1, 0, 0
 
     def client(self, session):
         return self.storm.client(session.app)
@@ -48,6 +48,7 @@ class Worker(threading.Thread):
             return
         for session in self.sessions:
             checks.audit(self.client(session), session)
+            checks.reread(self.client(session), session, generation)
             for task in session.tasks.values():
                 checks.check_destination(self.storm, task)
         self.audited = generation
@@ -62,7 +63,7 @@ class Worker(threading.Thread):
             endings.end(self, session)
             return
         session.budget -= 1
-        functions, weights = zip(*operations.OPERATIONS)
+        functions, weights = zip(*operations.OPERATIONS, *apps.OPERATIONS)
         operation = self.random.choices(functions, weights)[0]
         if operation.__name__.startswith("create") and len(session.unfinished()) > OPEN_TASKS:
             operation = operations.read_task
@@ -72,7 +73,7 @@ class Worker(threading.Thread):
     def _make_session(self):
         self.made += 1
         identifier = f"w{self.number}.s{self.made}"
-        session = SessionModel(identifier, self.app, plans.configuration(self.random), self.storm.receiver)
+        session = SessionModel(identifier, self.app, plans.configuration(self.random, self.storm.proxy), self.storm.receiver)
         session.budget = self.random.randint(30, 250)
         if self.random.random() < 0.5:
             self.client(session).call("PUT", session.path, {"configuration": session.configuration})
