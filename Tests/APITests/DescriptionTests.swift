@@ -138,6 +138,23 @@ import Testing
         #expect(document["servers"].array?.map { $0["url"] } == ["/"])
     }
 
+    @Test func `Every member, parameter and header field has a description`() {
+        var count = 0
+        for (name, schema) in schemas {
+            for (member, value) in schema["properties"].object ?? [:] {
+                count += 1
+                #expect(value["description"].string?.isEmpty == false, "\(name).\(member)")
+            }
+        }
+        #expect(count > 600)
+        for part in parts where part.value["in"].string != nil && !part.isSchema {
+            #expect(part.value["description"].string?.isEmpty == false, "\(part.path)")
+        }
+        for (name, header) in document["components"]["headers"].object ?? [:] {
+            #expect(header["description"].string?.isEmpty == false, "\(name)")
+        }
+    }
+
     @Test func `Schemas of requests are closed to unknown members, those of responses and events are open to new ones`()
     {
         let (sent, received) = (reachable(.request), reachable(.response))
