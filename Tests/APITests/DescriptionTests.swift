@@ -42,6 +42,46 @@ import Testing
         }
     }
 
+    @Test func `Words that are no names in a programming language have names of their own`() {
+        for (name, schema) in schemas where schema.has("enum") {
+            let words = schema["enum"].array ?? []
+            let isPlain =
+                words.compactMap(\.string).filter { word in
+                    word.first?.isLetter == true && word.allSatisfy { $0.isASCII && $0.isLetter || $0.isNumber }
+                }.count == words.count
+            #expect(isPlain != schema.has("x-enum-varnames"), "\(name): \(words)")
+            let names = schema["x-enum-varnames"].array?.compactMap(\.string) ?? []
+            #expect(names.allSatisfy { $0.first?.isUppercase == true && $0.allSatisfy { $0.isLetter || $0.isNumber } })
+            #expect(Set(names).count == names.count, "\(name)")
+        }
+    }
+
+    @Test func `Identifier ends the names of Apple's and chosen names, Id those of opaque ones`() {
+        var names: Set<String> = []
+        for schema in schemas.values { names.formUnion((schema["properties"].object ?? [:]).keys) }
+        for part in parts where !part.isSchema && ["path", "query"].contains(part.value["in"].string) {
+            names.insert(part.value["name"].string ?? "")
+        }
+        #expect(names.count > 250)
+        for name in names {
+            let isCamelCase =
+                name.first?.isLowercase == true && name.allSatisfy { $0.isASCII && $0.isLetter || $0.isNumber }
+            #expect(isCamelCase, "\(name)")
+        }
+        func ending(_ ends: String...) -> Set<String> { names.filter { name in ends.contains { name.hasSuffix($0) } } }
+        #expect(
+            ending("dentifier", "dentifiers").subtracting([
+                "identifier", "sessionIdentifier", "taskIdentifier", "taskIdentifiers", "firstTaskIdentifier",
+                "lastTaskIdentifier",
+                // Older than the rule.
+                "keyIdentifier", "credentialIdentifier",
+            ]) == [])
+        #expect(
+            ending("Id", "Ids", "ID", "IDs", "id").subtracting([
+                "id", "launchId", "questionId", "bodyId", "versionId", "clientTaskId",
+            ]) == [])
+    }
+
     @Test func `Null is a choice of its own, never a word`() {
         for part in parts where part.isSchema && part.value.has("enum") {
             #expect(part.value["enum"].array?.contains(.null) == false, "\(part.path)")
