@@ -57,7 +57,7 @@ extension Judge {
         progress.attempts.record(fault, keptOffset: progress.keptOffset)
         // Nothing is done twice by asking how much is there.
         if case .retry(let at) = decide(after: fault, isRepeatable: true) {
-            note(TaskError(.badServerResponse, failingURL: transfer.requestURL.text))
+            note(statusError(head, of: transfer.requestURL.text))
             return .retry(at: at, pause: pause(head))
         }
         if wasAsking { return startAgain() }

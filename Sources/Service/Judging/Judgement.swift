@@ -115,7 +115,8 @@ struct Judge {
 
     private mutating func judgeFailure(_ fault: TransferFault) -> Judgement {
         let meaning = FaultMeaning.of(
-            fault, curlCode: result.curlCode, message: result.curlMessage, url: transfer.url.text)
+            fault, curlCode: result.curlCode, message: result.curlMessage, explanation: result.explanation(of: fault),
+            url: transfer.url.text)
         if transfer.stopReason != nil {
             keepBytes()
             return .interrupted
@@ -293,7 +294,7 @@ struct Judge {
         progress.attempts.record(
             fault, keptOffset: transfer.segmented?.plan.record.count ?? transfer.resuming?.offset ?? 0)
         guard case .retry(let at) = decide(after: fault) else { return finishWithStatus() }
-        note(TaskError(.badServerResponse, failingURL: transfer.url.text))
+        note(statusError(head))
         if let segmented = transfer.segmented {
             segmented.store(in: &progress)
         } else if transfer.resuming == nil {
@@ -320,8 +321,12 @@ struct Judge {
             default: contentSource()
             }
         guard specification.failOnHTTPError else { return finish(.httpError, content: page, isCounted: true) }
-        return finish(
-            .failed, error: TaskError(.badServerResponse, failingURL: transfer.url.text), isCounted: true)
+        let error = result.head.map { statusError($0) } ?? TaskError(.badServerResponse, failingURL: transfer.url.text)
+        return finish(.failed, error: error, isCounted: true)
+    }
+
+    func statusError(_ head: ResponseHead, of url: String? = nil) -> TaskError {
+        TaskError(.badServerResponse, result.explanation(ofStatus: head.status), failingURL: url ?? transfer.url.text)
     }
 
     // MARK: Ends
