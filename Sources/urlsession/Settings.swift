@@ -25,7 +25,7 @@ struct Profile: Equatable {
     static func parse(_ text: String) throws -> [String: Profile] {
         var profiles: [String: Profile] = [:]
         var name: String?
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        for (index, line) in text.lines.enumerated() {
             let line = line.trimmed
             if line.isEmpty || line.hasPrefix("#") { continue }
             if line.hasPrefix("["), line.hasSuffix("]") {
@@ -99,6 +99,9 @@ extension Substring {
 }
 
 extension String {
+    /// The lines of a file, empty ones included; a carriage return before a line feed is one character with it.
+    var lines: [Substring] { split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" } }
+
     /// Without spaces at its ends.
     var trimmed: String {
         let isSpace = { (character: Character) in character == " " || character == "\t" || character == "\r" }

@@ -68,7 +68,6 @@ struct CompletionTests {
         try await load("bash")
         let (service, url) = try await serviceWithSessions()
         for line in Self.sessionLines(url) { #expect(try await bash(line) == ["nightly"], "\(line)") }
-        #expect(try await bash("urlsession --url \(url) task nightly ni") == [])
         try await service.kill()
         #expect(try await bash("urlsession --url \(url) tasks ni") == [])
     }

@@ -143,15 +143,7 @@ enum Completions {
             "        esac", "        if [[ $word == -* ]]; then",
             "            COMPREPLY=($(compgen -W \(quoted(words)) -- \"$word\"))",
         ]
-        // Which argument a word is takes a count of the words; a session is always the first.
-        let kinds = command.arguments.map(\.kind).filter { $0 != .text }
-        if kinds.first == .session {
-            let other = kinds.dropFirst().first { bash($0, ":") != ":" }.map { bash($0, ":") } ?? ":"
-            lines += [
-                "        elif ((COMP_CWORD <= place + \(command.name.split(separator: " ").count))); then",
-                "            _urlsession_sessions", "        else", "            \(other)",
-            ]
-        } else if let kind = kinds.first {
+        if let kind = command.arguments.first(where: { $0.kind != .text })?.kind {
             lines += ["        else", "            \(bash(kind, ":"))"]
         }
         return lines + ["        fi", "        ;;"]

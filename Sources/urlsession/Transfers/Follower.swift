@@ -177,6 +177,11 @@ struct Follower {
         case .taskWillRetry, .taskIsWaitingForConnectivity:
             items[number]?.bar.note = Words.event(event)
             display.tell("\(items[number]?.bar.name ?? ""): \(Words.event(event))")
+        case .taskDidReceiveChallenge where user != nil:
+            // The server refused the password, and there is no other.
+            guard let question = (try? event.data.read(AuthenticationChallenge.self))?.questionId else { return }
+            let answer = Answer(.performDefaultHandling)
+            workers.append(Task { [client] in _ = try? await client.answer(answer, to: question) })
         case .taskDidReceiveChallenge, .taskWillBeginDelayedRequest:
             items[number]?.bar.note = "asks a question"
             display.tell(

@@ -57,12 +57,27 @@ struct Run {
             task.clientTaskId = "urlsession-\(key)-\(index + 1)"
             return task
         }
-        var items: [SessionTask] = []
-        for start in stride(from: 0, to: named.count, by: BatchCreation.maximumCount) {
-            let batch = Array(named[start..<min(named.count, start + BatchCreation.maximumCount)])
-            items += try await call.client.createTasks(batch, in: session).items ?? []
+        let earlier = try await earlierTasks()
+        let new = named.filter { earlier[$0.clientTaskId ?? ""] == nil }
+        var created: [SessionTask] = []
+        for start in stride(from: 0, to: new.count, by: BatchCreation.maximumCount) {
+            let batch = Array(new[start..<min(new.count, start + BatchCreation.maximumCount)])
+            created += try await call.client.createTasks(batch, in: session).items ?? []
         }
-        return (items, seq)
+        guard !earlier.isEmpty else { return (created, seq) }
+        var rest = created[...]
+        return (named.compactMap { earlier[$0.clientTaskId ?? ""] ?? rest.popFirst() }, seq)
+    }
+
+    /// The session's tasks by their client ids, where the call has a password: those of an earlier call may have another
+    /// one, so the service would refuse to create them once more as being different.
+    private func earlierTasks() async throws -> [String: SessionTask] {
+        guard user != nil else { return [:] }
+        var tasks: [String: SessionTask] = [:]
+        try await Pages.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { task in
+            if let id = task.clientTaskId { tasks[id] = task }
+        }
+        return tasks
     }
 
     /// The task of an earlier call, where there was one whose password was not refused.
@@ -85,9 +100,10 @@ struct Run {
     func again(_ tasks: [SessionTask], as creations: [TaskCreation] = []) async throws -> [SessionTask] {
         guard tasks.contains(where: { $0.state == .completed }) else { return tasks }
         if user != nil, creations.count == tasks.count {
+            let earlier = try await earlierTasks()
             var result: [SessionTask] = []
             for (index, task) in tasks.enumerated() {
-                result.append(try await renew(task, as: creations[index], index))
+                result.append(try await renew(task, as: creations[index], index, earlier))
             }
             return result
         }
@@ -113,11 +129,17 @@ struct Run {
     }
 
     /// The task that this call or one like it created after those that are over.
-    private func renew(_ task: SessionTask, as creation: TaskCreation, _ index: Int) async throws -> SessionTask {
+    private func renew(
+        _ task: SessionTask, as creation: TaskCreation, _ index: Int, _ earlier: [String: SessionTask]
+    ) async throws -> SessionTask {
         var (task, creation) = (task, creation)
         while isOver(task) {
-            creation.clientTaskId = "urlsession-\(key)-\(index + 1)-\(task.taskIdentifier)"
-            task = try await call.client.createTask(creation, in: session)
+            let id = "urlsession-\(key)-\(index + 1)-\(task.taskIdentifier)"
+            guard let next = earlier[id] else {
+                creation.clientTaskId = id
+                return try await call.client.createTask(creation, in: session)
+            }
+            task = next
         }
         return task
     }

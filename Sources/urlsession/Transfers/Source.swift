@@ -13,8 +13,7 @@ struct Source: Sendable, Hashable {
     /// - Parameter file: The name of the file, for errors.
     static func parse(_ text: String, of file: String) throws(Failure) -> [Source] {
         var sources: [Source] = []
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            let line = line.last == "\r" ? line.dropLast() : line
+        for (index, line) in text.lines.enumerated() {
             if line.trimmed.isEmpty || line.trimmed.hasPrefix("#") { continue }
             let parts = line.split(separator: "\t", maxSplits: 1, omittingEmptySubsequences: false).map(\.trimmed)
             var source = Source(url: parts[0], line: "\(file), line \(index + 1)")

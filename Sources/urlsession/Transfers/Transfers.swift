@@ -227,7 +227,7 @@ enum Transfers {
     private static func lines(ofFile path: String) throws -> [String] {
         let bytes = path == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(path)
         guard let bytes else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
-        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(\.trimmed).filter { !$0.isEmpty }
+        return String(decoding: bytes, as: UTF8.self).lines.map(\.trimmed).filter { !$0.isEmpty }
     }
 
     private static func apply(_ words: CallWords, to task: inout TaskCreation) throws {
