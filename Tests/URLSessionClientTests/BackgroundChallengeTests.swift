@@ -159,6 +159,68 @@ struct BackgroundChallengeTests {
         #expect(warnings.count == 1 && warnings.first?.contains("of the method HTTPBearer") == true, "\(errors)")
     }
 
+    // MARK: Methods with async
+
+    /// A delegate of the main actor, with the `async` forms of Apple's methods.
+    @MainActor final class Clerk: BackgroundSessionTaskDelegate {
+        nonisolated let asked = Mutex<[String]>([])
+
+        private func note(_ words: String) { asked.withLock { $0.append(words) } }
+
+        func urlSession(
+            _ session: BackgroundSession, task: BackgroundSessionTask, didReceive challenge: URLAuthenticationChallenge
+        ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+            note("challenge \(challenge.previousFailureCount)")
+            let password = challenge.previousFailureCount == 0 ? "wrong" : "p"
+            return (.useCredential, URLCredential(user: "u", password: password, persistence: .none))
+        }
+
+        func urlSession(
+            _ session: BackgroundSession, didReceive challenge: URLAuthenticationChallenge
+        ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+            note(challenge.protectionSpace.authenticationMethod)
+            return (.cancelAuthenticationChallenge, nil)
+        }
+
+        func urlSession(
+            _ session: BackgroundSession, task: BackgroundSessionTask, willBeginDelayedRequest request: URLRequest
+        ) async -> (URLSession.DelayedRequestDisposition, URLRequest?) {
+            note("delayed \(request.url?.path ?? "")")
+            return (.cancel, nil)
+        }
+    }
+
+    @Test func `The async forms of Apple's methods are called`() async throws {
+        let (house, receiver) = (try await House(), try Receiver())
+        _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
+        house.origin.serve(
+            "/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
+        let clerk = Clerk()
+        let session = BackgroundSessionTests.session(house, clerk)
+        let task = session.downloadTask(with: try BackgroundSessionTests.url(house, "/a"))
+        task.resume()
+        try await eventually("the end") { task.state == .completed }
+        #expect(Self.status(task) == 200)
+        let delayed = session.downloadTask(with: try BackgroundSessionTests.url(house, "/a"))
+        delayed.earliestBeginDate = Date(timeIntervalSinceNow: 0.2)
+        delayed.resume()
+        try await eventually("the end of the delayed one") { delayed.state == .completed }
+        #expect((delayed.error as? URLError)?.code == .cancelled)
+        #expect(clerk.asked.withLock { $0 } == ["challenge 0", "challenge 1", "delayed /a"])
+    }
+
+    @Test(.enabled(if: Nginx.isAvailable))
+    func `The async form of the session's method is called`() async throws {
+        let (house, receiver, nginx) = (try await House(), try Receiver(), try await Nginx())
+        _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
+        let clerk = Clerk()
+        let session = BackgroundSessionTests.session(house, clerk)
+        let task = session.downloadTask(with: try #require(URL(string: nginx.url("/", .secure))))
+        task.resume()
+        try await eventually("the end") { task.state == .completed }
+        #expect(clerk.asked.withLock { $0 } == ["NSURLAuthenticationMethodServerTrust"] && task.error != nil)
+    }
+
     // MARK: Delayed requests
 
     /// A delegate with Apple's methods for requests, without any other protocol.

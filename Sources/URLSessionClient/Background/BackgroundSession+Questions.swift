@@ -53,14 +53,25 @@ extension BackgroundSession {
     /// Whether the delegate has the method for delayed requests.
     static func asksBeforeDelayedRequests(_ delegate: (any BackgroundSessionDelegate)?) -> Bool {
         guard let delegate = delegate as? any BackgroundSessionTaskDelegate else { return false }
-        return hasMethodForDelayedRequests(delegate)
+        return delegate.hasMethodForDelayedRequests
     }
 
-    /// The default of the method returns another type, so that the compiler infers another associated type.
-    private static func hasMethodForDelayedRequests<Delegate: BackgroundSessionTaskDelegate>(
-        _ delegate: Delegate
-    ) -> Bool {
-        Delegate.DelayedRequestReply.self != NotImplemented.self
+    /// Calls a completion handler with the result of an `async` method.
+    ///
+    /// - Parameters:
+    ///   - completionHandler: Called once.
+    ///   - standard: The disposition for a result that is no pair of a disposition and a value, such as ``NotImplemented``.
+    ///   - method: Calls the method of the delegate.
+    static func decide<Disposition: Sendable, Value: Sendable>(
+        _ completionHandler: @escaping @Sendable (Disposition, Value?) -> Void, else standard: Disposition,
+        _ method: @escaping @Sendable () async -> any Sendable
+    ) {
+        Task {
+            guard let (disposition, value) = await method() as? (Disposition, Value?) else {
+                return completionHandler(standard, nil)
+            }
+            completionHandler(disposition, value)
+        }
     }
 
     /// Asks about a challenge. Server keys and client certificates are the session's affair, the rest the task's.
@@ -113,5 +124,29 @@ extension BackgroundSession {
             let answer = answer(disposition, value)
             Task { _ = try? await self.insist { client, _ in try await client.answer(answer, to: questionId) } }
         }
+    }
+}
+
+extension BackgroundSessionTaskDelegate {
+    /// Whether the delegate has the method for delayed requests in one of its forms.
+    ///
+    /// The defaults return another type, so that the compiler infers other associated types for them.
+    fileprivate var hasMethodForDelayedRequests: Bool {
+        DelayedRequestReply.self != BackgroundSession.NotImplemented.self
+            || DelayedRequestDecision.self != BackgroundSession.NotImplemented.self
+    }
+
+    /// Has the `async` method decide about a challenge of the session.
+    ///
+    /// - Returns: False where the delegate does not have the method.
+    func decides(
+        about challenge: ServiceChallenge, _ session: BackgroundSession,
+        _ completionHandler: @escaping ServiceChallenge.Answer
+    ) -> Bool {
+        guard SessionChallengeDecision.self != BackgroundSession.NotImplemented.self else { return false }
+        BackgroundSession.decide(completionHandler, else: .performDefaultHandling) {
+            await self.urlSession(session, didReceive: challenge) as SessionChallengeDecision
+        }
+        return true
     }
 }

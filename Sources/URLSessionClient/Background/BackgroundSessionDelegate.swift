@@ -32,13 +32,25 @@ public protocol BackgroundSessionDelegate: AnyObject, Sendable {
 
 /// The messages of a task, as in Apple's `URLSessionTaskDelegate`. All methods are optional.
 ///
-/// The protocol has an associated type, therefore a variable of this type is written `any BackgroundSessionTaskDelegate`.
+/// The protocol has associated types, therefore a variable of this type is written `any BackgroundSessionTaskDelegate`.
 public protocol BackgroundSessionTaskDelegate: BackgroundSessionDelegate {
     /// The return type of the method for delayed requests: `Void`, or ``BackgroundSession/NotImplemented`` in a delegate
     /// without that method.
     ///
     /// The compiler infers it. With Apple the Objective-C runtime tells whether a delegate has the method.
     associatedtype DelayedRequestReply = BackgroundSession.NotImplemented
+
+    /// The return type of the `async` method for delayed requests: a disposition and a request, or
+    /// ``BackgroundSession/NotImplemented``.
+    associatedtype DelayedRequestDecision: Sendable = BackgroundSession.NotImplemented
+
+    /// The return type of the `async` method for a task's challenges: a disposition and a credential, or
+    /// ``BackgroundSession/NotImplemented``.
+    associatedtype ChallengeDecision: Sendable = BackgroundSession.NotImplemented
+
+    /// The return type of the `async` method for a session's challenges: a disposition and a credential, or
+    /// ``BackgroundSession/NotImplemented``.
+    associatedtype SessionChallengeDecision: Sendable = BackgroundSession.NotImplemented
 
     /// A task was made by this session object. The first message of a task.
     func urlSession(_ session: BackgroundSession, didCreateTask task: BackgroundSessionTask)
@@ -72,6 +84,21 @@ public protocol BackgroundSessionTaskDelegate: BackgroundSessionDelegate {
         _ session: BackgroundSession, task: BackgroundSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (BackgroundSession.DelayedRequestDisposition, URLRequest?) -> Void
     ) -> DelayedRequestReply
+
+    /// The `async` form of the method for a session's challenges. A delegate has one of the two forms.
+    func urlSession(
+        _ session: BackgroundSession, didReceive challenge: URLAuthenticationChallenge
+    ) async -> SessionChallengeDecision
+
+    /// The `async` form of the method for a task's challenges. A delegate has one of the two forms.
+    func urlSession(
+        _ session: BackgroundSession, task: BackgroundSessionTask, didReceive challenge: URLAuthenticationChallenge
+    ) async -> ChallengeDecision
+
+    /// The `async` form of the method for delayed requests. A delegate has one of the two forms.
+    func urlSession(
+        _ session: BackgroundSession, task: BackgroundSessionTask, willBeginDelayedRequest request: URLRequest
+    ) async -> DelayedRequestDecision
 
     /// Never called, as in Apple's background sessions: the service follows redirects by itself.
     func urlSession(
@@ -144,6 +171,11 @@ extension BackgroundSessionDelegate {
     ) {
         // A challenge that the library did not make has no question at the service.
         guard let asked = challenge as? ServiceChallenge else { return completionHandler(.performDefaultHandling, nil) }
+        if let delegate = self as? any BackgroundSessionTaskDelegate,
+            delegate.decides(about: asked, session, completionHandler)
+        {
+            return
+        }
         urlSession(session, didReceive: asked.challenge) { disposition, credential in
             completionHandler(disposition, credential.map { ServiceCredential($0) })
         }
@@ -177,6 +209,11 @@ extension BackgroundSessionTaskDelegate {
         completionHandler: @escaping @Sendable (BackgroundSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         guard let asked = challenge as? ServiceChallenge else { return completionHandler(.performDefaultHandling, nil) }
+        if ChallengeDecision.self != BackgroundSession.NotImplemented.self {
+            return BackgroundSession.decide(completionHandler, else: .performDefaultHandling) {
+                await self.urlSession(session, task: task, didReceive: challenge) as ChallengeDecision
+            }
+        }
         urlSession(session, task: task, didReceive: asked.challenge) { disposition, credential in
             completionHandler(disposition, credential.map { ServiceCredential($0) })
         }
@@ -186,9 +223,23 @@ extension BackgroundSessionTaskDelegate {
         _ session: BackgroundSession, task: BackgroundSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (BackgroundSession.DelayedRequestDisposition, URLRequest?) -> Void
     ) -> BackgroundSession.NotImplemented {
-        completionHandler(.continueLoading, nil)
+        BackgroundSession.decide(completionHandler, else: .continueLoading) {
+            await self.urlSession(session, task: task, willBeginDelayedRequest: request) as DelayedRequestDecision
+        }
         return BackgroundSession.NotImplemented()
     }
+
+    public func urlSession(
+        _ session: BackgroundSession, didReceive challenge: URLAuthenticationChallenge
+    ) async -> BackgroundSession.NotImplemented { BackgroundSession.NotImplemented() }
+
+    public func urlSession(
+        _ session: BackgroundSession, task: BackgroundSessionTask, didReceive challenge: URLAuthenticationChallenge
+    ) async -> BackgroundSession.NotImplemented { BackgroundSession.NotImplemented() }
+
+    public func urlSession(
+        _ session: BackgroundSession, task: BackgroundSessionTask, willBeginDelayedRequest request: URLRequest
+    ) async -> BackgroundSession.NotImplemented { BackgroundSession.NotImplemented() }
 
     public func urlSession(
         _ session: BackgroundSession, task: BackgroundSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
