@@ -91,7 +91,7 @@ class Planner:
         posts = kind == "download" and random.random() < 0.12
         body, source = self._body(session) if kind == "upload" or posts else (None, None)
         origin = random.choice(self.storm.plain)
-        if not session.configuration.get("proxy") and random.random() < 0.12:
+        if self.storm.secure and not session.configuration.get("proxy") and random.random() < 0.12:
             origin = random.choice(self.storm.secure)
         resource, errors = self._resource(session, kind, body, origin)
         request = {"url": origin.url(resource.path)}

@@ -40,9 +40,11 @@ class Storm:
         self.plain = [Origin(self.registry, self, host) for host in ("127.0.0.1", "127.0.0.1", "localhost")]
         for origin in self.plain:
             origin.others = self.plain
-        self.identities = {name: Identity(self.folder, name) for name in ("server", "client")}
+        # Without openssl no origin is behind TLS.
+        names = ("server", "client") if shutil.which("openssl") else ()
+        self.identities = {name: Identity(self.folder, name) for name in names}
         self.secure = [SecureOrigin(self.registry, self, self.identities["server"], clients)
-                       for clients in (None, self.identities["client"])]
+                       for clients in ((None, self.identities["client"]) if names else ())]
         self.origins = self.plain + self.secure
         self.proxy = Proxy(self.registry, self)
         self.random = random.Random(f"{seed}/kills")
@@ -127,7 +129,7 @@ class Storm:
             spaces = {origin.port: [known[self.random.choice(["Basic", "Digest", "Digest", "Bearer"])]
                                     for _ in range(self.random.choice([1, 1, 2]))] for origin in self.plain}
             # The credential of a task is a certificate or one of HTTP.
-            spaces.update({self.secure[0].port: [known["Basic"]], self.secure[1].port: []})
+            spaces.update({origin.port: [] if origin.clients else [known["Basic"]] for origin in self.secure})
             self.apps.append(App(identifier, created["apiKey"], spaces, True))
 
     def _blow(self, until):
