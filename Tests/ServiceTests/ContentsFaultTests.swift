@@ -77,6 +77,8 @@ struct ContentsFaultTests {
             let session = try await stage.session {
                 $0.retryPolicy = .custom(RetryPolicy.Settings(maximumAttempts: 1, initialDelay: 0.05))
             }
+            _ = try await stage.service.store.beginUpload(
+                of: TaskID(0), bucket: Store.contentsBucket, key: "ours/bodies/b", at: stage.service.clock.now)
             let body = try await stage.service.store.addBody(
                 "body_b", app: stage.app, place: .objects([StoredObject(key: "ours/bodies/b", length: 100_000)]),
                 length: 100_000, digest: Content.sha256(of: bytes), mediaType: nil, isComplete: true,

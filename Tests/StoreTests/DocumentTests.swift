@@ -78,6 +78,7 @@ import Testing
     private static var fullProgress: TaskProgress {
         var progress = TaskProgress()
         progress.attempts.record(.status(503, retryAfter: nil), keptOffset: 1 << 20)
+        progress.attempts.firstAttemptAt = Timestamp(milliseconds: 5)
         progress.attempts.record(.restart, keptOffset: 0)
         progress.attempts.record(.local, keptOffset: 0)
         progress.lastAttempt = AttemptRecord(

@@ -117,7 +117,9 @@ struct ObjectTests {
             "body", app: session.app, place: .objects([]), length: 0, digest: nil, mediaType: nil, isComplete: false,
             draftDigest: DraftDigest(), limit: .max, at: fixture.now)
         func append(_ key: String, at offset: Int64, digest: String? = nil) async throws -> BodyRecord? {
-            try await fixture.store.appendBody(
+            _ = try await fixture.store.beginUpload(
+                of: TaskID(0), bucket: Store.contentsBucket, key: key, at: fixture.now)
+            return try await fixture.store.appendBody(
                 "body", app: session.app, at: offset, [StoredObject(key: key, length: 3)], digest: digest,
                 DraftDigest { $0.rest = key }, limit: .max, at: fixture.now)
         }

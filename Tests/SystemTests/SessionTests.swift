@@ -39,7 +39,7 @@ import Testing
             "allowsExpensiveNetworkAccess": true, "allowsConstrainedNetworkAccess": true, "waitsForConnectivity": true,
             "tlsMinimumSupportedProtocolVersion": "1.2", "requiresSecureTransport": false, "pinnedPublicKeys": [:],
             "proxy": nil, "authenticationChallenges": "ask", "networkServiceType": "default", "retryPolicy": "robust",
-            "bandwidthLimit": nil, "resumableUploads": "auto",
+            "bandwidthLimit": nil, "resumableUploads": "auto", "stallInterval": 3600,
         ]
         for (name, value) in expected { #expect(configuration[name] == value, "\(name): \(configuration)") }
         #expect(configuration["timeoutIntervalForRequest"].double == 60)

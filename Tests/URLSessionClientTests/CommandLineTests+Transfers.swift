@@ -143,11 +143,11 @@ extension CommandLineTests {
     }
 
     @Test func `An upload with a refused password is repeated with another`() async throws {
-        let refusal = Misbehaviour.status(401, [("WWW-Authenticate", "Basic realm=\"r\"")])
+        let demand = Misbehaviour.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")
         folder.write(Array("hello".utf8), to: "f")
         for session in [[], ["-s", "s"]] {
             let path = "/up\(session.count)"
-            origin.serve(path, .upload(), turns: [[refusal], [refusal]])
+            origin.serve(path, .upload(), always: [demand])
             let words = ["put", "f", origin.url(path), "--user", "u"] + session
             for _ in 1...2 {
                 let failed = try await #require(throws: ChildProcess.Failed.self) { try await run("wrong", words) }
@@ -155,7 +155,7 @@ extension CommandLineTests {
             }
             #expect(try await run("p", words).first?.hasPrefix("sent f to ") == true)
             let sent = origin.requests(path).map { "\($0.fields)" }
-            #expect(sent.count == 3 && sent.prefix(2).allSatisfy { $0.contains("Basic dTp3cm9uZw==") }, "\(sent)")
+            #expect(sent.count > 2 && sent.dropLast().allSatisfy { $0.contains("Basic dTp3cm9uZw==") }, "\(sent)")
             #expect(sent.last?.contains("Basic dTpw") == true, "\(sent)")
         }
         #expect(try await sessions == ["s"])
