@@ -143,16 +143,17 @@ extension CommandLineTests {
     }
 
     @Test func `An upload with a refused password is repeated with another`() async throws {
-        let demand = Misbehaviour.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")
+        let refusal = Misbehaviour.status(401, [("WWW-Authenticate", "Basic realm=\"r\"")])
         folder.write(Array("hello".utf8), to: "f")
         for session in [[], ["-s", "s"]] {
             let path = "/up\(session.count)"
-            origin.serve(path, .upload(), always: [demand])
+            origin.serve(path, .upload(), always: [refusal])
             let words = ["put", "f", origin.url(path), "--user", "u"] + session
             for _ in 1...2 {
                 let failed = try await #require(throws: ChildProcess.Failed.self) { try await run("wrong", words) }
                 #expect(failed.errors.contains("the server refused the password of u"), "\(failed)")
             }
+            origin.serve(path, .upload())
             #expect(try await run("p", words).first?.hasPrefix("sent f to ") == true)
             let sent = origin.requests(path).map { "\($0.fields)" }
             #expect(sent.count > 2 && sent.dropLast().allSatisfy { $0.contains("Basic dTp3cm9uZw==") }, "\(sent)")
