@@ -78,7 +78,14 @@ let package = Package(
             ],
             swiftSettings: strict),
         library("URLSessionClient", ["Wire"]),
-        .executableTarget(name: "urlsession", dependencies: ["URLSessionClient", "Wire"], swiftSettings: strict),
+        // Stands before libcurl's function of the same name in the command line alone.
+        .target(name: "CTrust"),
+        .executableTarget(
+            name: "urlsession", dependencies: ["URLSessionClient", "Wire", "CTrust"], swiftSettings: strict,
+            // Where FoundationNetworking is a library of its own, it sees only what the program exports.
+            linkerSettings: [
+                .unsafeFlags(["-Xlinker", "--export-dynamic-symbol=curl_easy_init"], .when(platforms: [.linux]))
+            ]),
 
         // The examples' own packages build them for a reader; here they are built to be tested.
         .executableTarget(

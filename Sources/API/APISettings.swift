@@ -39,6 +39,8 @@ package struct APISettings: Sendable {
     package var sharedBodyBytes = 256 << 20
     /// How long a JSON body may take to arrive.
     package var bodyDeadline = Duration.seconds(30)
+    /// Tasks that one search may examine; its `nextCursor` leads to the rest.
+    package var searchedTasks = 10_000
     /// Silence on an event stream after which a comment is sent.
     package var heartbeat = Duration.seconds(15)
 

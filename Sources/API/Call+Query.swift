@@ -106,29 +106,35 @@ extension Call {
     /// A page of a list: as many items as are asked for, or as fit into one answer.
     ///
     /// - Parameters:
+    ///   - most: How many records a search examines at most; `nil` where each record becomes an item.
     ///   - fetch: Reads up to so many records after a position.
     ///   - position: Where a record stands in the list.
-    ///   - write: Makes what the client sees of a record.
+    ///   - write: Makes what the client sees of a record; `nil` where a search does not match.
     func page<Record, Item: JSONWritable>(
-        fetch: (_ after: Int64, _ limit: Int) async throws -> [Record], position: (Record) -> Int64,
-        write: (Record) async throws -> Item
+        searching most: Int? = nil, fetch: (_ after: Int64, _ limit: Int) async throws -> [Record],
+        position: (Record) -> Int64, write: (Record) async throws -> Item?
     ) async throws -> HTTPResponse {
         let limit = try limit()
         var last = try cursor()
         var items = PageItems()
-        var (hasMore, isFull) = (false, false)
+        var (hasMore, isFull, examined) = (false, false, 0)
         repeat {
             // Others have their turn to read.
-            if items.count > 0 { await Task.yield() }
-            let count = min(limit - items.count, PageItems.readAtOnce)
+            if examined > 0 { await Task.yield() }
+            let count =
+                most.map { min($0 - examined, PageItems.searchedAtOnce) }
+                ?? min(limit - items.count, PageItems.readAtOnce)
             let records = try await fetch(last, count + 1)
             hasMore = records.count > count
             for record in records.prefix(count) {
-                isFull = try await !items.add(write(record))
-                if isFull { break }
+                if let item = try await write(record) {
+                    isFull = items.count == limit || !items.add(item)
+                    if isFull { break }
+                }
                 last = position(record)
+                examined += 1
             }
-        } while hasMore && !isFull && items.count < limit
+        } while hasMore && !isFull && items.count < limit && examined < most ?? .max
         let next = hasMore || isFull ? server.cursors.cursor(at: last, of: listName) : nil
         var response = HTTPResponse.json(Page(items: items.texts, nextCursor: next), expecting: items.bytes + 256)
         if let next { response.headers.append(("Link", "<\(target(cursor: next))>; rel=\"next\"")) }

@@ -20,7 +20,7 @@ extension HTTPResponse {
     static let nothing = HTTPResponse(status: 204)
 }
 
-/// A revision of one app, session or task, and of no other that had or will have its name.
+/// A revision of one app, session or task, and of no other that had or will have its name; or a state.
 struct Version: Sendable {
     let revision: Int64
     /// Rows are never numbered twice.
@@ -39,6 +39,12 @@ struct Version: Sendable {
     init(_ task: TaskRecord) {
         revision = task.revision
         row = "task \(task.id.rawValue)"
+    }
+
+    /// The version of a resource without a revision: its state itself.
+    init(ofState state: some JSONWritable, named name: String) {
+        revision = 0
+        row = "\(name) \(String(decoding: state.jsonBytes, as: UTF8.self))"
     }
 
     init(_ stamp: TaskStamp) {
@@ -102,7 +108,9 @@ extension Call {
         guard tags.contains(where: { $0.hasPrefix(beginning(of: version)) }) else {
             throw Problem(
                 .preconditionFailed,
-                "The resource has changed since, or is a new one; its revision is \(version.revision).")
+                version.revision == 0
+                    ? "The resource has changed since."
+                    : "The resource has changed since, or is a new one; its revision is \(version.revision).")
         }
         return version.revision
     }

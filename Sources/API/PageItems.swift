@@ -8,6 +8,8 @@ struct PageItems {
     private static let maximumBytes = (4 << 20) - 1024
     /// Records read at a time, so that what is not written is not held.
     static let readAtOnce = 50
+    /// Records that a search reads at a time: few of them become items.
+    static let searchedAtOnce = 500
 
     private(set) var texts: [JSONText] = []
     /// Bytes of all items with the commas between them.

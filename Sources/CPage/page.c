@@ -52,6 +52,10 @@ static const unsigned char exchange_js[] = {
 #embed "site/exchange.js"
 };
 
+static const unsigned char find_js[] = {
+#embed "site/find.js"
+};
+
 static const unsigned char format_js[] = {
 #embed "site/format.js"
 };
@@ -189,6 +193,7 @@ const page_file page_files[] = {
     {"dom.js", dom_js, sizeof dom_js},
     {"events.js", events_js, sizeof events_js},
     {"exchange.js", exchange_js, sizeof exchange_js},
+    {"find.js", find_js, sizeof find_js},
     {"format.js", format_js, sizeof format_js},
     {"forms.js", forms_js, sizeof forms_js},
     {"history.js", history_js, sizeof history_js},

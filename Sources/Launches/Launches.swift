@@ -134,9 +134,9 @@ package final class Launches: Sendable {
     }
 
     package func setRefreshInterval(
-        _ interval: BackgroundRefresh.Interval, of app: AppID
+        _ interval: BackgroundRefresh.Interval, replacing seen: BackgroundRefresh.Interval? = nil, of app: AppID
     ) async throws -> RefreshOverview {
-        let overview = try await store.setRefreshInterval(interval, of: app, at: clock.time)
+        let overview = try await store.setRefreshInterval(interval, replacing: seen, of: app, at: clock.time)
         refreshBell.ring()
         return overview
     }

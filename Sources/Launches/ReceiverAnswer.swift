@@ -24,7 +24,7 @@ struct ReceiverAnswer {
         guard let head = result.head else {
             verdict = .failed(retryAfter: nil, wasAnswered: false)
             if case .failed(let fault) = result.outcome {
-                error = fault.words
+                error = result.explanation(of: fault) ?? fault.words
                 verdict = .failed(retryAfter: nil, wasAnswered: fault.isAnswer)
             }
             return
@@ -37,12 +37,18 @@ struct ReceiverAnswer {
         case 200..<300:
             let isWhole = result.outcome == .complete && !result.receivedTruncated
             verdict = .succeeded(isWhole ? Self.answer(body) : nil)
-        case 410: verdict = .gone
-        case 429, 503: verdict = .failed(retryAfter: RetryAfter.parse(head.fields, now: now), wasAnswered: true)
+        case 410:
+            error = StatusText.of(head.status)
+            verdict = .gone
+        case 429, 503:
+            error = StatusText.of(head.status)
+            verdict = .failed(retryAfter: RetryAfter.parse(head.fields, now: now), wasAnswered: true)
         case 300..<400:
-            error = "Redirects are not followed."
+            error = "\(StatusText.of(head.status)): redirects are not followed."
             verdict = .failed(retryAfter: nil, wasAnswered: true)
-        default: verdict = .failed(retryAfter: nil, wasAnswered: true)
+        default:
+            error = StatusText.of(head.status)
+            verdict = .failed(retryAfter: nil, wasAnswered: true)
         }
     }
 

@@ -69,6 +69,13 @@ package struct EventEnvelope: Sendable {
                     $0.error = result.error.map(Wire.TaskError.init)
                     $0.response = result.response.map(Wire.TaskResponse.init)
                 })
+        case .stalled(let stall):
+            JSONText(
+                EventData.DidStall {
+                    $0.taskCount = stall.taskCount
+                    $0.since = stall.since.rfc3339
+                    $0.errors = stall.errors.map(Wire.TaskError.init)
+                })
         case .finishedEvents(let launchId): JSONText(EventData.DidFinishEvents { $0.launchId = launchId })
         case .becameInvalid: JSONText(EventData.DidBecomeInvalid())
         }

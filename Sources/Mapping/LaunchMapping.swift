@@ -44,7 +44,7 @@ extension LaunchRule.Reasons {
     package var names: [String] {
         let all: [(LaunchRule.Reasons, String)] = [
             (.tasksFinished, "tasksFinished"), (.authenticationRequired, "authenticationRequired"),
-            (.delayedRequestReady, "delayedRequestReady"),
+            (.delayedRequestReady, "delayedRequestReady"), (.tasksStalled, "tasksStalled"),
         ]
         return all.filter { contains($0.0) }.map(\.1)
     }

@@ -31,6 +31,7 @@ extension Core.SessionConfiguration {
         retryPolicy = Core.RetryPolicy(wire.retryPolicy)
         bandwidthLimit = wire.bandwidthLimit
         resumableUploads = ResumableUploads(wire.resumableUploads) ?? .auto
+        stallInterval = wire.stallInterval
     }
 }
 
@@ -60,6 +61,7 @@ extension Wire.SessionConfiguration {
         retryPolicy = Wire.RetryPolicy(core.retryPolicy)
         bandwidthLimit = core.bandwidthLimit
         resumableUploads = ResumableUploads(core.resumableUploads)
+        stallInterval = core.stallInterval
         self = redacted()
     }
 }
@@ -90,7 +92,8 @@ extension Core.RetryPolicy {
                 Settings(
                     statusCodes: Set(settings.statusCodes.map { Int(clamping: $0) }),
                     maximumAttempts: settings.maximumAttempts.map { Int(clamping: $0) },
-                    initialDelay: settings.initialDelay, maximumDelay: settings.maximumDelay))
+                    maximumElapsedTime: settings.maximumElapsedTime, initialDelay: settings.initialDelay,
+                    maximumDelay: settings.maximumDelay))
         }
     }
 }
@@ -105,6 +108,7 @@ extension Wire.RetryPolicy {
                 Settings {
                     $0.statusCodes = settings.statusCodes.sorted().map(Int64.init)
                     $0.maximumAttempts = settings.maximumAttempts.map(Int64.init)
+                    $0.maximumElapsedTime = settings.maximumElapsedTime
                     $0.initialDelay = settings.initialDelay
                     $0.maximumDelay = settings.maximumDelay
                 })

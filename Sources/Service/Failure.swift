@@ -25,6 +25,7 @@ package enum Failure: Error, Sendable {
         case let error as SystemError where error.isFull: self = .service(.insufficientStorage)
         case let error as SystemError where error.isOfShutdown: self = .service(.shuttingDown)
         case is CancellationError: self = .cancelled
+        case is ObjectGone: self = .service(.contentsUnavailable)
         default:
             self =
                 switch Store.Obstacle(error) {

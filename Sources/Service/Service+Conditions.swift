@@ -4,8 +4,19 @@ import Store
 
 extension Service {
     /// Declares the conditions of the whole service; transfers and fetches that wait for them are looked at again.
-    package func declareConditions(_ declared: Conditions, _ refreshStatus: BackgroundRefreshStatus) async throws {
-        outlet.handle(try await store.setConditions(declared, refreshStatus, at: clock.now))
+    ///
+    /// - Parameter seen: What must be declared now, nil for anything.
+    /// - Throws: ``DomainError/revisionMismatch`` when something else is.
+    package func declareConditions(
+        _ declared: Conditions, _ refreshStatus: BackgroundRefreshStatus,
+        replacing seen: (conditions: Conditions, refreshStatus: BackgroundRefreshStatus)? = nil
+    ) async throws {
+        let expected = seen.map { seen in
+            var expected = DeclaredConditions()
+            (expected.conditions, expected.refreshStatus) = seen
+            return expected
+        }
+        outlet.handle(try await store.setConditions(declared, refreshStatus, replacing: expected, at: clock.now))
         try await loadConditions()
         inbox.tell(.queued)
     }

@@ -178,6 +178,7 @@ package final class Service: Sendable {
             try await withThrowingTaskGroup { group in
                 group.addTask { try await self.scheduler.run() }
                 group.addTask { try await self.watchLaunchTimes() }
+                group.addTask { await self.watchStalls() }
                 group.addTask { try await self.keepHouse() }
                 group.addTask { await self.watchDisk() }
                 group.addTask { await self.abortUploads() }

@@ -3,8 +3,14 @@
 /// `pattern` and `uniqueItems` are left out: they say what requests may hold, and answers are made, not taken.
 package struct Schema: Sendable {
     package let document: JSON
+    /// Whether a member that the `properties` beside it do not name is a fault, although the document leaves responses
+    /// open to new members. A schema with `additionalProperties` decides for itself.
+    package let isExact: Bool
 
-    package init(document: JSON) { self.document = document }
+    package init(document: JSON, isExact: Bool = false) {
+        self.document = document
+        self.isExact = isExact
+    }
 
     /// What is wrong with a value, each with its place; empty where nothing is.
     package func faults(of value: JSON, _ schema: JSON, at place: String = "") -> [String] {
@@ -81,10 +87,15 @@ package struct Schema: Sendable {
                 faults += self.faults(of: value, known, at: "\(place)/\(name)")
             } else if schema.has("additionalProperties") {
                 faults += self.faults(of: value, schema["additionalProperties"], at: "\(place)/\(name)")
+            } else if isExact, schema.has("properties"), !isCondition(schema) {
+                faults.append("\(place)/\(name): the description has no such member")
             }
         }
         return faults
     }
+
+    /// Whether a schema is only a condition of another, such as the `if` beside `properties`: it has no `type`.
+    private func isCondition(_ schema: JSON) -> Bool { !schema.has("type") }
 
     private func faults(ofItems items: [JSON], _ schema: JSON, _ place: String) -> [String] {
         var faults: [String] = []

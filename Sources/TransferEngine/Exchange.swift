@@ -50,6 +50,10 @@ final class Exchange {
     var fileWork = FileWork.none
     /// Judged addresses for libcurl, `host:port:address,…`.
     var pins: [String] = []
+    /// Where the last connection was opened to, or tried.
+    var peer: (address: IPAddress, port: UInt16)?
+    /// `errno` of the last system call that failed in libcurl, 0 where none did.
+    var systemError: Int32 = 0
     /// What the egress policy refused: for the operator's log, not for the app.
     var denied: (address: IPAddress, port: UInt16)?
     var metrics: TransactionMetrics
@@ -126,6 +130,7 @@ final class Exchange {
     /// A socket is wanted. False where the address may not be reached.
     func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
         guard mayReach(address, port) else { return false }
+        peer = (address, port)
         if meter.phase.load(ordering: .relaxed) == ExchangeProgress.Phase.resolving.rawValue {
             meter.enter(.connecting)
         }
@@ -163,7 +168,30 @@ final class Exchange {
         if isComplete, result.isBodyKept, sink.isInParts { result.lastPart = sink.takeLastPart() }
         if isComplete, result.isBodyKept { result.digests = sink.finishDigests() }
         result.partialSHA256 = isComplete ? nil : sha256
+        result.host = url.host
+        result.peer = peerName(result.metrics)
+        result.systemError = systemError
         return result
+    }
+}
+
+extension Exchange {
+    /// `ADDRESS:PORT` of the peer, or `HOST:PORT` where there was no connection.
+    private func peerName(_ metrics: TransactionMetrics) -> String {
+        let remote = metrics.remoteAddress.flatMap { IPAddress($0) }
+        let known =
+            peer
+            ?? remote.flatMap { address in
+                metrics.remotePort.flatMap { UInt16(exactly: $0) }.map { (address, $0) }
+            }
+        let name =
+            switch known {
+            case (.v4, let port)?: known.map { "\($0.address):\(port)" }
+            case (.v6, let port)?: known.map { "[\($0.address)]:\(port)" }
+            case nil: nil as String?
+            }
+        guard let proxy = request.proxy else { return name ?? url.hostAndPort }
+        return "the proxy \(name ?? proxy.host)"
     }
 }
 

@@ -61,6 +61,13 @@ package struct ExchangeResult: Sendable {
     /// libcurl's code, 0 where it found no fault, and its message. For the operator's log.
     package var curlCode: UInt32 = 0
     package var curlMessage = ""
+    /// The host of the URL.
+    package var host = ""
+    /// The other end of the connection, or of the try to make one: `ADDRESS:PORT`, else `HOST:PORT` of the URL, behind
+    /// `the proxy ` where it is one.
+    package var peer = ""
+    /// `errno` of the system call that failed, 0 where none did or libcurl does not tell.
+    package var systemError: Int32 = 0
     /// `sha256/BASE64` of the server's public key after a failure of trust, where it could be had.
     package var serverPublicKey: String?
     /// What the cookie engine ended with, where it was on: the given lines without what was deleted or has expired, with

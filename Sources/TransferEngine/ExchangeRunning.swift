@@ -254,7 +254,9 @@ extension Exchange.Running {
         if code == CURLE_OK { return receiving.answer == nil ? .failed(.emptyReply) : .complete }
         if exchange.denied != nil { return .failed(.egressDenied) }
         if wasAnsweredEarly(code) { return .complete }
-        let fault = TransferFault(code, facts(message))
+        let facts = facts(message)
+        exchange.systemError = facts.errno
+        let fault = TransferFault(code, facts)
         return fault == .proxyAuthenticationRequired && tunnelHead != nil ? .complete : .failed(fault)
     }
 

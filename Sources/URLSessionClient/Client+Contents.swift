@@ -100,6 +100,18 @@ extension Client {
         return content
     }
 
+    /// Whether the file at a path has the bytes of a content, as its length and its SHA-256 tell; `false` where there is no
+    /// such file or another digest.
+    package static func file(_ path: String, has content: Content) -> Bool {
+        guard content.digest.algorithm == .sha256 else { return false }
+        do {
+            let file = try LocalFile(reading: path)
+            return try file.length() == content.length && file.sha256() == content.digest.value
+        } catch {
+            return false
+        }
+    }
+
     /// Frees the content at once, because the app has it.
     public func claimContent(ofTask number: Int64, in session: String) async throws -> SessionTask {
         try await send("POST", Self.contentPath(number, session) + ["claim"])

@@ -46,7 +46,7 @@ extension Client {
 
     /// Sends a `webhook.ping` now, and tells how it went.
     public func pingWebhook() async throws -> LaunchAttempt {
-        try await send("POST", ["v1", "app", "webhook", "ping"])
+        try await send("POST", ["v1", "app", "webhook", "ping"], isHeld: true)
     }
 
     /// Takes away the webhook's replaced secrets that still sign.

@@ -33,30 +33,36 @@ extension Client {
     public func task(_ number: Int64, in session: String, waiting: Int = 0) async throws -> SessionTask {
         try await send(
             "GET", ["v1", "sessions", session, "tasks", String(number)],
-            query: waiting > 0 ? ["wait": String(waiting)] : [:])
+            query: waiting > 0 ? ["wait": String(waiting)] : [:], isHeld: waiting > 0)
     }
 
     /// A page of the session's tasks: all, or those that match what is given.
+    ///
+    /// - Parameter search: A part of a name, URL or client id. With it, a page may be short or empty before the last one.
     public func tasks(
         in session: String, state: TaskState? = nil, outcome: TaskOutcome? = nil, group: String? = nil,
-        clientTaskId: String? = nil, cursor: String? = nil, limit: Int = 100
+        clientTaskId: String? = nil, search: String? = nil, cursor: String? = nil, limit: Int = 100
     ) async throws -> Page<SessionTask> {
         try await page(
             ["v1", "sessions", session, "tasks"], cursor, limit,
             [
                 "state": state?.rawValue, "outcome": outcome?.rawValue, "group": group, "clientTaskId": clientTaskId,
+                "search": search,
             ])
     }
 
     /// A page of the tasks of all sessions: all, or those that match what is given.
+    ///
+    /// - Parameter search: A part of a name, URL or client id. With it, a page may be short or empty before the last one.
     public func tasks(
         state: TaskState? = nil, outcome: TaskOutcome? = nil, group: String? = nil, clientTaskId: String? = nil,
-        cursor: String? = nil, limit: Int = 100
+        search: String? = nil, cursor: String? = nil, limit: Int = 100
     ) async throws -> Page<SessionTask> {
         try await page(
             ["v1", "tasks"], cursor, limit,
             [
                 "state": state?.rawValue, "outcome": outcome?.rawValue, "group": group, "clientTaskId": clientTaskId,
+                "search": search,
             ])
     }
 

@@ -54,7 +54,8 @@ public struct Client: Sendable {
     /// One session: as it is now or, with `waiting` seconds (0 to 60), once none of its tasks runs.
     public func session(_ identifier: String, waiting: Int = 0) async throws -> Session {
         try await send(
-            "GET", ["v1", "sessions", identifier], query: waiting > 0 ? ["wait": String(waiting)] : [:])
+            "GET", ["v1", "sessions", identifier], query: waiting > 0 ? ["wait": String(waiting)] : [:],
+            isHeld: waiting > 0)
     }
 
     /// A page of the app's sessions; a `nextCursor` reads the next one.
@@ -91,10 +92,22 @@ public struct Client: Sendable {
 
     func send<Answer: JSONReadable>(
         _ method: String, _ path: [String], query: [String: String] = [:], body: [UInt8]? = nil,
-        mediaType: String = "application/json"
+        mediaType: String = "application/json", isHeld: Bool = false
     ) async throws -> Answer {
+        if isHeld { await knock() }
         let bytes = try await exchange(method, path, query: query, body: body, mediaType: mediaType)
         return try Self.read(bytes)
+    }
+
+    /// Opens a connection for a request that the service answers late, by one that it answers at once.
+    ///
+    /// On Linux a URLSession asks without a pause whether a new connection can be written to until the first response over
+    /// that connection is whole (`_SocketSources` of swift-corelibs-foundation), which takes a whole processor. A later
+    /// request over the same connection is free of that.
+    private func knock() async {
+        guard var request = try? request("GET", ["healthz"]) else { return }
+        request.timeoutInterval = 15
+        _ = try? await answer(to: request)
     }
 
     /// One request; the body of its answer, or the problem it tells.

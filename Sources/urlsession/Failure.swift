@@ -77,7 +77,7 @@ struct Failure: Error {
             "\(url) has no certificate that can be trusted"
         // On Linux the code is that of an unknown error.
         case .unknown? where error?.localizedDescription.contains("certificate") == true:
-            "\(url) has no certificate that can be trusted; update-ca-certificates adds its CA to those of this machine"
+            "\(url) has no certificate that can be trusted; --ca-file names the file of its CA"
         default: "\(url) cannot be reached (error \(error?.code.rawValue ?? 0))"
         }
     }

@@ -6,17 +6,19 @@ struct Settings: Sendable {
     var url = "http://127.0.0.1:8080"
     var key = "dev"
     var webhookSecret: String?
+    /// The file of the certificates that the service is trusted by; `nil` for those of the machine.
+    var certificates: String?
 }
 
 /// A part of the configuration file.
 struct Profile: Equatable {
     var values: [String: String] = [:]
 
-    static let members = ["url", "key", "webhook-secret"]
+    static let members = ["url", "key", "webhook-secret", "ca-file"]
 
     static let about = """
-        Profiles: parts that begin with [NAME] and have lines url = URL, key = KEY and webhook-secret = SECRET. The one \
-        named default is used unless --profile or URLSESSION_PROFILE names another. Keep the file to yourself (mode 600).
+        Profiles: parts that begin with [NAME] and have lines url = URL, key = KEY, webhook-secret = SECRET and ca-file = \
+        FILE. The one named default is used unless --profile or URLSESSION_PROFILE names another. Keep the file to yourself (mode 600).
         """
 
     /// Reads a file of profiles; lines that begin with `#` are for people.
@@ -67,6 +69,7 @@ extension Settings {
         }
         var settings = Settings()
         settings.url = words.text("url") ?? value("url", "URLSESSION_URL") ?? settings.url
+        settings.certificates = words.text("ca-file") ?? value("ca-file", "URLSESSION_CA_FILE")
         settings.webhookSecret = value("webhook-secret", "URLSESSION_WEBHOOK_SECRET")
         // The key of a profile is for the service of that profile.
         let isElsewhere = words.text("url") != nil && !isChosen && words.text("url") != profile["url"]
@@ -169,6 +172,15 @@ enum LocalFiles {
     static func makeFolder(_ path: String) throws {
         guard mkdir(path, 0o777) == 0 || errno == EEXIST else {
             throw Failure("\(path): \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// Makes the folders of a relative path below a folder.
+    static func makeFolders(of name: String, below folder: String) throws {
+        var path = folder
+        for part in name.split(separator: "/").dropLast() {
+            path += "/" + part
+            if !isFolder(path) { try makeFolder(path) }
         }
     }
 

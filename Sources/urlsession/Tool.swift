@@ -1,3 +1,4 @@
+import CTrust
 import Dispatch
 import FoundationEssentials
 import Glibc
@@ -40,6 +41,7 @@ enum Tool {
             guard let url = URL(string: settings.url), url.host() != nil, ["http", "https"].contains(url.scheme) else {
                 throw Failure("\(settings.url) is no URL of a service", status: 2)
             }
+            if let file = settings.certificates { try trust(file) }
             call = Call(words: words, output: output, settings: settings, client: Client(url: url, key: settings.key))
         } catch {
             return complain(about: error)
@@ -55,6 +57,15 @@ enum Tool {
         let sources = Interruption.watch { work.cancel() }
         defer { sources.forEach { $0.cancel() } }
         return await work.value
+    }
+
+    /// Has the service's certificate checked against those of a file.
+    private static func trust(_ file: String) throws {
+        guard let bytes = LocalFiles.read(file) else { throw Failure("\(file): \(String(cString: strerror(errno)))") }
+        guard bytes.firstRange(of: Array("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
+            throw Failure("\(file) has no certificate in PEM form")
+        }
+        trust_certificates(file)
     }
 
     private static func complain(about fault: CallWords.Fault) -> Int32 {

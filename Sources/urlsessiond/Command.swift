@@ -22,6 +22,12 @@ enum Command {
 
     /// Runs one command and answers with the process's exit status.
     static func run(_ arguments: [String]) async -> Int32 {
+        if let command = arguments.first, arguments.dropFirst().contains(where: { $0 == "--help" || $0 == "-h" }),
+            let help = help(about: command)
+        {
+            say(help)
+            return Exit.done
+        }
         switch arguments.first {
         case "serve": return await serve(Array(arguments.dropFirst()))
         case "check-config": return checkConfiguration(Array(arguments.dropFirst()))
@@ -173,6 +179,7 @@ enum Command {
         ("urlsessiond import FILE [FLAGS]", "fill an empty store from such a file"),
         ("urlsessiond healthcheck [URL] [FLAGS]", "exit 0 when the service answers /healthz"),
         ("urlsessiond man", "write the manual page"),
+        ("urlsessiond help", "tell about all commands, as COMMAND --help about one"),
         ("urlsessiond --version", "tell the version"),
     ]
 
@@ -182,12 +189,24 @@ enum Command {
         flags win over variables, variables over the file.
         """
 
-    private static var help: String {
-        let flags = Setting.all.map { setting in
+    private static var flags: [String] {
+        Setting.all.map { setting in
             let flag = "  --\(setting.name) \(setting.argument)"
             let gap = String(repeating: " ", count: max(2, 34 - flag.utf8.count))
             return flag + gap + setting.help
         }
+    }
+
+    /// The help of one command; `nil` for a word that is no command.
+    private static func help(about command: String) -> String? {
+        let name = command == "version" ? "--version" : command
+        guard let (usage, meaning) = usages.first(where: { $0.0.split(separator: " ").dropFirst().first == name[...] })
+        else { return nil }
+        guard usage.hasSuffix("[FLAGS]") else { return "usage: \(usage)\n\n\(meaning)" }
+        return "usage: \(usage)\n\n\(meaning)\n\n\(aboutFlags)\n\n\(flags.joined(separator: "\n"))"
+    }
+
+    private static var help: String {
         let calls = usages.map { usage, meaning in
             usage + String(repeating: " ", count: max(1, 38 - usage.utf8.count)) + meaning
         }

@@ -68,6 +68,34 @@ import Testing
         }
     }
 
+    @Test func `Lines hold memory as they come, and an app leaves room for the others`() async throws {
+        let configure: @Sendable (inout APISettings) -> Void = {
+            $0.sharedBodyBytes = 2 << 20
+            $0.bodyLimit = 1 << 20
+        }
+        try await ServedAPI.run(configured: configure) { api async throws in
+            try await api.session()
+            func lines() async throws -> APIClient.Exchange {
+                try await api.dev.begin(
+                    "POST", "/v1/sessions/s/tasks",
+                    headers: [("Content-Type", "application/x-ndjson"), ("Content-Length", "1500000")],
+                    body: Self.spaces(900_000), within: .seconds(20))
+            }
+            let first = try await lines()
+            try await eventually("its unfinished line is held") { api.server.bodies.left == (2 << 20) - 900_000 }
+            let second = try await lines()
+            try await second.send(Self.spaces(600_000))
+            let answer = try await second.answer()
+            #expect(answer.status == 200 && answer.text.contains("rate-limited"), "\(answer.text)")
+            let other = try api.client(try await api.admin.post("/v1/apps", ["identifier": "other"]))
+            let others = try await Self.begin(other, Self.batch, length: 1 << 18, sent: 1 << 18).answer()
+            #expect(others.status == 404, "it was read: the app has no such session")
+            try await first.send(Self.spaces(600_000))
+            #expect(try await first.answer().text.contains("payload-too-large"))
+            try await eventually("nothing is held") { api.server.bodies.left == 2 << 20 }
+        }
+    }
+
     @Test func `A body that comes too slowly is given up at the deadline`() async throws {
         try await ServedAPI.run(configured: { $0.bodyDeadline = .milliseconds(300) }) { api async throws in
             let exchange = try await Self.begin(api.dev, "/v1/sessions", length: 1000, sent: 1)

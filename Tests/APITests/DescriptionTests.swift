@@ -10,7 +10,7 @@ import Testing
 
     init() throws {
         document = try JSON(parsing: OpenAPI.json.bytes)
-        schema = Schema(document: document)
+        schema = Schema(document: document, isExact: true)
     }
 
     @Test func `Every list of words and every object with members has a name`() {
@@ -40,6 +40,46 @@ import Testing
             #expect(part.value["x-enum-varnames"].array?.count == part.value["enum"].array?.count, "\(part.path)")
             #expect(!part.value.has("default"), "\(part.path): some generators spell it in another way")
         }
+    }
+
+    @Test func `Words that are no names in a programming language have names of their own`() {
+        for (name, schema) in schemas where schema.has("enum") {
+            let words = schema["enum"].array ?? []
+            let isPlain =
+                words.compactMap(\.string).filter { word in
+                    word.first?.isLetter == true && word.allSatisfy { $0.isASCII && $0.isLetter || $0.isNumber }
+                }.count == words.count
+            #expect(isPlain != schema.has("x-enum-varnames"), "\(name): \(words)")
+            let names = schema["x-enum-varnames"].array?.compactMap(\.string) ?? []
+            #expect(names.allSatisfy { $0.first?.isUppercase == true && $0.allSatisfy { $0.isLetter || $0.isNumber } })
+            #expect(Set(names).count == names.count, "\(name)")
+        }
+    }
+
+    @Test func `Identifier ends the names of Apple's and chosen names, Id those of opaque ones`() {
+        var names: Set<String> = []
+        for schema in schemas.values { names.formUnion((schema["properties"].object ?? [:]).keys) }
+        for part in parts where !part.isSchema && ["path", "query"].contains(part.value["in"].string) {
+            names.insert(part.value["name"].string ?? "")
+        }
+        #expect(names.count > 250)
+        for name in names {
+            let isCamelCase =
+                name.first?.isLowercase == true && name.allSatisfy { $0.isASCII && $0.isLetter || $0.isNumber }
+            #expect(isCamelCase, "\(name)")
+        }
+        func ending(_ ends: String...) -> Set<String> { names.filter { name in ends.contains { name.hasSuffix($0) } } }
+        #expect(
+            ending("dentifier", "dentifiers").subtracting([
+                "identifier", "sessionIdentifier", "taskIdentifier", "taskIdentifiers", "firstTaskIdentifier",
+                "lastTaskIdentifier",
+                // Older than the rule.
+                "keyIdentifier", "credentialIdentifier",
+            ]) == [])
+        #expect(
+            ending("Id", "Ids", "ID", "IDs", "id").subtracting([
+                "id", "launchId", "questionId", "bodyId", "versionId", "clientTaskId",
+            ]) == [])
     }
 
     @Test func `Null is a choice of its own, never a word`() {
@@ -138,6 +178,58 @@ import Testing
         #expect(document["servers"].array?.map { $0["url"] } == ["/"])
     }
 
+    @Test func `Every member, parameter and header field has a description`() {
+        var count = 0
+        for (name, schema) in schemas {
+            for (member, value) in schema["properties"].object ?? [:] {
+                count += 1
+                #expect(value["description"].string?.isEmpty == false, "\(name).\(member)")
+            }
+        }
+        #expect(count > 600)
+        for part in parts where part.value["in"].string != nil && !part.isSchema {
+            #expect(part.value["description"].string?.isEmpty == false, "\(part.path)")
+        }
+        for (name, header) in document["components"]["headers"].object ?? [:] {
+            #expect(header["description"].string?.isEmpty == false, "\(name)")
+        }
+    }
+
+    @Test func `Schemas of requests are closed to unknown members, those of responses and events are open to new ones`()
+    {
+        let (sent, received) = (reachable(.request), reachable(.response))
+        #expect(sent.count > 40 && received.count > 80)
+        for name in sent.union(received) {
+            guard let schema = schemas[name], schema.has("properties") else { continue }
+            let isClosed = schema["additionalProperties"] == false
+            #expect(isClosed != received.contains(name), "\(name) is \(isClosed ? "closed" : "open")")
+            #expect(sent.contains(name) != received.contains(name), "\(name) needs a schema for each direction")
+        }
+    }
+
+    @Test func `Enumerations in responses are described as open`() {
+        let (sent, received) = (reachable(.request), reachable(.response))
+        for (name, schema) in schemas where schema.has("enum") && received.contains(name) {
+            let rest = sent.contains(name) ? " to responses; requests accept only" : "; a client passes over those"
+            #expect(schema["description"].string?.contains("Further values may be added\(rest)") == true, "\(name)")
+        }
+    }
+
+    @Test func `A response has every member of a configuration or of conditions that can be requested`() {
+        let pairs = [
+            "SessionConfiguration": "EffectiveSessionConfiguration",
+            "RetryPolicySettings": "EffectiveRetryPolicySettings",
+            "Proxy": "EffectiveProxy", "Destination": "TaskDestination", "Pieces": "TaskPieces",
+            "AppLimitsChange": "AppLimits", "ConditionsPut": "Conditions", "NetworkConditionsPut": "NetworkConditions",
+            "PowerConditionsPut": "PowerConditions", "TimeWindowPut": "TimeWindow",
+            "ProtectionSpaceCreation": "ProtectionSpace",
+        ]
+        for (request, response) in pairs {
+            let members = [request, response].map { Set((schemas[$0]?["properties"].object ?? [:]).keys) }
+            #expect(!members[0].isEmpty && members[0] == members[1], "\(request) and \(response)")
+        }
+    }
+
     @Test func `What must be together or apart is told in the schema`() {
         func isValid(_ name: String, _ value: JSON) -> Bool { schema.faults(of: value, schemas[name] ?? false) == [] }
         let request: JSON = ["url": "https://example.com/"]
@@ -223,6 +315,44 @@ extension DescriptionTests {
             }
         }
         walk(document, [], isSchema: false)
+        return found
+    }
+
+    private enum Direction { case request, response }
+
+    /// The names of the schemas that JSON and queries of requests, or of responses and webhooks, is made of. What a receiver answers
+    /// to a webhook is left out: it is read leniently.
+    private func reachable(_ direction: Direction) -> Set<String> {
+        var found: Set<String> = direction == .request ? ["TaskCreation"] : ["LineResult"]
+        func walk(_ value: JSON) {
+            for item in value.array ?? [] { walk(item) }
+            for (name, member) in value.object ?? [:] where !["example", "examples", "mapping", "links"].contains(name)
+            {
+                if name == "$ref", let reference = member.string {
+                    let last = reference.split(separator: "/").last.map(String.init) ?? ""
+                    if !reference.contains("/schemas/") || found.insert(last).inserted {
+                        walk(schema.resolve(reference))
+                    }
+                } else {
+                    walk(member)
+                }
+            }
+        }
+        for name in found { walk(schemas[name] ?? .null) }
+        for operation in (document["paths"].object ?? [:]).values.flatMap({ Array(($0.object ?? [:]).values) }) {
+            switch direction {
+            case .request:
+                walk(operation["parameters"])
+                walk(operation["requestBody"])
+            case .response:
+                for response in (operation["responses"].object ?? [:]).values {
+                    walk(schema.resolved(response)["content"])
+                }
+            }
+        }
+        if direction == .response {
+            for webhook in (document["webhooks"].object ?? [:]).values { walk(webhook["post"]["requestBody"]) }
+        }
         return found
     }
 

@@ -43,6 +43,29 @@ import Testing
         }
     }
 
+    @Test func `Streams that are not read hold memory, each a page of it, until they are closed`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            let url = "https://example.com/" + String(repeating: "u", count: 500)
+            let tasks = JSON.array((0..<2000).map { _ in api.task(url) })
+            #expect(try await api.dev.post("/v1/sessions/s/tasks/batch", ["tasks": tasks]).status == 201)
+            #expect(try await api.dev.post("/v1/sessions/s/tasks/cancel", [:]).status == 200)
+            let all = api.server.streamed.left
+            do {
+                var streams: [APIClient.Exchange] = []
+                for _ in 0..<2 {
+                    streams.append(
+                        try await api.dev.begin(
+                            "GET", "/v1/sessions/s/events?after=0", headers: [("Accept", "text/event-stream")]))
+                }
+                try await eventually("both wait for their clients") { all - api.server.streamed.left >= 2 * 32 * 1024 }
+                #expect(all - api.server.streamed.left < 2 * 64 * 1024)
+                withExtendedLifetime(streams) {}
+            }
+            try await eventually("all is given back") { api.server.streamed.left == all }
+        }
+    }
+
     @Test func `A waiting read attaches, and ends with the first event`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()

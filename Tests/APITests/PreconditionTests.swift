@@ -63,6 +63,58 @@ import Testing
         }
     }
 
+    @Test func `Conditions are declared over those that the client saw`() async throws {
+        try await ServedAPI.run { api async throws in
+            let path = "/v1/system/conditions"
+            let seen = try #require(try await api.admin.get(path).etag)
+            #expect(try await api.admin.get(path, headers: [("If-None-Match", seen)]).status == 304)
+            let first = try await api.admin.put(path, ["maximumLoad": 2], headers: [("If-Match", seen)])
+            #expect(first.status == 200 && first.etag != seen && first.json["maximumLoad"] == 2)
+            let refused = try await api.admin.put(path, ["maximumLoad": 3], headers: [("If-Match", seen)])
+            #expect(refused.status == 412 && refused.code == "precondition-failed", "\(refused.text)")
+            #expect(try await api.admin.get(path).json["maximumLoad"] == 2)
+            let again = try await api.admin.put(path, [:], headers: [("If-Match", try #require(first.etag))])
+            #expect(again.status == 200 && again.etag == seen)
+            #expect(try await api.admin.put(path, ["maximumLoad": 4]).status == 200)
+        }
+    }
+
+    @Test func `The interval of background refresh is set over the one that the client saw`() async throws {
+        try await ServedAPI.run { api async throws in
+            let path = "/v1/app/background-refresh"
+            func put(_ interval: JSON, _ tag: String?) async throws -> APIClient.Answer {
+                try await api.dev.put(
+                    path, ["minimumBackgroundFetchInterval": interval], headers: tag.map { [("If-Match", $0)] } ?? [])
+            }
+            let seen = try #require(try await api.dev.get(path).etag)
+            let first = try await put("minimum", seen)
+            #expect(first.status == 200 && first.etag != seen)
+            let refused = try await put(3600, seen)
+            #expect(refused.status == 412 && refused.code == "precondition-failed", "\(refused.text)")
+            let current = try await api.dev.get(path)
+            #expect(current.json["minimumBackgroundFetchInterval"] == "minimum")
+            #expect(try await put(3600, current.etag).status == 200)
+            #expect(try await put("never", "*").status == 200)
+        }
+    }
+
+    @Test func `Of two that declare over the same conditions one is refused`() async throws {
+        try await ServedAPI.run { api async throws in
+            let path = "/v1/system/conditions"
+            let seen = try #require(try await api.admin.get(path).etag)
+            let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 1...8 {
+                    group.addTask {
+                        let load: JSON = ["maximumLoad": .integer(number)]
+                        return try await api.admin.put(path, load, headers: [("If-Match", seen)]).status
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(statuses.sorted() == [200] + Array(repeating: 412, count: 7))
+        }
+    }
+
     @Test func `Who sends no condition is never told that one does not hold`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()

@@ -33,7 +33,8 @@ import Wire
             let elsewhere = fixture.server.routes.filter { $0.executor == nil }.map(\.pattern)
             #expect(
                 Set(elsewhere) == [
-                    "/healthz", "/readyz", "/openapi.yaml", "/openapi.json", "/", "/docs", "/page/{file}",
+                    "/healthz", "/readyz", "/openapi.yaml", "/openapi.json", "/", "/docs", "/page/{file}", "/v1",
+                    "/problems/{code}",
                 ])
         }
     }

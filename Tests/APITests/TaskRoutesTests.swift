@@ -214,6 +214,100 @@ import Testing
         }
     }
 
+    @Test func `Tasks are searched by a part of what they are called, beside the other filters`() async throws {
+        try await ServedAPI.run { api async throws in
+            for session in ["a", "b"] { try await api.session(session) }
+            var sealed = api.task("https://mirror.example/pub/My%20File.iso?token=hidden")
+            sealed["request"]["headers"] = ["Authorization": "Bearer hidden"]
+            var described = api.task("https://example.com/two")
+            described["taskDescription"] = "The Debian image"
+            described["group"] = "g"
+            let tasks = [
+                ("a", api.task("https://example.com/one", client: "Nightly-1")), ("a", described), ("b", sealed),
+                ("b", api.task("https://example.com/three", state: "running")),
+            ]
+            for (session, task) in tasks {
+                #expect(try await api.dev.post("/v1/sessions/\(session)/tasks", task).status == 201)
+            }
+            func found(_ query: String, in list: String = "/v1/tasks") async throws -> [String] {
+                let answer = try await api.dev.get("\(list)?search=\(query)")
+                #expect(answer.status == 200 && answer.json["nextCursor"] == .null)
+                return (answer.json["items"].array ?? []).map { task in
+                    "\(task["sessionIdentifier"].string ?? "")/\(task["taskIdentifier"].int ?? 0)"
+                }
+            }
+            #expect(try await found("nightly") == ["a/1"])
+            #expect(try await found("DEBIAN+im") == ["a/2"])
+            #expect(try await found("mirror.EXAMPLE/pub") == ["b/1"])
+            #expect(try await found("my%20file") == ["b/1"])
+            #expect(try await found("my%2520file") == ["b/1"])
+            for text in ["hidden", "token", "bearer", "nothing"] { #expect(try await found(text) == [], "\(text)") }
+            #expect(try await found("example.com") == ["a/1", "a/2", "b/2"])
+            #expect(try await found("example.com&order=desc") == ["b/2", "a/2", "a/1"])
+            #expect(try await found("example.com&group=g") == ["a/2"])
+            #expect(try await found("example.com&state=running") == ["b/2"])
+            #expect(try await found("example.com&clientTaskId=Nightly-1") == ["a/1"])
+            #expect(try await found("example.com", in: "/v1/sessions/a/tasks") == ["a/1", "a/2"])
+            #expect(try await found("example.com&order=desc", in: "/v1/sessions/a/tasks") == ["a/2", "a/1"])
+            #expect(try await found("example.com&state=completed", in: "/v1/sessions/a/tasks") == [])
+            let whole = try await api.dev.get("/v1/sessions/b/tasks?search=three").json["items"].array
+            #expect(try await whole == [api.dev.get("/v1/sessions/b/tasks/2").json])
+            let stranger = try await api.client(api.admin.post("/v1/apps", ["identifier": "stranger"]))
+            #expect(try await stranger.get("/v1/tasks?search=example.com").json["items"].array == [])
+            for text in ["", String(repeating: "x", count: 257)] {
+                let refused = try await api.dev.get("/v1/tasks?search=\(text)")
+                #expect(refused.status == 422 && refused.parameters == ["search"])
+            }
+        }
+    }
+
+    @Test func `A completed task is searched by the name that its response suggested`() async throws {
+        let origin = try OriginServer()
+        var report = Resource.text("report")
+        report.fields.append("Content-Disposition", "attachment; filename=\"Report of May.pdf\"")
+        origin.serve("/a", report)
+        try await ServedAPI.run(loops: true) { api async throws in
+            try await api.session()
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task(origin.url("/a"), state: "running"))
+            _ = try await api.dev.get("/v1/sessions/s/tasks/1?wait=60")
+            for list in ["/v1/tasks", "/v1/sessions/s/tasks"] {
+                #expect(try await api.dev.get(list + "?search=report%20of").json["items"].array?.count == 1)
+            }
+        }
+    }
+
+    @Test func `A search answers with what it found among as many tasks as it may examine, and a cursor`() async throws
+    {
+        try await ServedAPI.run(configured: { $0.searchedTasks = 3 }) { api async throws in
+            try await api.session()
+            let tasks = (1...10).map { api.task(client: "t\($0)") }
+            #expect(try await api.dev.post("/v1/sessions/s/tasks/batch", ["tasks": .array(tasks)]).status == 201)
+            func pages(_ query: String, in list: String) async throws -> [[String]] {
+                var pages: [[String]] = []
+                var cursor: String?
+                repeat {
+                    let answer = try await api.dev.get("\(list)?\(query)" + (cursor.map { "&cursor=\($0)" } ?? ""))
+                    #expect(answer.status == 200)
+                    pages.append((answer.json["items"].array ?? []).compactMap { $0["clientTaskId"].string })
+                    cursor = answer.json["nextCursor"].string
+                } while cursor != nil
+                return pages
+            }
+            for list in ["/v1/tasks", "/v1/sessions/s/tasks"] {
+                #expect(try await pages("search=t10", in: list) == [[], [], [], ["t10"]])
+                #expect(try await pages("search=t1", in: list) == [["t1"], [], [], ["t10"]])
+                #expect(try await pages("search=t10&order=desc", in: list) == [["t10"], [], [], []])
+                #expect(try await pages("search=t&limit=2", in: list).flatMap { $0 } == (1...10).map { "t\($0)" })
+                #expect(try await pages("search=t&limit=2", in: list).allSatisfy { $0.count <= 2 })
+                #expect(try await pages("limit=5", in: list).map(\.count) == [5, 5])
+                let first = try await api.dev.get(list + "?search=t10")
+                let next = try #require(first.json["nextCursor"].string)
+                #expect(first.fields["Link"] == "<\(list)?search=t10&cursor=\(next)>; rel=\"next\"")
+                #expect(try await api.dev.get("\(list)?search=t1&cursor=\(next)").parameters == ["cursor"])
+            }
+        }
+    }
+
     @Test func `Waiting for a task ends with its completion or its next revision`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()

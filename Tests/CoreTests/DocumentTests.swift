@@ -59,6 +59,7 @@ import Testing
         _ = try roundTrip(refresh)
         var ledger = AttemptLedger()
         ledger.record(.transport, keptOffset: 1 << 20)
+        ledger.firstAttemptAt = now
         _ = try roundTrip(ledger)
         var result = TaskResult()
         result.error = TaskError(.timedOut, failingURL: "u", underlying: .init(domain: "d", code: "c", message: "m"))

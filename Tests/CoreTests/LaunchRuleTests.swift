@@ -42,6 +42,19 @@ import Testing
         #expect(seen.evaluate(at: now) == .no)
     }
 
+    @Test func `A stall launches while tasks run`() {
+        let stalled = Self.rule {
+            $0.unfinishedTasks = 3
+            $0.lastStallSeq = 9
+        }
+        #expect(stalled.evaluate(at: now) == .launch(.tasksStalled))
+        let acknowledged = Self.rule {
+            $0.acknowledgedSeq = 9
+            $0.lastStallSeq = 9
+        }
+        #expect(acknowledged.evaluate(at: now) == .no)
+    }
+
     @Test func `An open launch gets the reason and sends nothing`() {
         let open = Self.rule {
             $0.hasOpenLaunch = true

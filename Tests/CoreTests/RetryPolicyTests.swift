@@ -35,6 +35,19 @@ import Testing
         #expect(negative.delay(afterFailures: 2, jitter: 0.9) == .milliseconds(90))
     }
 
+    @Test func `No attempt begins when the time of the policy is over`() {
+        let policy = RetryPolicy.custom(.init(maximumElapsedTime: 10))
+        func decide(_ began: Timestamp?) -> RetryDecision {
+            var ledger = ledger(after: [.transport])
+            ledger.firstAttemptAt = began
+            return policy.decide(
+                after: .transport, ledger: ledger, request: Self.get, jitter: 0.5, now: now, deadline: nil)
+        }
+        #expect(decide(nil) == .retry(at: .after(0.5)))
+        #expect(decide(.after(-9)) == .retry(at: .after(0.5)))
+        #expect(decide(.after(-9.5)) == .giveUp)
+    }
+
     @Test func `Transport faults have no limit but the deadline`() {
         let many = Array(repeating: AttemptFault.transport, count: 1000)
         #expect(decide(.apple, many) == .retry(at: .after(300)))

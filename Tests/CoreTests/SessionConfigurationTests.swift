@@ -32,6 +32,7 @@ struct SessionConfigurationTests {
         ("networkServiceType", with { $0.networkServiceType = .background }),
         ("retryPolicy", with { $0.retryPolicy = .apple }),
         ("resumableUploads", with { $0.resumableUploads = .off }),
+        ("stallInterval", with { $0.stallInterval = nil }),
     ]
 
     @Test

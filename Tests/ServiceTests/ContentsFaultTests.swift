@@ -89,6 +89,23 @@ struct ContentsFaultTests {
         }
     }
 
+    @Test func `A body on its way is kept for as long as its node lives`() async throws {
+        let store = try ObjectStore()
+        var contents = try BucketClient.stage(store).asContents
+        contents.bodyLease = .milliseconds(800)
+        try await ServiceStage.run(configured: { [contents] in $0.contents = contents }) { [contents] stage in
+            let service = stage.service
+            var upload = ObjectUpload(
+                contents.newKey(ofBody: "body_1"), expected: nil, contents, service.store, service.folder.disk)
+            try await upload.write(Content.bytes(seed: 1, length: 9 << 20))
+            try await stays("no node takes it for useless", for: .seconds(2)) {
+                try await service.store.uselessUploads(of: Store.contentsBucket, at: service.clock.now, limit: 1)
+                    .isEmpty
+            }
+            await upload.abandon()
+        }
+    }
+
     @Test func `A body of a node that died leaves its upload for a minute`() async throws {
         let store = try ObjectStore()
         let contents = try BucketClient.stage(store).asContents

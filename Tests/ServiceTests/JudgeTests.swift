@@ -133,6 +133,28 @@ struct JudgeTests {
         }
     }
 
+    @Test(arguments: [
+        (303, "PUT", 9, "retry"), (303, "POST", 9, "failed"), (302, "POST", 0, "failed"), (303, "PUT", 10, "send"),
+    ])
+    func `A redirect that drops the body is not followed before the whole body was sent`(
+        _ status: Int, _ method: String, _ sent: Int64, _ end: String
+    ) throws {
+        let body = BodyLocation(place: .bytes(Array(repeating: 1, count: 10)), length: 10, digest: "")
+        let transfer = try transfer(kind: .upload, body: body, { _ in }) { $0.request.method = method }
+        let (judgement, progress) = judge(
+            transfer,
+            result(.complete, status, [("Location", "/elsewhere")]) {
+                $0.metrics.countOfRequestBodyBytesSent = sent
+            })
+        switch judgement {
+        case .retry: #expect(end == "retry" && progress.redirects.isEmpty)
+        case .finish(let outcome, let result, _):
+            #expect(outcome == .failed && end == "failed" && result.error?.underlying?.code == "answered-early")
+        case .send(.follow): #expect(end == "send")
+        default: Issue.record("\(judgement)")
+        }
+    }
+
     @Test func `A redirect that turned the upload into a GET leaves no body to send`() throws {
         let body = BodyLocation(place: .bytes([1]), length: 1, digest: "")
         var transfer = try transfer(kind: .upload, body: body)

@@ -75,6 +75,26 @@ struct PresenceTests {
     }
 
     @Test
+    func `Long messages give way sooner`() {
+        let hub = EventHub(clock: .system)
+        let feed = hub.open(session)
+        let url = String(repeating: "u", count: 8000)
+        for number in 1...100 {
+            let created = LiveEvent.Payload.didCreate(kind: .download, url: url)
+            hub.publish(
+                LiveEvent(created, of: TaskID(Int64(number)), Int64(number), TaskSpecification(), at: Timestamp()),
+                to: session)
+        }
+        let kept = feed.buffer.withLock { $0 }
+        #expect(kept.last?.taskIdentifier == 100 && kept.reduce(0) { $0 + $1.size } <= EventHub.bufferedBytes)
+        hub.publish(
+            LiveEvent(
+                .didCreate(kind: .download, url: String(repeating: "u", count: 100_000)), of: TaskID(101), 101,
+                TaskSpecification(), at: Timestamp()), to: session)
+        #expect(feed.buffer.withLock { $0.map(\.taskIdentifier) } == [101])
+    }
+
+    @Test
     func `A waiting read ends with the first event, a wait on a task with its end`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()

@@ -24,8 +24,12 @@ struct BucketUploadTests {
         #expect(try await note("u1", first, fixture))
         let second = try await fixture.store.beginUpload(of: task.id, bucket: "b", key: "k", at: fixture.now)
         #expect(try await useless(fixture) == [first])
-        #expect(try await fixture.store.uploads(of: "k", bucket: "b") == ["u1"])
-        #expect(try await fixture.store.uploads(of: "k", bucket: "c") == [])
+        func known(_ bucket: String, besides row: Int64) async throws -> Set<String>? {
+            try await fixture.store.uploads(of: "k", bucket: bucket, besides: row, at: fixture.now)
+        }
+        #expect(try await known("b", besides: second) == ["u1"])
+        #expect(try await known("b", besides: first) == nil, "the needed one has no name yet")
+        #expect(try await known("c", besides: first) == [])
         let found = try #require(try await fixture.store.uselessUploads(of: "b", at: fixture.now, limit: 1).first)
         #expect(found == UselessUpload(row: first, key: "k", id: "u1", begunAt: fixture.now, attempts: 0))
         #expect(try await fixture.store.uselessUploads(of: "c", at: fixture.now, limit: 1) == [])

@@ -62,11 +62,43 @@ struct ObjectTests {
         #expect(try await useless(fixture) == ["late"])
     }
 
+    @Test func `An object that is removed, or being removed, gets no new name`() async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await content("k", fixture, in: session)
+        let object = StoredObject(key: "k", length: 100_000)
+        func name(_ id: String) async throws {
+            _ = try await fixture.store.addBody(
+                id, app: session.app, place: .objects([object]), length: 100_000, digest: "d", mediaType: nil,
+                isComplete: true, limit: .max, at: fixture.now)
+        }
+        let body = NewTask.Body.objects([object], digest: "d", mediaType: nil, publicId: "relay")
+        func relay() async throws -> TaskRecord {
+            var new = fixture.download()
+            new.body = body
+            return try await fixture.create(new, in: session)
+        }
+        // What a row names cannot be taken for removal.
+        let row = try await fixture.store.beginUpload(
+            of: TaskID(0), bucket: Store.contentsBucket, key: "k", at: fixture.now)
+        #expect(try await !fixture.store.claimRemoval(ofObject: "k", row: row))
+        _ = try await fixture.store.claimContent(of: task.id, at: fixture.now)
+        let found = try await fixture.store.uselessUploads(of: Store.contentsBucket, at: fixture.now, limit: 10)
+        #expect(try await fixture.store.claimRemoval(ofObject: "k", row: try #require(found.first).row))
+        await #expect(throws: ObjectGone.self) { try await name("while it is removed") }
+        await #expect(throws: DomainError.contentNotFound(index: 0)) { _ = try await relay() }
+        for upload in found { try await fixture.store.forgetUpload(row: upload.row, id: upload.id) }
+        await #expect(throws: ObjectGone.self) { try await name("after it was removed") }
+        #expect(try await fixture.store.app(session.app).storedBytes == 0)
+    }
+
     @Test func `An object stays for as long as one of two names it`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await content("k", fixture, in: session)
         let object = StoredObject(key: "k", length: 100_000)
+        _ = try await fixture.store.beginUpload(
+            of: TaskID(0), bucket: Store.contentsBucket, key: "l", at: fixture.now)
         let body = try await fixture.store.addBody(
             "body", app: session.app, place: .objects([object, StoredObject(key: "l", length: 5)]), length: 100_005,
             digest: "d", mediaType: nil, isComplete: true, limit: .max, at: fixture.now)

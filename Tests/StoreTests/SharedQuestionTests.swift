@@ -61,6 +61,24 @@ struct SharedQuestionTests {
     }
 
     @Test
+    func `Of the event of a question only the counts change, while tasks join it`() async throws {
+        func event() async throws -> (seq: Int64, question: QuestionRecord) {
+            let event = try #require(try await store.events(of: session.id, after: 0, limit: 10).events.first)
+            guard case .question(let question) = event.payload else { throw DomainError.notFound }
+            return (event.seq, question)
+        }
+        _ = try await meet(1)
+        let before = try await event()
+        _ = try await meet(1, failures: 2)
+        var after = try await event()
+        #expect(before.question.taskCount == 1 && before.question.question.previousFailureCount == 0)
+        #expect(after.question.taskCount == 2 && after.question.question.previousFailureCount == 2)
+        after.question.taskCount = 1
+        after.question.question.previousFailureCount = 0
+        #expect("\(before)" == "\(after)")
+    }
+
+    @Test
     func `Another realm, another key of a server and another session have questions of their own`() async throws {
         _ = try await meet(1)
         var (realm, first, second) = (StoreFixture.space, StoreFixture.space, StoreFixture.space)

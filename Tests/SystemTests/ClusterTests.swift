@@ -97,6 +97,38 @@ struct ClusterTests {
         #expect(scene.origin.inFlight.peak <= 6, "\(scene.origin.inFlight.peak)")
     }
 
+    @Test func `A reset closes idle connections at every node that follows the session`() async throws {
+        let scene = try await Self.scene()
+        let streams = try await scene.service.nodes.mapAsync { node in
+            try await Self.api(node).openStream("/v1/sessions/s/events")
+        }
+        scene.origin.serve("/a", .text("x"), always: [.delayHead(.milliseconds(50))])
+        let tasks = (0..<60).map { _ in scene.downloadOf("/a") }
+        expect(try await scene.api.post("/v1/sessions/s/tasks/batch", ["tasks": .array(tasks)]), 201)
+        _ = try await scene.settled()
+        #expect(scene.origin.openConnections > 0)
+        expect(try await scene.api.post("/v1/sessions/s/reset", [:]), 200)
+        try await eventually("all are closed", within: .seconds(30)) { scene.origin.openConnections == 0 }
+        withExtendedLifetime(streams) {}
+    }
+
+    @Test func `Files at a node go when the session is deleted at another`() async throws {
+        let scene = try await Self.scene()
+        func partial() -> [String] {
+            scene.service.nodes.flatMap { filesBelow($0.data.file("data/partial")) }
+        }
+        scene.origin.serve(
+            "/wide", .generated(seed: 5, length: 32 << 20), always: [.trickle(size: 1 << 20, pause: .milliseconds(200))]
+        )
+        let number = try await scene.download("/wide", ["segments": 4])
+        try await eventually("a node has bytes of its segments on its disk") { !partial().isEmpty }
+        expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/suspend", [:]), 200)
+        try await eventually("the transfer stops") { scene.origin.inFlight.now == 0 }
+        #expect(!partial().isEmpty)
+        for node in scene.service.nodes { _ = try await Self.api(node).delete("/v1/sessions/s") }
+        try await eventually("no file is left at any node", within: .seconds(60)) { partial().isEmpty }
+    }
+
     @Test func `Who waits at one node is told within a second what another commits`() async throws {
         let scene = try await Self.scene()
         let gate = Gate()

@@ -30,7 +30,7 @@ struct Contract: Sendable {
 
     private init() {
         let document = (try? JSON(parsing: Self.embedded())) ?? .null
-        schema = Schema(document: document)
+        schema = Schema(document: document, isExact: true)
         let paths = document["paths"].object ?? [:]
         patterns = paths.keys.reduce(into: [:]) { $0[$1] = Self.segments($1) }
         operations = paths.flatMap { pattern, item in

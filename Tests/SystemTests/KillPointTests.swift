@@ -89,6 +89,26 @@ import Testing
     }
 
     @Test(.enabled(if: !TestStore.isOnServer), .enabled(if: canCompile, "/usr/bin/cc is needed"))
+    func `A kill in the midst of the cancel of a running task has the task run again`() async throws {
+        let folder = TemporaryFolder()
+        let scene = try await Scene(environment: try await Self.killAt(in: folder))
+        let (gate, length, sent) = (Gate(), 4 << 20, (2 << 20) + 500_000)
+        scene.origin.serve("/a", .generated(seed: 1, length: length), turns: [[.holdBody(after: sent, gate)]])
+        let number = try await scene.download("/a")
+        try await scene.waitFor("has bytes", task: number) { $0["countOfBytesReceived"].int == sent }
+        try await scene.waitUntilRecorded(2 << 20)
+        // The cancel holds the task, and its transfer stores what it has in memory, before the commit that cancels.
+        folder.write(Array("before write partial/".utf8), to: "kill")
+        _ = try? await scene.api.post("/v1/sessions/s/tasks/\(number)/cancel", ["byProducingResumeData": true])
+        #expect(try await scene.service.waitForExit() == .killed(SIGKILL))
+        unlink(folder.file("kill"))
+        try await scene.service.start()
+        #expect(try await scene.completed(number)["outcome"] == "succeeded")
+        #expect(scene.origin.requests("/a").last?.fields.contains("Range") == true)
+        #expect(Content.sha256(of: try await scene.content(number).body) == Content.sha256(seed: 1, length: length))
+    }
+
+    @Test(.enabled(if: !TestStore.isOnServer), .enabled(if: canCompile, "/usr/bin/cc is needed"))
     func `A kill before the commit of a cancel leaves the task its bytes`() async throws {
         let folder = TemporaryFolder()
         let scene = try await Scene(environment: try await Self.killAt(in: folder))

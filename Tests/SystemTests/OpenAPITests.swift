@@ -54,7 +54,7 @@ import Testing
 
     private static func path(of pattern: String) -> String {
         let segments = pattern.split(separator: "/").map {
-            $0 == "{file}" ? "icon.svg" : $0.hasPrefix("{") ? "1" : String($0)
+            $0 == "{file}" ? "icon.svg" : $0 == "{code}" ? "not-found" : $0.hasPrefix("{") ? "1" : String($0)
         }
         return "/" + segments.joined(separator: "/")
     }
@@ -272,7 +272,10 @@ private struct Tour {
         try await admin.get("/v1/system/conditions")
         try await admin.get("/v1/nodes")
         try await admin.get("/metrics")
-        for path in ["/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/", "/docs", "/page/icon.svg"] {
+        for path in [
+            "/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/", "/docs", "/page/icon.svg", "/v1",
+            "/problems/not-found",
+        ] {
             try await api.with(key: nil).get(path)
             try await api.with(key: nil).send("HEAD", path)
         }

@@ -31,6 +31,25 @@ import Testing
         #expect(try await check("http://localhost:\(four.port)") == .exited(1))
     }
 
+    @Test(arguments: [
+        "serve", "check-config", "backup", "export", "import", "healthcheck", "man", "help", "version",
+    ])
+    func `Each command tells about itself, and does nothing else`(_ command: String) async throws {
+        let folder = TemporaryFolder()
+        for words in [[command, "--help"], [command, "--data-dir", folder.file("data"), "-h"]] {
+            let ended = try await ServiceProcess.run(words)
+            #expect(ended.status == .exited(0) && ended.errors.isEmpty, "\(words): \(ended)")
+            let name = command == "version" ? "--version" : command
+            #expect(ended.output.hasPrefix("usage: urlsessiond \(name)"), "\(words): \(ended.output)")
+            let hasFlags = !["man", "help", "version"].contains(command)
+            #expect(ended.output.contains("  --listen ADDR:PORT") == hasFlags, "\(words): \(ended.output)")
+        }
+        #expect(filesBelow(folder.path).isEmpty)
+        #expect(try await ServiceProcess.run(["nothing", "--help"]).status == .exited(64))
+        let calls = try await ServiceProcess.run(["--help"]).output.split(separator: "\n")
+        #expect(calls.contains { $0.hasPrefix("urlsessiond \(command == "version" ? "--version" : command)") })
+    }
+
     @Test func `The health check speaks TLS where the listener does`() async throws {
         let folder = TemporaryFolder()
         let (certificate, key) = (folder.file("c.pem"), folder.file("k.pem"))

@@ -21,12 +21,13 @@ struct BackgroundAppTests {
 
     /// Starts the app with URLs to download.
     static func start(
-        _ house: House, port: UInt16, inbox: String, feed: String = "", log: String, _ urls: [String] = []
+        _ house: House, port: UInt16, inbox: String, feed: String = "", login: String = "", log: String,
+        _ urls: [String] = []
     ) async throws -> ChildProcess {
         let process = try await ChildProcess(
             [
                 "/usr/bin/env", "URLSESSION_URL=http://127.0.0.1:\(house.service.port)", "URLSESSION_KEY=dev",
-                "PORT=\(port)", "INBOX=\(inbox)", "FEED=\(feed)", "/bin/sh", "-c",
+                "PORT=\(port)", "INBOX=\(inbox)", "FEED=\(feed)", "LOGIN=\(login)", "/bin/sh", "-c",
                 "log=$1; shift; exec \"$@\" >>\"$log\" 2>&1", "sh", log, built("background-app"),
             ] + urls)
         try await eventually("it listens") { (try? Socket.connect(port: port)) != nil }
@@ -79,6 +80,24 @@ struct BackgroundAppTests {
             try await house.client.backgroundRefresh().history.first?.result == .newData
         }
         try await eventually("the news", within: .seconds(60)) { readFile(inbox.file("feed")) == Array("news".utf8) }
+        withExtendedLifetime(app) {}
+    }
+
+    @Test func `An app's methods of Apple's shape are called for a challenge and before a delayed request`()
+        async throws
+    {
+        let house = try await House()
+        let (inbox, logs) = (TemporaryFolder(), TemporaryFolder())
+        house.origin.serve(
+            "/closed", .text("secret"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
+        let app = try await Self.start(
+            house, port: try Self.freePort(), inbox: inbox.path, login: "u:p", log: logs.file("log"),
+            [house.origin.url("/closed")])
+        try await eventually("the download") { readFile(inbox.file("closed")) == Array("secret".utf8) }
+        let shown = try await house.client.tasks(in: "MySession").items
+        #expect(shown.map(\.confirmBeforeStart) == [true])
+        let questions = try await house.client.questions().items
+        #expect(questions.count == 2 && questions.allSatisfy { $0.state == .answered })
         withExtendedLifetime(app) {}
     }
 

@@ -168,14 +168,17 @@ struct CommandLineTests {
     }
 
     @Test func `A failed transfer says why, and the same command tries again`() async throws {
-        let failed = try await failure(
-            "get", "--digest", "md5:" + String(repeating: "0", count: 32), origin.url("/absent"))
-        #expect(failed.status == 1 && failed.errors.contains("404"), "\(failed)")
-        let session = try #require(try await sessions.first)
-        #expect(failed.errors.contains("urlsession explain \(session) 1"))
-        _ = try await failure("get", "--digest", "md5:" + String(repeating: "0", count: 32), origin.url("/absent"))
-        #expect(try await call("tasks", session).count == 2)
-        #expect(try await call("explain", session, "2").contains("It repeats task 1."))
+        for count in 1...2 {
+            let failed = try await failure(
+                "get", "--digest", "md5:" + String(repeating: "0", count: 32), origin.url("/absent"))
+            #expect(failed.status == 1 && failed.errors.contains("404"), "\(failed)")
+            #expect(!failed.errors.contains("explain"), "\(failed)")
+            #expect(try await sessions.isEmpty && origin.requests.count == count)
+        }
+        let failed = try await failure("get", "-s", "s", origin.url("/absent"))
+        #expect(failed.errors.contains("urlsession explain s 1"), "\(failed)")
+        _ = try await failure("get", "-s", "s", origin.url("/absent"))
+        #expect(try await call("explain", "s", "2").contains("It repeats task 1."))
     }
 
     @Test func `A file that is there stays, and need not be fetched again for --force`() async throws {
@@ -340,6 +343,8 @@ struct CommandLineTests {
         #expect(try await call("tasks", "s", "--outcome", "failed").isEmpty)
         #expect(try await call("tasks") == ["s\t1\tsucceeded\t10000\t\(origin.url("/a"))"])
         #expect(try await call("tasks", "--outcome", "failed").isEmpty)
+        #expect(try await call("tasks", "--search", "/A") == ["s\t1\tsucceeded\t10000\t\(origin.url("/a"))"])
+        #expect(try await call("tasks", "s", "--search", "/b").isEmpty)
         #expect(try await call("task", "s", "1").contains { $0.hasPrefix("It succeeded with 200 OK") })
         #expect(try await call("content", "s", "1", "-o", "copy") == ["saved copy (10.0 kB)"])
         #expect(try await call("events", "s").map { $0.split(separator: "\t")[1] }.last == "task.didComplete")
@@ -515,6 +520,26 @@ struct CommandLineTests {
         #expect(try await call("webhook", "set", "-") == ["-\tpaused"])
     }
 
+    @Test func `A ping that its receiver holds leaves the processor to others`() async throws {
+        let receiver = try Receiver { _ in
+            var answer = Receiver.Answer.launched
+            answer.delay = .seconds(3)
+            return answer
+        }
+        try await call("webhook", "set", receiver.url)
+        // What the shell tells is the `rusage` of the command: seconds in the program, and in the system for it.
+        let script = "exec 2>&1; TIMEFORMAT='%U %S'; time \"$@\""
+        let output = try await ChildProcess.run(
+            [
+                "/usr/bin/env", "URLSESSION_URL=http://127.0.0.1:\(service.port)", "/bin/bash", "-c", script, "bash",
+                Self.tool, "webhook", "ping",
+            ], within: .seconds(60))
+        let lines = String(decoding: output, as: UTF8.self).split(separator: "\n")
+        #expect(lines.contains { $0.contains("204") && $0.contains(", 3") }, "\(lines)")
+        let times = lines.last?.split(separator: " ").compactMap { Double($0) } ?? []
+        #expect(times.count == 2 && times.reduce(0, +) < 1, "\(lines)")
+    }
+
     @Test func `A launch is received, verified, saved and completed`() async throws {
         // Of another launch: it stays.
         try FileManager.default.createDirectory(atPath: folder.file("inbox"), withIntermediateDirectories: true)
@@ -560,8 +585,47 @@ struct CommandLineTests {
         let identifier = try #require(second?.split(separator: "\t").first.map(String.init))
         #expect(try await run("", ["keys", "com.example.app"], admin).contains("\(identifier)\tevents\t-"))
         _ = try await run("", ["keys", "revoke", "com.example.app", identifier], admin)
+        let words = ["--max-tasks", "5", "--max-bytes", "1000", "--webhook-url", "https://example.com/", "--refresh"]
+        _ = try await run("", ["apps", "set", "com.example.app"] + words + ["denied"], admin)
+        let changed = try await service.admin.get("/v1/apps/com.example.app").json
+        #expect(changed["limits"]["tasks"] == 5 && changed["limits"]["storedBytes"] == 1000)
+        #expect(changed["webhook"]["url"] == "https://example.com/" && changed["backgroundRefreshStatus"] == "denied")
+        let cleared = ["--max-tasks", "none", "--max-bytes", "none", "--webhook-url", "-"]
+        let row = try await run("", ["apps", "set", "com.example.app"] + cleared, admin).first
+        #expect(row?.contains("any number of tasks\tany number of bytes\trefresh denied") == true, "\(row ?? "")")
+        let after = try await service.admin.get("/v1/apps/com.example.app").json
+        #expect(after["limits"]["storedBytes"] == .null && after["webhook"]["url"] == .null)
+        #expect(try await failure("apps", "set", "com.example.app").status == 2)
         _ = try await run("", ["apps", "remove", "com.example.app"], admin)
         #expect(try await run("", ["apps"], admin).count == 1)
+    }
+
+    @Test func `Conditions are shown and declared`() async throws {
+        let admin = ["URLSESSION_KEY=dev-admin"]
+        #expect(try await failure("conditions").status == 4)
+        #expect(try await run("", ["conditions"], admin).first == "Network: reachable")
+        let text = #"{"network": {"expensive": true}, "windows": [{"from": "01:00", "to": "05:00"}]}"#
+        let lines = try await run(text, ["conditions", "set"], admin)
+        #expect(lines.first == "Network: reachable, expensive", "\(lines)")
+        #expect(lines.last == "Discretionary tasks run: every day from 01:00 to 05:00 UTC", "\(lines)")
+        #expect(try await service.admin.get("/v1/system/conditions").json["network"]["expensive"] == true)
+        let json = try #require(try await run("", ["conditions", "--json"], admin).first)
+        folder.write(Array(json.utf8), to: "conditions.json")
+        #expect(try await run("", ["conditions", "set", "conditions.json"], admin) == lines)
+        folder.write(Array(#"{"network": {"expensiv": true}}"#.utf8), to: "conditions.json")
+        let wrong = try await failure("conditions", "set", "conditions.json", variables: admin)
+        #expect(wrong.status == 1 && wrong.errors.hasPrefix("urlsession: conditions.json: "), "\(wrong)")
+    }
+
+    @Test func `Nodes are listed, and drained by their names`() async throws {
+        let admin = ["URLSESSION_KEY=dev-admin"]
+        let nodes = try await run("", ["nodes"], admin).map { $0.split(separator: "\t").map(String.init) }
+        let first = try #require(nodes.first)
+        #expect(first.count == 6 && first[1] == "active" && first[2] == "api,transfer,launch", "\(first)")
+        let drained = try await run("", ["nodes", "drain", first[0]], admin)
+        #expect(drained.first?.hasPrefix("\(first[0])\tdraining\t") == true, "\(drained)")
+        let wrong = try await failure("nodes", "drain", "none", variables: admin)
+        #expect(wrong.status == 1 && wrong.errors.contains("there is no such id: none"), "\(wrong)")
     }
 
     // MARK: The tool itself
@@ -594,6 +658,37 @@ struct CommandLineTests {
                 && absent.errors == "urlsession: http://127.0.0.1:1 does not answer; is urlsessiond running there?\n")
         let stranger = try await failure("sessions", "--url", "http://127.0.0.1:\(origin.port)")
         #expect(stranger.status == 1 && stranger.errors.contains("404"))
+    }
+
+    @Test func `A service with a certificate of its own is trusted by the file of that alone`() async throws {
+        let (certificate, key) = (folder.file("c.pem"), folder.file("k.pem"))
+        try await ChildProcess.run([
+            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+            "-subj", "/CN=service.example", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out",
+            certificate,
+        ])
+        let service = try await ServiceProcess(["--tls-certificate", certificate, "--tls-key", key])
+        let words = ["--url", "https://127.0.0.1:\(service.port)", "sessions"]
+        let dev = ["URLSESSION_KEY=dev"]
+        let refused = try await #require(throws: ChildProcess.Failed.self) { try await run("", words, dev) }
+        #expect(refused.status == 1 << 8 && refused.errors.contains("--ca-file"), "\(refused)")
+        #expect(try await run("", words + ["--ca-file", "c.pem"], dev).isEmpty)
+        #expect(try await run("", words, dev + ["URLSESSION_CA_FILE=\(certificate)"]).isEmpty)
+        try FileManager.default.createDirectory(
+            atPath: folder.file(".config/urlsession"), withIntermediateDirectories: true)
+        folder.write(Array("[own]\nkey = dev\nca-file = \(certificate)\n".utf8), to: ".config/urlsession/config")
+        chmod(folder.file(".config/urlsession/config"), 0o600)
+        #expect(try await run("", words + ["--profile", "own"]).isEmpty)
+        // Streams of events, and contents, are read over it, too.
+        origin.serve("/a", .text("x"))
+        _ = try await run("", ["get", "--ca-file", "c.pem", "--url", words[1], origin.url("/a")], dev)
+        #expect(readFile(folder.file("a.txt")) ?? readFile(folder.file("a")) == Array("x".utf8))
+        for (file, text) in [("absent", "absent: No such file"), ("k.pem", "k.pem has no certificate")] {
+            let failed = try await #require(throws: ChildProcess.Failed.self) {
+                try await run("", words + ["--ca-file", file], dev)
+            }
+            #expect(failed.status == 1 << 8 && failed.errors.contains(text), "\(failed)")
+        }
     }
 
     @Test func `Profiles are chosen, and open ones warned of`() async throws {

@@ -49,7 +49,53 @@ struct CompletionTests {
         #expect(try await fish("urlsession --profile ") == [])
     }
 
+    /// Lines whose last word begins the name of a session of the service, which its options name.
+    private static func sessionLines(_ url: String) -> [String] {
+        let own = [
+            "tasks ni", "explain ni", "events ni", "get -s ni", "launches --session ni", "webhook redeliver -s ni",
+        ]
+        return own.map { "urlsession --url \(url) \($0)" } + ["urlsession attach --url \(url) ni"]
+    }
+
+    /// A service with sessions, one of them named `nightly`.
+    private func serviceWithSessions() async throws -> (ServiceProcess, url: String) {
+        let service = try await ServiceProcess()
+        for name in ["nightly", "other"] { _ = try await service.api.put("/v1/sessions/\(name)", [:]) }
+        return (service, "http://127.0.0.1:\(service.port)")
+    }
+
+    @Test func `Bash completes the names of sessions from the service`() async throws {
+        try await load("bash")
+        let (service, url) = try await serviceWithSessions()
+        for line in Self.sessionLines(url) { #expect(try await bash(line) == ["nightly"], "\(line)") }
+        #expect(try await bash("urlsession --url \(url) task nightly ni") == [])
+        try await service.kill()
+        #expect(try await bash("urlsession --url \(url) tasks ni") == [])
+    }
+
+    @Test(.enabled(if: isThere("zsh"), "zsh is not installed"))
+    func `Zsh completes the names of sessions from the service`() async throws {
+        try await load("zsh")
+        let (service, url) = try await serviceWithSessions()
+        let lines = Self.sessionLines(url)
+        #expect(try await zsh(lines) == lines.map { "\($0.dropLast(2))nightly" })
+        withExtendedLifetime(service) {}
+    }
+
+    @Test(.enabled(if: isThere("fish"), "fish is not installed"))
+    func `Fish completes the names of sessions from the service`() async throws {
+        try await load("fish")
+        let (service, url) = try await serviceWithSessions()
+        for line in Self.sessionLines(url) { #expect(try await fish(line) == ["nightly"], "\(line)") }
+        withExtendedLifetime(service) {}
+    }
+
     // MARK: Shells
+
+    /// The command's folder comes first, so that a line that begins with `urlsession` calls the one under test.
+    private static let path = [
+        "/usr/bin/env", "PATH=\(CommandLineTests.tool.dropLast("/urlsession".count)):/usr/bin:/bin",
+    ]
 
     private static func isThere(_ shell: String) -> Bool {
         FileManager.default.isExecutableFile(atPath: "/usr/bin/\(shell)")
@@ -79,16 +125,19 @@ struct CompletionTests {
         words = words.map { "'\($0)'" }
         let call = """
             set -eu; cd '\(folder.path)'; source '\(script)'
+            COMP_LINE='\(line)'
             COMP_WORDS=(\(words.joined(separator: " "))); COMP_CWORD=\(words.count - 1); _urlsession
             printf '%s\\n' "${COMPREPLY[@]}"
             """
-        return lines(try await ChildProcess.run(["/bin/bash", "-c", call], within: .seconds(60)))
+        return lines(try await ChildProcess.run(Self.path + ["/bin/bash", "-c", call], within: .seconds(60)))
     }
 
     private func fish(_ line: String) async throws -> [String] {
         let call = "cd '\(folder.path)'; source '\(script)'; complete -C '\(line)'"
-        return lines(try await ChildProcess.run(["/usr/bin/fish", "--no-config", "-c", call], within: .seconds(60)))
-            .map { String($0.prefix { $0 != "\t" }) }
+        return lines(
+            try await ChildProcess.run(Self.path + ["/usr/bin/fish", "--no-config", "-c", call], within: .seconds(60))
+        )
+        .map { String($0.prefix { $0 != "\t" }) }
     }
 
     /// What lines become when somebody presses Tab behind them. Zsh completes in its line editor alone, so it gets a
@@ -108,7 +157,7 @@ struct CompletionTests {
             done
             zpty -d shell
             """
-        try await ChildProcess.run(["/usr/bin/zsh", "-f", "-c", call, "zsh"] + lines, within: .seconds(60))
+        try await ChildProcess.run(Self.path + ["/usr/bin/zsh", "-f", "-c", call, "zsh"] + lines, within: .seconds(60))
         return self.lines(readFile(output) ?? []).dropFirst().map { $0.trimmingCharacters(in: .whitespaces) }
     }
 }

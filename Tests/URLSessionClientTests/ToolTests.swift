@@ -51,10 +51,35 @@ struct ToolTests {
         ("xyzzy", "there is no command xyzzy"),
         ("webhook sett u", "there is no command webhook sett; did you mean webhook set?"),
         ("webhook rotate --grace soon", "--grace must be a time such as 90, 30s, 5m or 24h: soon"),
+        ("get u --tries 0", "--tries must be a whole number, 1 to 1000000: 0"),
+        ("get u -j x", "--connections must be a whole number, 1 to 10000: x"),
+        ("put f u --limit-rate 2X", "--limit-rate must be bytes per second such as 500k, 2M or 1G: 2X"),
+        ("put f u --limit-rate 0", "--limit-rate must be bytes per second such as 500k, 2M or 1G: 0"),
+        ("apps set a --max-tasks some", "--max-tasks must be a whole number, from 0, or none: some"),
     ])
     func `Wrong calls are named`(_ line: String, _ text: String?) throws {
         let fault = try #require(throws: CallWords.Fault.self) { try parse(line) }
         if let text { #expect(fault.text == text) }
+    }
+
+    @Test(arguments: [
+        ("1", 1), ("500k", 512_000), ("500K", 512_000), ("1.5M", 1_572_864), ("1g", 1_073_741_824),
+    ])
+    func `Rates are read as curl reads them`(_ text: String, _ bytes: Int64) {
+        #expect(CallWords.rate(text) == bytes)
+    }
+
+    @Test func `Options of a session make its configuration and its name`() throws {
+        let none = try SessionOptions(parse("get u"))
+        #expect(none.key.isEmpty && !none.configuration.sessionSendsLaunchEvents)
+        #expect(none.configuration.retryPolicy == .robust && none.configuration.bandwidthLimit == nil)
+        let some = try SessionOptions(parse("put f u --tries 2 --max-time 5m -j 1 --limit-rate 1k"))
+        #expect(some.configuration.retryPolicy == .custom(RetryPolicy.Settings { $0.maximumAttempts = 2 }))
+        #expect(some.configuration.timeoutIntervalForResource == 300)
+        #expect(some.configuration.httpMaximumConnectionsPerHost == 1 && some.configuration.bandwidthLimit == 1024)
+        #expect(some.key.count == 4)
+        #expect(throws: CallWords.Fault.self) { try SessionOptions(parse("get u --max-time 0")) }
+        #expect(throws: CallWords.Fault.self) { try SessionOptions(parse("get u -s s --tries 2")) }
     }
 
     @Test func `The table is sound`() {
@@ -209,6 +234,29 @@ struct ToolTests {
 
     // MARK: Bars
 
+    @Test func `Rates are those of the transfer, without the wait for a turn or for another attempt`() {
+        func pace(_ spans: (Int64, Int64)...) -> Pace {
+            func time(_ milliseconds: Int64) -> String {
+                var text: [UInt8] = []
+                TimeText.append(milliseconds, to: &text)
+                return String(decoding: text, as: UTF8.self)
+            }
+            return Pace(
+                TaskMetrics {
+                    $0.taskInterval.duration = 3600
+                    $0.transactionMetrics = spans.map { start, end in
+                        TransactionMetrics { ($0.fetchStartDate, $0.responseEndDate) = (time(start), time(end)) }
+                    }
+                })
+        }
+        let first = pace((600_000, 601_000), (900_000, 902_000))
+        #expect(first.seconds == 3 && first.words(for: 12_000_000) == "12.0 MB in 3.0 s, 4.0 MB/s")
+        // Segments, and tasks of one call, transfer at the same time.
+        let second = pace((600_500, 601_500), (600_200, 600_700), (800_000, 800_500))
+        #expect(second.seconds == 1.8 && Pace([first, second]).seconds == 4)
+        #expect(pace().words(for: 5) == "5 B" && pace((1, 1)).words(for: 5) == "5 B")
+    }
+
     @Test func `A bar fits its terminal`() {
         let bar = Bar(
             name: "a-rather-long-name-of-a-file-0001.tar.gz", received: 42_000_000, expected: 100_000_000,
@@ -271,7 +319,7 @@ struct ToolTests {
         let profiles = try Profile.parse("# mine\nurl = http://a\n[work]\n url=https://b?x=y \nkey = k\n")
         #expect(profiles["default"]?.values == ["url": "http://a"])
         #expect(profiles["work"]?.values == ["url": "https://b?x=y", "key": "k"])
-        #expect(throws: Profile.Fault(line: 2, text: "keys is none of url, key, webhook-secret")) {
+        #expect(throws: Profile.Fault(line: 2, text: "keys is none of url, key, webhook-secret, ca-file")) {
             try Profile.parse("[a]\nkeys = k")
         }
     }

@@ -125,7 +125,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             + #""allowsCellularAccess":true,"allowsExpensiveNetworkAccess":true,"allowsConstrainedNetworkAccess":true,"#
             + #""waitsForConnectivity":true,"tlsMinimumSupportedProtocolVersion":"1.2","requiresSecureTransport":false,"#
             + #""pinnedPublicKeys":{},"proxy":null,"authenticationChallenges":"ask","networkServiceType":"default","#
-            + #""retryPolicy":"robust","bandwidthLimit":null,"resumableUploads":"auto"}"#
+            + #""retryPolicy":"robust","bandwidthLimit":null,"resumableUploads":"auto","stallInterval":3600}"#
         #expect(text(SessionConfiguration()) == expected)
     }
 

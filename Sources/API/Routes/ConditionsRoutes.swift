@@ -14,9 +14,16 @@ extension APIServer {
             route("PUT", path, .operator, body: .json) {
                 let conditions = try $0.read(Wire.Conditions.self)
                 let status = Core.BackgroundRefreshStatus(conditions.backgroundRefreshStatus) ?? .available
-                try await $0.service.declareConditions(Core.Conditions(conditions), status)
-                $0.server.launches.refreshChanged()
-                return try await $0.showConditions()
+                let call = $0
+                try await call.untilUndisturbed {
+                    let seen = try await call.service.declaredConditions().declared
+                    let version = Version(ofState: Wire.Conditions(seen), named: "conditions")
+                    let isExpected = try call.expectedRevision(of: version) != nil
+                    try await call.service.declareConditions(
+                        Core.Conditions(conditions), status, replacing: isExpected ? seen : nil)
+                }
+                call.server.launches.refreshChanged()
+                return try await call.showConditions()
             },
         ]
     }
@@ -24,7 +31,13 @@ extension APIServer {
 
 extension Call {
     fileprivate func showConditions() async throws -> HTTPResponse {
-        let declared = try await service.declaredConditions()
-        return .json(Wire.Conditions(declared.conditions, declared.refreshStatus))
+        let shown = Wire.Conditions(try await service.declaredConditions().declared)
+        return resource(shown, version: Version(ofState: shown, named: "conditions"))
+    }
+}
+
+extension Wire.Conditions {
+    fileprivate init(_ declared: (conditions: Core.Conditions, refreshStatus: Core.BackgroundRefreshStatus)) {
+        self.init(declared.conditions, declared.refreshStatus)
     }
 }

@@ -57,6 +57,10 @@ struct EventStream: Sendable {
             try await call.checkAdmission()
             let share = call.server.streamed.share(of: call.caller.principal)
             guard share.hold(Self.pageBytes) else {
+                if clock.monotonic() - lastWrite >= heartbeat {
+                    try await writer.write(Self.comment)
+                    lastWrite = clock.monotonic()
+                }
                 await feed.wait(until: clock.monotonic() + Self.pause)
                 continue
             }
@@ -72,6 +76,10 @@ struct EventStream: Sendable {
             if isAtEnd {
                 for event in await feed.live() where !completed.contains(event.taskIdentifier) {
                     Self.append(envelope.event(event), to: &frames)
+                    guard frames.count >= Self.pageBytes else { continue }
+                    try await writer.write(frames)
+                    lastWrite = clock.monotonic()
+                    frames = []
                 }
             }
             if frames.isEmpty, clock.monotonic() - lastWrite >= heartbeat { frames = Self.comment }

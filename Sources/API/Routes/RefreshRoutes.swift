@@ -10,17 +10,36 @@ extension APIServer {
         let path = "/v1/app/background-refresh"
         return [
             route("GET", path, .ownApp) {
-                .json(Wire.BackgroundRefresh(try await $0.server.launches.refresh(of: $0.app)))
+                try await $0.showRefresh($0.server.launches.refresh(of: $0.app))
             },
             route("PUT", path, .ownApp, body: .json) {
                 let change = try $0.read(BackgroundRefreshChange.self)
                 let interval = Core.BackgroundRefresh.Interval(change.minimumBackgroundFetchInterval)
-                return .json(
-                    Wire.BackgroundRefresh(try await $0.server.launches.setRefreshInterval(interval, of: $0.app)))
+                let (call, app) = ($0, try $0.app)
+                return try await call.untilUndisturbed {
+                    let seen = try await call.server.launches.refresh(of: app).interval
+                    let isExpected = try call.expectedRevision(of: .init(ofInterval: seen, of: app)) != nil
+                    return try await call.showRefresh(
+                        call.server.launches.setRefreshInterval(interval, replacing: isExpected ? seen : nil, of: app))
+                }
             },
             route("POST", path + "/simulate", .ownApp, body: .empty) {
                 .json(Launch(try await $0.server.launches.simulateFetch(of: $0.app)), status: 202)
             },
         ]
+    }
+}
+
+extension Call {
+    /// The state of background refresh. Its tag begins with the interval, which is all that `PUT` sets.
+    fileprivate func showRefresh(_ overview: RefreshOverview) throws -> HTTPResponse {
+        try resource(Wire.BackgroundRefresh(overview), version: Version(ofInterval: overview.interval, of: app))
+    }
+}
+
+extension Version {
+    fileprivate init(ofInterval interval: Core.BackgroundRefresh.Interval, of app: AppID) {
+        let state = BackgroundRefreshChange { $0.minimumBackgroundFetchInterval = FetchInterval(interval) }
+        self.init(ofState: state, named: "refresh \(app.rawValue)")
     }
 }

@@ -90,22 +90,21 @@ struct TaskLines {
         }
         var results = Results(
             spool: call.service.makeSpool(), gzip: ContentCoding.isGzipWelcome(call.request.headers) ? Gzip() : nil)
-        if try await !perform(stream, &results) {
+        if let rest = try await perform(stream, &results) {
             // A client that still sends hears no answer.
             while try await stream.next() != nil {}
-            let rest = "\(results.refused) lines were refused: the rest was not read, and no task was made of it."
-            try await results.append(
-                LineResult(problem: problem(for: Problem(.invalidValue, rest))), of: results.last + 1)
+            try await results.append(LineResult(problem: problem(for: rest)), of: results.last + 1)
         }
         return try await results.answer()
     }
 
-    /// Creates the tasks of all lines.
+    /// Creates the tasks of all lines. What is held of lines counts to the memory for bodies.
     ///
-    /// - Returns: False where lines were left because too many were refused.
-    private func perform(_ stream: RequestStream, _ results: inout Results) async throws -> Bool {
+    /// - Returns: Why lines were left: too many were refused, or there is no memory for the next one.
+    private func perform(_ stream: RequestStream, _ results: inout Results) async throws -> Problem? {
         let traceparent = call.traceparent
         var splitter = LineSplitter(limit: call.server.settings.bodyLimit)
+        let share = call.server.bodies.share(of: call.caller.principal)
         var group = Group()
         func take(_ line: LineSplitter.Line, _ results: inout Results) async throws -> Bool {
             guard results.refused < Self.maximumRefused else { return false }
@@ -119,16 +118,30 @@ struct TaskLines {
         }
         while let bytes = try await stream.next() {
             for line in splitter.take(bytes) {
-                guard try await take(line, &results) else { return false }
+                guard try await take(line, &results) else { return Self.tooManyRefused(results.refused) }
+            }
+            if !share.hold(splitter.held + group.bytes) {
+                try await commit(&group, &results)
+                guard share.hold(splitter.held) else { return Self.noRoom }
             }
             if call.service.clock.monotonic() - group.began >= Self.groupAge { try await commit(&group, &results) }
         }
         if let line = splitter.finish() {
-            guard try await take(line, &results) else { return false }
+            guard try await take(line, &results) else { return Self.tooManyRefused(results.refused) }
         }
         try await commit(&group, &results)
-        return true
+        return nil
     }
+
+    private static func tooManyRefused(_ count: Int) -> Problem {
+        Problem(
+            .invalidValue, "\(count) lines were refused: the rest was not read, and no task was made of it.")
+    }
+
+    private static let noRoom = Problem(
+        .rateLimited,
+        "Too many large requests are being read: the rest was not read, and no task was made of it; send it again soon.",
+        status: 503)
 
     private func read(_ line: LineSplitter.Line, _ traceparent: String?) -> Line {
         guard let bytes = line.bytes else {
@@ -214,6 +227,9 @@ struct LineSplitter {
     private var partial: [UInt8] = []
     private var isTooLong = false
     private var ended = 0
+
+    /// Bytes held of a line that has not ended.
+    var held: Int { partial.count }
 
     init(limit: Int) { self.limit = limit }
 

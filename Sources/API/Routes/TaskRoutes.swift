@@ -10,7 +10,7 @@ extension APIServer {
     var taskRoutes: [Route] {
         let all = "/v1/sessions/{identifier}/tasks"
         let one = all + "/{taskIdentifier}"
-        let filters = ["state", "outcome", "group", "clientTaskId"]
+        let filters = ["state", "outcome", "group", "clientTaskId", "search"]
         return [
             route("GET", "/v1/tasks", .read, query: filters + Call.listing) { try await $0.listTasksOfApp() },
             route("GET", all, .read, query: filters + Call.listing) { try await $0.listTasks() },
@@ -77,43 +77,57 @@ extension Call {
     // MARK: Reading
 
     fileprivate func listTasks() async throws -> HTTPResponse {
-        let (filter, span) = (try taskFilter(), try span())
+        let (filter, span, search) = (try taskFilter(), try span(), try taskSearch())
         let session = try await session()
+        if let search {
+            return try await page(
+                searching: server.settings.searchedTasks,
+                fetch: {
+                    try await service.search(
+                        for: search, in: session.id, filter, span, after: $0, limit: $1,
+                        known: server.shownTasks.task)
+                },
+                position: \.position,
+                write: { $0.task.map { text(of: $0, in: session) } })
+        }
         return try await page(
             fetch: {
                 try await service.tasks(
                     in: session.id, filter, span, after: $0, limit: $1, known: server.shownTasks.task)
             },
-            position: \.number,
-            write: { found in
-                switch found {
-                case .known(let shown): shown.text
-                case .read(let task): text(of: task, in: session)
-                }
-            })
+            position: \.number, write: { text(of: $0, in: session) })
     }
 
     /// Tasks of all sessions. Those that run need theirs, each of which is read once.
     fileprivate func listTasksOfApp() async throws -> HTTPResponse {
-        let (app, filter, span) = (try app, try taskFilter(), try span())
+        let (app, filter, span, search) = (try app, try taskFilter(), try span(), try taskSearch())
         var sessions: [String: SessionRecord] = [:]
+        func shown(_ found: FoundTask<ShownTask>) async -> JSONText {
+            guard case .read(let task) = found else { return text(of: found, in: nil) }
+            let name = task.sessionIdentifier
+            if task.state == .running, sessions[name] == nil {
+                sessions[name] = try? await service.session(name, app: app)
+            }
+            return text(of: found, in: sessions[name])
+        }
+        if let search {
+            return try await page(
+                searching: server.settings.searchedTasks,
+                fetch: {
+                    try await service.search(
+                        for: search, of: app, filter, span, after: $0, limit: $1, known: server.shownTasks.task)
+                },
+                position: \.position,
+                write: { if let task = $0.task { await shown(task) } else { nil } })
+        }
         return try await page(
             fetch: {
                 try await service.tasks(of: app, filter, span, after: $0, limit: $1, known: server.shownTasks.task)
             },
-            position: \.id,
-            write: { found in
-                switch found {
-                case .known(let shown): return shown.text
-                case .read(let task):
-                    let name = task.sessionIdentifier
-                    if task.state == .running, sessions[name] == nil {
-                        sessions[name] = try? await service.session(name, app: app)
-                    }
-                    return text(of: task, in: sessions[name])
-                }
-            })
+            position: \.id, write: shown)
     }
+
+    private func taskSearch() throws -> TaskSearch? { try queryText("search").map(TaskSearch.init) }
 
     private func taskFilter() throws -> TaskFilter {
         TaskFilter(
@@ -195,6 +209,13 @@ extension Call {
         let text = JSONText(service.wireTask(task, in: session))
         if let stamp = task.stamp { server.shownTasks.keep(ShownTask(stamp: stamp, number: task.number, text: text)) }
         return text
+    }
+
+    private func text(of found: FoundTask<ShownTask>, in session: SessionRecord?) -> JSONText {
+        switch found {
+        case .known(let shown): shown.text
+        case .read(let task): text(of: task, in: session)
+        }
     }
 
     // MARK: Session-wide forms

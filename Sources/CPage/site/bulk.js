@@ -30,8 +30,8 @@ export function bulkBar(session, list) {
     },
   });
   const isWhole = selected.size === 0;
-  // The session-wide forms know no client id, and nothing of a search in this page alone.
-  const canWhole = !place.clientTaskId && !place.url;
+  // The session-wide forms know neither client ids nor searches.
+  const canWhole = !place.clientTaskId && !place.search;
   const text = isWhole ? (canWhole ? "All that match" : "None selected") : `${count(selected.size)} selected`;
   return h(
     "div",

@@ -12,6 +12,9 @@ import { openKeys } from "./signin.js";
 
 const main = document.getElementById("main");
 const index = document.getElementById("index");
+const contents = document.getElementById("contents");
+/** Where the index has room of its own; docs.css has the same width. */
+const isWide = matchMedia("(min-width: 981px)");
 const bodies = new WeakSet();
 let description = null;
 let search = "";
@@ -176,6 +179,10 @@ function showAll() {
   );
 }
 
+function foldIndex() {
+  contents.open = isWide.matches;
+}
+
 function openPlace() {
   const element = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!element) return;
@@ -201,10 +208,17 @@ async function begin() {
   openPlace();
 }
 
+foldIndex();
+isWide.addEventListener("change", foldIndex);
+index.addEventListener("click", (event) => {
+  // Folded before the browser goes to the place, which moves up by it.
+  if (event.target.closest("a")) foldIndex();
+});
 addEventListener("hashchange", openPlace);
 addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select")) return;
   event.preventDefault();
+  contents.open = true;
   document.getElementById("find")?.focus();
 });
 document.getElementById("skip").addEventListener("click", (event) => {

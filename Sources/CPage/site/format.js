@@ -53,6 +53,13 @@ function roughly(seconds) {
   return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
+/** Seconds that something will take yet, about: `3 min left`. Nothing where that is not known. */
+export function left(seconds) {
+  if (!(seconds > 0) || !Number.isFinite(seconds)) return null;
+  const isMinutes = seconds >= 60 && seconds < 3600;
+  return `${isMinutes ? `${Math.round(seconds / 60)} min` : roughly(Math.max(1, seconds))} left`;
+}
+
 /** How long ago or until: `12 s ago`, `in 3 min`, `in 2 h 5 min`. */
 export function relative(time) {
   if (!time) return "–";
@@ -98,6 +105,16 @@ export function fileName(url) {
 /** Where a request goes: its URL, or the object that it asks for. */
 export function addressOf(request) {
   return request?.bucket === undefined ? request?.url : `s3://${request.bucket}/${request.key}`;
+}
+
+/**
+ * What a task is called: its description, its client id or the name in its address. `others` are those of the three that
+ * are not the title.
+ */
+export function namesOf({ taskDescription, clientTaskId, originalRequest }) {
+  const names = [taskDescription, clientTaskId, fileName(addressOf(originalRequest))].filter(Boolean);
+  const [title, ...others] = new Set(names);
+  return { title, others };
 }
 
 /** A URL's host. */

@@ -83,10 +83,12 @@ export function openNewTasks(session) {
     ),
     h("label", { class: "check" }, h("input", { type: "checkbox", name: "suspended" }), "Make it suspended"),
     h("label", { class: "check" }, h("input", { type: "checkbox", name: "confirm" }), "Ask before it begins"),
+    h("details", {}, h("summary", {}, "More"), more()),
   ], {
     submit: "Hand over",
     async action(form) {
       const urls = form.get("urls").split(/\s+/).filter(Boolean);
+      if (urls.length > 1 && form.get("into")) throw new Error("A destination is for a single URL.");
       const tasks = urls.map((url) => task(url, form, urls.length === 1));
       const target = `${path("sessions", session)}/tasks`;
       if (tasks.length === 1) {
@@ -106,11 +108,82 @@ export function openNewTasks(session) {
   });
 }
 
+/** What few downloads need. */
+function more() {
+  const name = h("input", { name: "place", autocomplete: "off", spellcheck: "false", required: true, disabled: true });
+  const key = h("input", { name: "path", autocomplete: "off", spellcheck: "false", required: true, disabled: true });
+  const into = choice(
+    "into",
+    [["", "Kept by the service"], ["root", "A folder"], ["bucket", "A bucket"]],
+    "",
+    {
+      change: (event) => {
+        name.disabled = key.disabled = event.target.value === "";
+      },
+    },
+  );
+  return [
+    field(
+      "Name",
+      h("input", { name: "description", autocomplete: "off", maxlength: 4096 }),
+      "A description, which is its title here.",
+    ),
+    field(
+      "Headers",
+      h("textarea", {
+        name: "headers",
+        rows: 3,
+        autocomplete: "off",
+        spellcheck: "false",
+        placeholder: "Authorization: Bearer …",
+      }),
+      "Name: value, one on each line. They are sealed at rest and never shown again.",
+    ),
+    field("Not before", h("input", { type: "datetime-local", name: "begin" })),
+    h(
+      "div",
+      { class: "field-row" },
+      field("Destination", into),
+      field("Root or bucket", name),
+      field("Path or key", key),
+    ),
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: "replace" }), "Replace what is there"),
+  ];
+}
+
+/** The fields of lines such as `Name: value`. Those of one name become a list. */
+function headersIn(text) {
+  const headers = new Map();
+  for (const line of text.split("\n").map((line) => line.trim()).filter(Boolean)) {
+    const [, name, value] = /^([^:\s]+)\s*:\s*(.*)$/.exec(line) ?? [];
+    if (!name) throw new Error(`A header is Name: value, unlike this line: ${line}`);
+    const same = [...headers.keys()].find((one) => one.toLowerCase() === name.toLowerCase());
+    headers.set(same ?? name, same ? `${headers.get(same)}, ${value}` : value);
+  }
+  return headers;
+}
+
 function task(url, form, isAlone) {
   const segments = form.get("segments");
+  const headers = headersIn(form.get("headers"));
+  const into = form.get("into");
   return {
     kind: "download",
-    request: { url },
+    request: {
+      url,
+      ...(headers.size ? { headers: Object.fromEntries(headers), sensitiveHeaders: [...headers.keys()] } : {}),
+    },
+    ...(form.get("description") ? { taskDescription: form.get("description") } : {}),
+    ...(form.get("begin") ? { earliestBeginDate: new Date(form.get("begin")).toISOString() } : {}),
+    ...(into
+      ? {
+        destination: {
+          [into]: form.get("place").trim(),
+          [into === "root" ? "path" : "key"]: form.get("path").trim(),
+          replace: form.has("replace"),
+        },
+      }
+      : {}),
     priority: Number(form.get("priority")),
     ...(segments === "1" ? {} : { segments: segments === "auto" ? "auto" : Number(segments) }),
     ...(form.get("group") ? { group: form.get("group") } : {}),

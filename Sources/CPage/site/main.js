@@ -3,7 +3,8 @@
 import { appView } from "./app.js";
 import { call } from "./api.js";
 import { clear, h, render } from "./dom.js";
-import { forgetKey, hasKeys, holderOf, keyOf, onKeys } from "./keys.js";
+import { findView } from "./find.js";
+import { hasKeys, holderOf, keyOf, onKeys } from "./keys.js";
 import { launchesView, launchView } from "./launches.js";
 import { attempt, button, empty } from "./parts.js";
 import { questionsView } from "./questions.js";
@@ -32,6 +33,8 @@ function viewAt([first, second, third, fourth]) {
       if (second === undefined) return ["sessions", "app", sessionsView, "Sessions"];
       if (third === "tasks" && fourth) return [`task ${second} ${fourth}`, "app", taskView, `Task ${fourth}`];
       return [`session ${second} ${third ?? "tasks"}`, "app", sessionView, second];
+    case "tasks":
+      return ["tasks", "app", findView, "Tasks"];
     case "launches":
       return second ? [`launch ${second}`, "app", launchView, "Launch"] : ["launches", "app", launchesView, "Launches"];
     case "questions":
@@ -83,6 +86,7 @@ function nowhereView(host) {
 function showFrame(name, needsKey) {
   const items = [
     keyOf("app") && ["Sessions", ["sessions"], /^(sessions|session |task )/],
+    keyOf("app") && ["Tasks", ["tasks"], /^tasks$/],
     keyOf("app") && ["Launches", ["launches"], /^launch/],
     keyOf("app") && ["Questions", ["questions"], /^questions/, openQuestions || undefined],
     keyOf("app") && ["App", ["app"], /^app$/],
@@ -137,10 +141,6 @@ onKeys(() => {
 document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
-});
-// A page that comes back from the browser's cache must not bring its keys along.
-addEventListener("pageshow", (event) => {
-  if (event.persisted) forgetKey();
 });
 listenForShortcuts();
 poll(countQuestions, 10_000, new AbortController().signal);

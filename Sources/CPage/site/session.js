@@ -3,7 +3,7 @@
 import { call, path, post } from "./api.js";
 import { eventLog } from "./events.js";
 import { h, render } from "./dom.js";
-import { bytes, count, rate } from "./format.js";
+import { bytes, count, counted, left, rate } from "./format.js";
 import { openNewTasks } from "./forms.js";
 import { announce, badge, button, confirmThen, empty, facts, notice, section, tabs, toast } from "./parts.js";
 import { plot } from "./plot.js";
@@ -65,12 +65,13 @@ function showHead(host, watch, tab) {
         "div",
         { class: "heading" },
         h("p", { class: "crumbs" }, h("a", { href: link(["sessions"]), "data-key": "u" }, "Sessions")),
-        h("h1", {}, identifier, " ", badge(sessionStatus(session))),
-        session.sessionDescription && h("p", { class: "muted", dir: "auto" }, session.sessionDescription),
+        h("h1", {}, h("bdi", {}, session.sessionDescription || identifier), " ", badge(sessionStatus(session))),
+        session.sessionDescription && h("p", { class: "muted" }, h("code", {}, identifier)),
         h(
           "p",
           { class: "sub" },
           stateOfWatch(watch.state),
+          timeLeft(watch, counts.running),
           session.attachment && h("span", { class: "tag" }, `attached: ${session.attachment.kind}`),
           session.launch &&
             h(
@@ -130,6 +131,15 @@ function showHead(host, watch, tab) {
       },
     ]),
   );
+}
+
+/** How long the transfers of known length will take yet at the speed of now, and how many others run. */
+function timeLeft(watch, running) {
+  const { transfers, bytes } = watch.remaining();
+  const text = left(bytes / watch.throughput.last);
+  if (!text) return null;
+  const others = running > transfers ? ` for ${count(transfers)} of ${counted(running, "running task")}` : "";
+  return h("span", { class: "muted figure", id: "time-left" }, `about ${text}${others}`);
 }
 
 /** Whether what is seen is what is. */

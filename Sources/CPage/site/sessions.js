@@ -2,9 +2,9 @@
 
 import { call, query } from "./api.js";
 import { h, render } from "./dom.js";
-import { bytes, count } from "./format.js";
+import { bytes, count, relative } from "./format.js";
 import { openNewSession } from "./forms.js";
-import { badge, button, empty, notice, pager, table, time } from "./parts.js";
+import { badge, button, choice, empty, notice, pager, table, time } from "./parts.js";
 import { link, refine } from "./route.js";
 import { refreshed } from "./stream.js";
 import { sessionStatus } from "./words.js";
@@ -21,10 +21,25 @@ const columns = [
   { title: "Unread events", number: true, class: "widest" },
 ];
 
+const orders = [["", "Oldest first"], ["desc", "Newest first"], ["busiest", "Busiest first"]];
+/** So many sessions are compared with each other; the API does not sort by what they do. */
+const mostCompared = 1000;
+
+const byWork = ({ taskCounts: one }, { taskCounts: other }) =>
+  other.running - one.running || other.suspended - one.suspended;
+
 /** The list of sessions. */
 export function sessionsView(host, route) {
   let { query: place } = route;
-  const ask = (signal) => call("GET", "/v1/sessions" + query({ limit: 100, cursor: place.cursor }), { signal });
+
+  async function ask(signal) {
+    if (place.order !== "busiest") {
+      const { order, cursor } = place;
+      return call("GET", "/v1/sessions" + query({ limit: 100, order, cursor }), { signal });
+    }
+    const page = await call("GET", "/v1/sessions" + query({ limit: mostCompared, order: "desc" }), { signal });
+    return { items: page.items.sort(byWork), nextCursor: null, isPart: page.nextCursor !== null };
+  }
 
   function draw(page, problem) {
     const search = (place.search ?? "").toLowerCase();
@@ -40,6 +55,13 @@ export function sessionsView(host, route) {
         h(
           "div",
           { class: "row" },
+          choice(
+            "order",
+            orders,
+            place.order ?? "",
+            { change: (event) => refine({ order: event.target.value, cursor: "" }) },
+            "Order",
+          ),
           h("input", {
             type: "search",
             placeholder: "Search",
@@ -52,6 +74,12 @@ export function sessionsView(host, route) {
         ),
       ),
       problem && notice(problem),
+      page?.isPart &&
+        h(
+          "p",
+          { class: "muted" },
+          `Of the ${count(page.items.length)} newest sessions. There are older ones, which may be busier.`,
+        ),
       page && (items.length === 0 ? nothing(search) : table("Sessions", columns, items.map(row))),
       page &&
         pager(
@@ -74,7 +102,7 @@ export function sessionsView(host, route) {
   const { load, show, close } = refreshed(ask, draw, 3000);
   return {
     update(next) {
-      const isElsewhere = next.query.cursor !== place.cursor;
+      const isElsewhere = next.query.cursor !== place.cursor || next.query.order !== place.order;
       place = next.query;
       if (isElsewhere) load();
       else show();
@@ -94,16 +122,21 @@ function row(session) {
   const bad = counts.failed + counts.httpError;
   return {
     key: session.identifier,
-    cells: [
+    stamp: JSON.stringify([session, relative(session.createdAt)]),
+    cells: () => [
       h(
         "div",
         { class: "name" },
-        h("a", { href: link(["sessions", session.identifier]), "data-row": true, class: "title" }, session.identifier),
+        h(
+          "a",
+          { href: link(["sessions", session.identifier]), "data-row": true, class: "title" },
+          h("bdi", {}, session.sessionDescription || session.identifier),
+        ),
         h(
           "span",
           { class: "sub" },
           h("span", { class: "narrow" }, badge(sessionStatus(session))),
-          session.sessionDescription,
+          session.sessionDescription && h("code", { class: "clip" }, session.identifier),
           session.launch &&
             h(
               "a",

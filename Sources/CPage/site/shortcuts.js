@@ -4,10 +4,11 @@ import { h } from "./dom.js";
 import { dialog } from "./parts.js";
 import { go } from "./route.js";
 
-const places = { s: ["sessions"], l: ["launches"], q: ["questions"], a: ["app"], o: ["service"], p: ["apps"] };
+const places = { s: ["sessions"], t: ["tasks"], l: ["launches"], q: ["questions"], a: ["app"], o: ["service"], p: ["apps"] };
 
 const described = [
   ["g then s", "Sessions"],
+  ["g then t", "Tasks"],
   ["g then l", "Launches"],
   ["g then q", "Questions"],
   ["g then a", "App"],

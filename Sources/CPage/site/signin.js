@@ -9,26 +9,27 @@ import { button, dialog, field, notice } from "./parts.js";
  * Finds out whose a key is and keeps it.
  *
  * @param {string} key
+ * @param {boolean} isForTab Whether a reload is to find it again.
  * @returns {Promise<"app"|"operator">}
  * @throws {Problem} Where it is nobody's.
  */
-export async function useKey(key) {
+export async function useKey(key, isForTab) {
   const refused = (error) => {
     if (error instanceof Problem && error.status === 403) return null;
     throw error;
   };
   const app = await call("GET", "/v1/app", { key }).catch(refused);
   if (app) {
-    keepKey("app", key, { label: app.identifier });
+    keepKey("app", key, { label: app.identifier }, isForTab);
     return "app";
   }
   const apps = await call("GET", "/v1/apps?limit=1", { key }).catch(refused);
   if (apps) {
-    keepKey("operator", key, { label: "operator" });
+    keepKey("operator", key, { label: "operator" }, isForTab);
     return "operator";
   }
   // The key of an app that may not read the app itself.
-  keepKey("app", key, { label: "limited key" });
+  keepKey("app", key, { label: "limited key" }, isForTab);
   return "app";
 }
 
@@ -45,11 +46,34 @@ function keyInput(properties) {
     type: "password",
     name: "key",
     required: true,
-    autocomplete: "off",
+    autocomplete: "current-password",
     spellcheck: "false",
     autocapitalize: "off",
     ...properties,
   });
+}
+
+/** The name by which a password manager tells the two keys apart. */
+function userInput(audience) {
+  return h("input", {
+    type: "text",
+    name: "username",
+    autocomplete: "username",
+    value: audience,
+    readonly: true,
+    class: "visually-hidden",
+    tabindex: -1,
+    "aria-hidden": "true",
+  });
+}
+
+function keepBox() {
+  return h(
+    "label",
+    { class: "check" },
+    h("input", { type: "checkbox", name: "keep" }),
+    "Keep the key for this tab",
+  );
 }
 
 /** What stands where a key is needed first. */
@@ -68,7 +92,7 @@ export function signInView(host, audience) {
           submit.setAttribute("aria-busy", "true");
           render(problem);
           try {
-            const found = await useKey(input.value.trim());
+            const found = await useKey(input.value.trim(), form.elements.keep.checked);
             if (found !== audience) location.hash = found === "app" ? "#/sessions" : "#/service";
           } catch (error) {
             render(problem, notice(error));
@@ -82,7 +106,9 @@ export function signInView(host, audience) {
     },
     h("h1", {}, title),
     h("p", { class: "muted" }, text),
-    field("Key", input, "It stays in this page’s memory. Reloading or closing the page forgets it."),
+    userInput(audience),
+    field("Key", input, "It stays in this page’s memory. Reloading or closing the page forgets it, unless the tab keeps it."),
+    keepBox(),
     problem,
     h("div", { class: "row" }, submit, h("a", { href: "/docs", class: "button quiet" }, "The API’s reference")),
   );
@@ -109,6 +135,8 @@ export function openKeys() {
         )
       ),
     ),
+    userInput(keyOf("app") && !keyOf("operator") ? "operator" : "app"),
     field("Another key", keyInput({ autofocus: true }), "An app’s key and the operator’s can be open side by side."),
-  ], { submit: "Open", action: (form) => useKey(form.get("key").trim()) });
+    keepBox(),
+  ], { submit: "Open", action: (form) => useKey(form.get("key").trim(), form.has("keep")) });
 }

@@ -3,7 +3,7 @@
 import { call, path, post } from "./api.js";
 import { h, render } from "./dom.js";
 import { request, result } from "./exchange.js";
-import { addressOf, bytes, duration, fileName, rate } from "./format.js";
+import { bytes, duration, left, namesOf, rate } from "./format.js";
 import { findMetrics } from "./history.js";
 import { badge, button, confirmThen, empty, facts, notice, section, time } from "./parts.js";
 import { plot, Series } from "./plot.js";
@@ -11,7 +11,7 @@ import { go, link } from "./route.js";
 import { segmentMap } from "./segments.js";
 import { stateOfWatch } from "./session.js";
 import { poll } from "./stream.js";
-import { progress } from "./tasks.js";
+import { progress, timeLeft } from "./tasks.js";
 import { SessionWatch } from "./watch.js";
 import { waterfall } from "./waterfall.js";
 import { eventText, taskStatus, waitsFor } from "./words.js";
@@ -122,6 +122,7 @@ export function taskView(host, route) {
 
 function head(session, task, watch, act) {
   const isOpen = task.state === "running" || task.state === "suspended";
+  const { title, others } = namesOf(task);
   return h(
     "div",
     { class: "view-head" },
@@ -139,11 +140,12 @@ function head(session, task, watch, act) {
         "h1",
         {},
         h("span", { class: "muted" }, `Task ${task.taskIdentifier} `),
-        h("bdi", {}, task.clientTaskId ?? fileName(addressOf(task.originalRequest))),
+        h("bdi", {}, title),
         " ",
         badge(taskStatus(task), { id: "task-status" }),
       ),
-      task.taskDescription && h("p", { dir: "auto" }, task.taskDescription),
+      others.length > 0 &&
+        h("p", { class: "sub muted" }, others.map((name) => h("bdi", { class: "clip" }, name))),
       h(
         "p",
         { class: "sub" },
@@ -218,22 +220,22 @@ function failure(error) {
 
 function transfer(task, watch, speed) {
   const isRunning = task.state === "running";
+  const live = watch.progress.get(task.taskIdentifier);
+  const remaining = left(timeLeft(task, live, watch.rates.get(task.taskIdentifier)?.last));
   return section(
     "Transfer",
     {
       aside: isRunning && h(
         "span",
         { class: "figure" },
-        task.progress?.estimatedTimeRemaining > 0
-          ? `about ${duration(task.progress.estimatedTimeRemaining)} left`
-          : null,
+        remaining && `about ${remaining}`,
       ),
     },
     h(
       "div",
       { class: "pad stack" },
       task.state !== "completed" &&
-        h("div", { class: "large-progress" }, progress(task, watch.progress.get(task.taskIdentifier))),
+        h("div", { class: "large-progress" }, progress(task, live)),
       h(
         "ul",
         { class: "tiles" },

@@ -3,7 +3,7 @@
 import { call, path, query } from "./api.js";
 import { bulkBar } from "./bulk.js";
 import { h, render } from "./dom.js";
-import { addressOf, bytes, count, fileName, hostOf, percent, rate, relative } from "./format.js";
+import { addressOf, bytes, count, hostOf, left, namesOf, percent, rate, relative } from "./format.js";
 import { badge, choice, empty, notice, pager, table, time } from "./parts.js";
 import { bar, spark } from "./plot.js";
 import { go, link, refine } from "./route.js";
@@ -20,6 +20,29 @@ const columns = [
   { title: "Attempts", number: true, class: "widest" },
   { title: "Made", class: "widest" },
 ];
+
+/** A search examines this many times as many tasks as the service does for one request. */
+const mostTurns = 10;
+
+/**
+ * Reads a page of tasks. A search answers with what it has found so far, be it nothing: it is continued until the page is
+ * full, for a while.
+ *
+ * @param {string} target
+ * @param {object} members Of the query.
+ * @returns {Promise<{items: object[], nextCursor: string|null}>}
+ */
+export async function readTasks(target, members, signal) {
+  const items = [];
+  let { cursor } = members;
+  for (let turn = 0; turn < mostTurns; turn += 1) {
+    const page = await call("GET", target + query({ ...members, cursor, limit: pageSize - items.length }), { signal });
+    items.push(...page.items);
+    cursor = page.nextCursor;
+    if (!members.search || cursor === null || items.length === pageSize) break;
+  }
+  return { items, nextCursor: cursor };
+}
 
 const filters = [
   ["All", {}, ({ suspended, running, canceling, completed }) => suspended + running + canceling + completed],
@@ -46,11 +69,10 @@ export function taskList(host, watch, route) {
   async function ask(signal) {
     isStale = false;
     answeredAt = Infinity;
-    const { state, outcome, group, clientTaskId, order, cursor } = place;
-    const target = `${path("sessions", watch.identifier)}/tasks` +
-      query({ state, outcome, group, clientTaskId, order, cursor, limit: pageSize });
+    const { state, outcome, group, clientTaskId, search, order, cursor } = place;
+    const target = `${path("sessions", watch.identifier)}/tasks`;
     try {
-      return await call("GET", target, { signal });
+      return await readTasks(target, { state, outcome, group, clientTaskId, search, order, cursor }, signal);
     } catch (error) {
       isStale = error.mayPass;
       throw error;
@@ -61,7 +83,7 @@ export function taskList(host, watch, route) {
 
   function draw(page, problem) {
     if (watch.problem?.status === 404) return;
-    const items = matching(page?.items ?? [], place.url);
+    const items = page?.items ?? [];
     for (const number of selected) if (!items.some((task) => task.taskIdentifier === number)) selected.delete(number);
     render(
       host,
@@ -70,7 +92,7 @@ export function taskList(host, watch, route) {
       page && items.length > 0 && bulkBar(watch.identifier, { place, selected, items, changed: show, done: load }),
       page &&
         (items.length === 0
-          ? nothing(place)
+          ? nothing(place, page.nextCursor)
           : table("Tasks", columns, items.map((task) => row(task, watch, selected, show)), { class: "tasks" })),
       page &&
         pager(
@@ -84,13 +106,13 @@ export function taskList(host, watch, route) {
   const { load, show, close } = refreshed(ask, draw);
   const unhear = watch.onChange(({ tasks }) => {
     isStale ||= tasks.size > 0;
-    // Not more than once a second, however much changes.
-    if (isStale && Date.now() - answeredAt >= 1000) load();
+    // Not more than once a second, however much changes; a search costs more.
+    if (isStale && Date.now() - answeredAt >= (place.search ? 5000 : 1000)) load();
     show();
   });
   return {
     update(next) {
-      const asked = ["state", "outcome", "group", "clientTaskId", "order", "cursor"].some((name) =>
+      const asked = ["state", "outcome", "group", "clientTaskId", "search", "order", "cursor"].some((name) =>
         next.query[name] !== place[name]
       );
       place = next.query;
@@ -108,23 +130,17 @@ export function taskList(host, watch, route) {
   };
 }
 
-function matching(items, url) {
-  if (!url) return items;
-  const text = url.toLowerCase();
-  return items.filter((task) => (addressOf(task.originalRequest) ?? "").toLowerCase().includes(text));
-}
-
 function toolbar(watch, place) {
   // They are those of the whole session, which a search leaves behind.
-  const counts = place.clientTaskId || place.group || place.url ? null : watch.session?.taskCounts;
-  const field = ["clientTaskId", "group", "url"].find((name) => place[name]) ?? place.in ?? "clientTaskId";
+  const counts = place.clientTaskId || place.group || place.search ? null : watch.session?.taskCounts;
+  const field = ["search", "clientTaskId", "group"].find((name) => place[name]) ?? place.in ?? "search";
   const search = (name, text) => {
     if (name === "number") return text && go(["sessions", watch.identifier, "tasks", text]);
     refine({
       clientTaskId: "",
       group: "",
-      url: "",
-      in: name === "clientTaskId" ? "" : name,
+      search: "",
+      in: name === "search" ? "" : name,
       cursor: "",
       [name]: text.trim(),
     });
@@ -170,7 +186,7 @@ function toolbar(watch, place) {
       },
       choice(
         "in",
-        [["clientTaskId", "Client id"], ["group", "Group"], ["url", "URL, this page"], ["number", "Number"]],
+        [["search", "Name or URL"], ["clientTaskId", "Client id"], ["group", "Group"], ["number", "Number"]],
         field,
         {
           change: (event) => refine({ in: event.target.value }, { replace: true }),
@@ -189,8 +205,9 @@ function toolbar(watch, place) {
   );
 }
 
-function nothing(place) {
-  const isFiltered = ["state", "outcome", "group", "clientTaskId", "url"].some((name) => place[name]);
+function nothing(place, hasMore) {
+  if (hasMore) return empty("No task matches so far", "The next page goes on with the search.");
+  const isFiltered = ["state", "outcome", "group", "clientTaskId", "search"].some((name) => place[name]);
   return isFiltered
     ? empty("No task matches", "Nothing of this session fits the filter or search.")
     : empty("No tasks yet", "Hand over a download with the button above, or with POST …/tasks.");
@@ -199,7 +216,7 @@ function nothing(place) {
 function row(task, watch, selected, show) {
   const number = task.taskIdentifier;
   const live = task.state === "running" ? watch.progress.get(number) : null;
-  const name = task.clientTaskId ?? fileName(addressOf(task.originalRequest));
+  const { title, others } = namesOf(task);
   const rates = task.state === "running" ? watch.rates.get(number) : null;
   return {
     key: number,
@@ -225,20 +242,21 @@ function row(task, watch, selected, show) {
           "a",
           { class: "title", "data-row": true, href: link(["sessions", watch.identifier, "tasks", number]) },
           h("span", { class: "muted" }, `${number} `),
-          h("bdi", {}, name),
+          h("bdi", {}, title),
         ),
         h(
           "span",
           { class: "sub" },
           h("span", { class: "narrow" }, badge(taskStatus(task))),
           task.kind === "upload" ? h("span", { class: "tag" }, "upload") : null,
+          others.map((name) => h("bdi", { class: "clip" }, name)),
           h("span", { class: "muted clip" }, hostOf(addressOf(task.originalRequest))),
           task.group && h("span", { class: "tag" }, task.group),
           why(task),
         ),
       ),
       badge(taskStatus(task)),
-      progress(task, live),
+      progress(task, live, timeLeft(task, live, rates?.last)),
       task.state === "running"
         ? [
           spark(rates, "Throughput"),
@@ -262,8 +280,18 @@ function why(task) {
   return reason && h("span", { class: "muted clip" }, `waits for ${waitsFor(reason.kind)}`);
 }
 
-/** How far a task is, by what a live event told last or else by what the task tells. */
-export function progress(task, live) {
+/** Seconds that a transfer will take yet, by its live events or else by what the task tells. */
+export function timeLeft(task, live, speed) {
+  if (task.state !== "running") return null;
+  if (live?.expected > 0 && speed > 0) return (live.expected - live.total) / speed;
+  return task.progress?.estimatedTimeRemaining;
+}
+
+/**
+ * How far a task is, by what a live event told last or else by what the task tells; with the seconds that it will take
+ * yet, where they are given.
+ */
+export function progress(task, live, seconds) {
   const isUpload = task.kind === "upload";
   const done = live?.total ?? (isUpload ? task.countOfBytesSent : task.countOfBytesReceived);
   const expected = live?.expected ?? (isUpload ? task.countOfBytesExpectedToSend : task.countOfBytesExpectedToReceive);
@@ -277,5 +305,6 @@ export function progress(task, live) {
     { class: "progress-cell" },
     bar(fraction ?? (isMoving ? null : 0), `Progress of task ${task.taskIdentifier}`, isMoving ? "run" : "idle"),
     h("span", { class: "figure" }, expected > 0 ? `${percent(fraction)} of ${bytes(expected)}` : bytes(done)),
+    isMoving && left(seconds) && h("span", { class: "figure muted" }, left(seconds)),
   );
 }

@@ -131,6 +131,15 @@ export class SessionWatch {
     return [...this.progress.values()].reduce((sum, one) => sum + (one.kind === kind ? one.total : 0), 0);
   }
 
+  /** Transfers whose length is known: how many, and the bytes that they have not moved yet. */
+  remaining() {
+    const known = [...this.progress].filter(([task, { expected }]) => expected > 0 && !this.completed.has(task));
+    return {
+      transfers: known.length,
+      bytes: known.reduce((sum, [, { total, expected }]) => sum + Math.max(0, expected - total), 0),
+    };
+  }
+
   async beat() {
     const now = Date.now();
     const seconds = (now - (this.lastBeat ?? now - tick)) / 1000;

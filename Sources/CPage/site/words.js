@@ -48,6 +48,7 @@ const reasons = {
   tasksFinished: "tasks finished",
   authenticationRequired: "authentication required",
   delayedRequestReady: "a delayed request is ready",
+  tasksStalled: "tasks make no progress",
 };
 
 const waits = {
@@ -123,6 +124,8 @@ export function eventText({ type, data }, { bytes, duration }) {
           : data.response
           ? `, status ${data.response.statusCode}`
           : "");
+    case "session.didStall":
+      return `no progress of ${data.taskCount} running tasks since ${data.since}`;
     case "session.didFinishEvents":
       return "the app has handled its events";
     case "session.didBecomeInvalid":

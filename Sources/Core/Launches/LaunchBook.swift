@@ -7,6 +7,8 @@ package struct LaunchBook: Hashable, Sendable {
     package var acknowledgedSeq: Int64 = 0
     /// The newest `task.didComplete`.
     package var lastCompletionSeq: Int64 = 0
+    /// The newest `session.didStall`.
+    package var lastStallSeq: Int64 = 0
     /// The last event that an exhausted launch covered.
     package var exhaustedSeq: Int64 = 0
     /// The launch that stands in the way of another.
@@ -27,6 +29,7 @@ package struct LaunchBook: Hashable, Sendable {
         rule.acknowledgedSeq = acknowledgedSeq
         rule.exhaustedThroughSeq = exhaustedSeq
         rule.lastCompletionSeq = lastCompletionSeq
+        rule.lastStallSeq = lastStallSeq
         rule.unfinishedTasks = unfinishedTasks
         rule.notBefore = notBefore
         return rule

@@ -8,6 +8,7 @@ package struct LaunchRule: Hashable, Sendable {
         package static let tasksFinished = Reasons(rawValue: 1)
         package static let authenticationRequired = Reasons(rawValue: 2)
         package static let delayedRequestReady = Reasons(rawValue: 4)
+        package static let tasksStalled = Reasons(rawValue: 8)
     }
 
     package enum Verdict: Hashable, Sendable {
@@ -39,6 +40,8 @@ package struct LaunchRule: Hashable, Sendable {
     /// The newest event of an unanswered challenge, and of an unanswered delayed request; 0 for none.
     package var unansweredChallengeSeq: Int64 = 0
     package var unansweredDelayedRequestSeq: Int64 = 0
+    /// The newest `session.didStall`; 0 for none.
+    package var lastStallSeq: Int64 = 0
     /// Before it nothing is launched, after a completion that acknowledged nothing; see ``backoff(idleCompletions:)``.
     package var notBefore: Timestamp?
 
@@ -62,6 +65,7 @@ package struct LaunchRule: Hashable, Sendable {
         if lastCompletionSeq > known, unfinishedTasks == 0 { reasons.insert(.tasksFinished) }
         if unansweredChallengeSeq > known { reasons.insert(.authenticationRequired) }
         if unansweredDelayedRequestSeq > known { reasons.insert(.delayedRequestReady) }
+        if lastStallSeq > known { reasons.insert(.tasksStalled) }
         return reasons
     }
 

@@ -40,6 +40,17 @@ extension RetryPolicy {
         if let limit = settings.maximumAttempts, ledger.attempts >= limit { return .giveUp }
         if let deadline, now >= deadline { return .giveUp }
         let backoff = delay(afterFailures: ledger.failuresSinceProgress, jitter: jitter)
+        let decision = decide(fault, ledger, request, backoff, now, deadline)
+        if let limit = settings.maximumElapsedTime, let began = ledger.firstAttemptAt, case .retry(let at) = decision {
+            guard at < began + .milliseconds(Int64(limit * 1000)) else { return .giveUp }
+        }
+        return decision
+    }
+
+    private func decide(
+        _ fault: AttemptFault, _ ledger: AttemptLedger, _ request: RetryableRequest, _ backoff: Duration,
+        _ now: Timestamp, _ deadline: Timestamp?
+    ) -> RetryDecision {
         switch fault {
         case .transport:
             return .retry(at: now + backoff)
@@ -70,5 +81,7 @@ extension RetryPolicy {
     }
 
     /// Attempts that may end with a status, or with a missing name.
-    private var limitOfOneKind: Int { settings.maximumAttempts ?? Self.attemptsOfOneKind }
+    private var limitOfOneKind: Int {
+        settings.maximumAttempts ?? (settings.maximumElapsedTime == nil ? Self.attemptsOfOneKind : .max)
+    }
 }

@@ -13,6 +13,9 @@ package enum RetryPolicy: Hashable, Sendable {
         package var statusCodes = RetryPolicy.robustStatusCodes
         /// All attempts, whatever ended them, from the first try; nil for no limit but the resource timeout.
         package var maximumAttempts: Int?
+        /// Seconds after the beginning of the first attempt in which another one may begin; nil for no limit but the
+        /// resource timeout.
+        package var maximumElapsedTime: Double?
         /// Seconds; the ceiling of the first wait.
         package var initialDelay = 1.0
         /// Seconds; the ceiling of every wait.
@@ -22,10 +25,11 @@ package enum RetryPolicy: Hashable, Sendable {
 
         package init(
             statusCodes: Set<Int> = RetryPolicy.robustStatusCodes, maximumAttempts: Int? = nil,
-            initialDelay: Double = 1, maximumDelay: Double = 600
+            maximumElapsedTime: Double? = nil, initialDelay: Double = 1, maximumDelay: Double = 600
         ) {
             self.statusCodes = statusCodes
             self.maximumAttempts = maximumAttempts
+            self.maximumElapsedTime = maximumElapsedTime
             self.initialDelay = initialDelay
             self.maximumDelay = maximumDelay
         }
@@ -33,6 +37,7 @@ package enum RetryPolicy: Hashable, Sendable {
         package mutating func visit(_ members: inout some MemberVisitor) {
             members.defaulted("statusCodes", &statusCodes)
             members.optional("maximumAttempts", &maximumAttempts)
+            members.optional("maximumElapsedTime", &maximumElapsedTime)
             members.defaulted("initialDelay", &initialDelay)
             members.defaulted("maximumDelay", &maximumDelay)
         }

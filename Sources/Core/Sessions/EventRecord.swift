@@ -8,6 +8,7 @@ package enum EventKind: String, Sendable, CaseIterable {
     case didFinishDownloading = "task.didFinishDownloading"
     case didFinishCollectingMetrics = "task.didFinishCollectingMetrics"
     case didComplete = "task.didComplete"
+    case didStall = "session.didStall"
     case didFinishEvents = "session.didFinishEvents"
     case didBecomeInvalid = "session.didBecomeInvalid"
 }
@@ -43,6 +44,7 @@ package struct EventRecord: Sendable {
         case finishedDownloading(ContentRecord, suggestedFilename: String?)
         case metrics(TaskResult, createdAt: Timestamp, completedAt: Timestamp)
         case completed(Outcome, TaskResult)
+        case stalled(SessionStall)
         case finishedEvents(launchId: String)
         case becameInvalid
     }

@@ -15,6 +15,18 @@ package struct LiveEvent: Sendable {
     package var group: String?
     package var occurredAt: Timestamp
 
+    /// Bytes of memory, roughly: origins and apps choose how long URLs are.
+    package var size: Int {
+        let text =
+            switch payload {
+            case .didCreate(_, let url): url.utf8.count
+            case .willRetry(_, let error, _, _):
+                (error?.failingURL?.utf8.count ?? 0) + (error?.localizedDescription.utf8.count ?? 0)
+            case .isWaitingForConnectivity, .didSendBodyData, .didWriteData: 0
+            }
+        return 64 + text + (clientTaskId?.utf8.count ?? 0) + (group?.utf8.count ?? 0)
+    }
+
     package init(
         _ payload: Payload, of task: TaskID, _ number: Int64, _ specification: TaskSpecification, at now: Timestamp
     ) {

@@ -64,6 +64,8 @@ package struct SessionConfiguration: Shape {
     package var retryPolicy = RetryPolicy.robust
     package var bandwidthLimit: Int64?
     package var resumableUploads = ResumableUploads.auto
+    /// Seconds without progress of any running task after which the app is told; `nil` for never.
+    package var stallInterval: Double? = 3600
 
     package init() {}
 
@@ -89,6 +91,10 @@ package struct SessionConfiguration: Shape {
         members.member("retryPolicy", &retryPolicy)
         members.nullable("bandwidthLimit", &bandwidthLimit)
         members.member("resumableUploads", &resumableUploads)
+        // A member without a value is left out at rest, and one that is left out has its default: 0 stands for never.
+        var stallInterval = stallInterval ?? 0
+        members.defaulted("stallInterval", &stallInterval)
+        self.stallInterval = stallInterval > 0 ? stallInterval : nil
     }
 
     /// Whether it must be sealed at rest: a proxy's credential or a header that carries one.

@@ -34,6 +34,8 @@ package struct AttemptLedger: Shape {
     package var digestMismatches = 0
     /// Faults of this machine without progress between.
     package var localFaults = 0
+    /// When the first attempt began; kept where a retry policy limits the time since.
+    package var firstAttemptAt: Timestamp?
 
     package init() {}
 
@@ -46,6 +48,7 @@ package struct AttemptLedger: Shape {
         members.member("restarts", &restarts)
         members.member("digestMismatches", &digestMismatches)
         members.sparse("localFaults", &localFaults, unless: 0)
+        members.optional("firstAttemptAt", &firstAttemptAt)
     }
 
     /// How far the kept offset has to pass its highest value before the backoff starts anew.

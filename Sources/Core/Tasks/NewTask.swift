@@ -70,6 +70,8 @@ package struct TaskOrder: Sendable {
     package var body: Body?
     /// What a cancelled download left to go on with.
     package var resumeData: String?
+    /// The completed task of which this is the retry.
+    package var retried: TaskRecord?
 
     package init(
         specification: TaskSpecification, isSuspended: Bool, body: Body? = nil, resumeData: String? = nil

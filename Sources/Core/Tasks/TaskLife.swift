@@ -174,6 +174,14 @@ extension TaskLife {
     package enum Phase: String, Hashable, Sendable, CaseIterable {
         case suspended, delayed, queued, active, retryWait, waitingForConnectivity, awaitingAnswer, quarantined
         case waitingForDisk
+
+        /// Whether such a task runs, and waits neither for its time nor for an answer of the app.
+        package var waitsForProgress: Bool {
+            switch self {
+            case .queued, .active, .retryWait, .waitingForConnectivity, .quarantined, .waitingForDisk: true
+            case .suspended, .delayed, .awaitingAnswer: false
+            }
+        }
     }
 
     /// Nil once completed.
@@ -194,6 +202,9 @@ extension TaskLife {
             }
         }
     }
+
+    /// Whether it runs, and waits neither for its time nor for an answer of the app.
+    package var waitsForProgress: Bool { phase?.waitsForProgress ?? false }
 
     /// The state that clients see.
     package var state: TaskState {

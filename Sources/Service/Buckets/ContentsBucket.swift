@@ -17,6 +17,9 @@ package struct ContentsBucket: Sendable {
     let writers = BodyWriters()
     /// For all that is written into buckets, contents on their way as well.
     let partMemory = PartMemory()
+    /// Without a task to continue it, the upload of a body is kept for so long after its node was last heard of. The clocks
+    /// of nodes may differ by some seconds.
+    package var bodyLease = Duration.seconds(60)
 
     package init(_ client: BucketClient, folder: String, clock: Clock, log: Log) {
         self.client = client

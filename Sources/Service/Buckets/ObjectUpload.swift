@@ -64,9 +64,6 @@ final class BodyWriters: Sendable {
 ///
 /// It is noted before it begins. The commit that names the object forgets the note; without one it is removed.
 struct ObjectUpload {
-    /// Without a task to go on with it, an upload is kept for so long after its node was last heard of. Nodes' clocks may
-    /// differ by some seconds.
-    static let lease = Duration.seconds(60)
     /// How long an object waits for the tasks that will name it.
     private static let stay = Duration.seconds(3600)
 
@@ -157,7 +154,7 @@ struct ObjectUpload {
     private mutating func note() async throws {
         let row = try await store.beginUpload(
             of: task ?? TaskID(0), bucket: Store.contentsBucket, key: key, at: clock.now,
-            until: task == nil ? clock.now + Self.lease : nil)
+            until: task == nil ? clock.now + contents.bodyLease : nil)
         self.row = row
         permit?.keep(row: row)
     }

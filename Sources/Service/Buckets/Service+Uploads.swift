@@ -55,11 +55,11 @@ extension Service {
     func keepBodies() async {
         guard let contents = settings.contents else { return }
         while !Task.isCancelled {
-            try? await Task.sleep(for: ObjectUpload.lease / 4)
+            try? await Task.sleep(for: contents.bodyLease / 4)
             let rows = contents.writers.rows
             guard !rows.isEmpty, !Task.isCancelled else { continue }
             do {
-                try await store.extendUploads(rows: rows, until: clock.now + ObjectUpload.lease)
+                try await store.extendUploads(rows: rows, until: clock.now + contents.bodyLease)
             } catch {
                 if Store.Obstacle(error) != .away {
                     log.warning("bodies under way could not be noted", ("error", "\(error)"))
@@ -88,10 +88,15 @@ extension Service {
             switch upload.id {
             case _ where upload.isObject: break
             case let id?: try await client.abortUpload(id, upload.key)
-            case nil: try await abortNameless(upload, bucket, client)
+            case nil:
+                guard try await abortNameless(upload, bucket, client) else {
+                    return try await store.postponeUpload(row: upload.row, until: clock.now + .seconds(5))
+                }
             }
             // There may be an object of which no commit tells.
-            if bucket == Store.contentsBucket, try await !store.isNamed(object: upload.key) {
+            if bucket == Store.contentsBucket,
+                try await store.claimRemoval(ofObject: upload.key, row: upload.row)
+            {
                 try await client.delete(upload.key)
             }
             try await store.forgetUpload(row: upload.row, id: upload.id)
@@ -111,14 +116,18 @@ extension Service {
     }
 
     /// Aborts what may have been begun without our hearing of it: uploads of this object since then that are not known.
-    private func abortNameless(_ upload: UselessUpload, _ bucket: String, _ client: BucketClient) async throws {
-        // In this order: what begins meanwhile is noted by the time the store of the service is read.
+    ///
+    /// - Returns: False where another upload of this object begins, so that the two cannot be told apart yet.
+    private func abortNameless(_ upload: UselessUpload, _ bucket: String, _ client: BucketClient) async throws -> Bool {
+        // In this order: an upload that begins meanwhile has a row by the time the store of the service is read.
         let begun = try await client.uploads(of: upload.key)
-        let known = try await store.uploads(of: upload.key, bucket: bucket)
+        let known = try await store.uploads(of: upload.key, bucket: bucket, besides: upload.row, at: clock.now)
+        guard let known else { return false }
         let since = upload.begunAt - Self.clockTolerance
         for other in begun where !known.contains(other.id) {
             guard let initiated = other.initiated, initiated >= since else { continue }
             try await client.abortUpload(other.id, upload.key)
         }
+        return true
     }
 }

@@ -14,11 +14,16 @@ struct FaultMeaning {
     var waitsForOperator = false
 
     /// The one mapping of the engine's faults. Total.
-    static func of(_ fault: TransferFault, curlCode: UInt32, message: String, url: String) -> FaultMeaning {
+    ///
+    /// - Parameter explanation: What happened, where that is known better than by Apple's code. Policy has one text for all.
+    static func of(
+        _ fault: TransferFault, curlCode: UInt32, message: String, explanation: String? = nil, url: String
+    ) -> FaultMeaning {
         let underlying = TaskError.Underlying(domain: "curl", code: String(curlCode), message: message)
         func error(_ code: URLErrorCode, policy: String? = nil) -> TaskError {
             TaskError(
-                code, failingURL: url, policy: policy, underlying: policy == nil && curlCode != 0 ? underlying : nil)
+                code, policy == nil ? explanation : nil, failingURL: url, policy: policy,
+                underlying: policy == nil && curlCode != 0 ? underlying : nil)
         }
         func transport(_ code: URLErrorCode, waits: Bool = false) -> FaultMeaning {
             FaultMeaning(fault: .transport, error: error(code), waitsForConnectivity: waits)

@@ -57,7 +57,7 @@ extension Judge {
         progress.attempts.record(fault, keptOffset: progress.keptOffset)
         // Nothing is done twice by asking how much is there.
         if case .retry(let at) = decide(after: fault, isRepeatable: true) {
-            note(TaskError(.badServerResponse, failingURL: transfer.requestURL.text))
+            note(statusError(head, of: transfer.requestURL.text))
             return .retry(at: at, pause: pause(head))
         }
         if wasAsking { return startAgain() }
@@ -72,7 +72,12 @@ extension Judge {
         let isSuccess =
             (200...299).contains(head.status)
             || specification.acceptableStatusCodes.contains { $0.contains(head.status) }
-        guard isSuccess else { return nil }
+        return isSuccess ? judgeEarlyAnswer(head) : nil
+    }
+
+    /// The origin answered before it had the whole body: the answer stands for nothing, and the request is repeated where
+    /// that does no harm.
+    private mutating func judgeEarlyAnswer(_ head: ResponseHead) -> Judgement {
         let error = TaskError(
             .badServerResponse, failingURL: transfer.requestURL.text,
             underlying: TaskError.Underlying(
@@ -88,6 +93,12 @@ extension Judge {
         case .retry(let at): return .retry(at: at)
         case .giveUp: return finish(.failed, error: error)
         }
+    }
+
+    /// Takes no redirect that drops the body from an origin that does not have the whole of it: the request that follows
+    /// would succeed without the body.
+    mutating func judgeUnsentBody(redirected head: ResponseHead) -> Judgement? {
+        lacksBody ? judgeEarlyAnswer(head) : nil
     }
 
     /// Whether the last request was to bring more of the body than was handed to the connection.

@@ -75,6 +75,11 @@ struct Judge {
         self.largestContent = largestContent
         progress = transfer.progress
         progress.currentURL = transfer.url.text
+        if transfer.configuration.retryPolicy.settings.maximumElapsedTime != nil,
+            progress.attempts.firstAttemptAt == nil
+        {
+            progress.attempts.firstAttemptAt = transfer.attemptStartedAt
+        }
         // Each of its connections was counted when it ended.
         if transfer.segmented != nil { return }
         if transfer.upload == nil {
@@ -110,7 +115,8 @@ struct Judge {
 
     private mutating func judgeFailure(_ fault: TransferFault) -> Judgement {
         let meaning = FaultMeaning.of(
-            fault, curlCode: result.curlCode, message: result.curlMessage, url: transfer.url.text)
+            fault, curlCode: result.curlCode, message: result.curlMessage, explanation: result.explanation(of: fault),
+            url: transfer.url.text)
         if transfer.stopReason != nil {
             keepBytes()
             return .interrupted
@@ -135,7 +141,10 @@ struct Judge {
         switch decide(after: meaning.fault) {
         case .retry(let at):
             return .retry(at: at, waitsForConnectivity: meaning.waitsForConnectivity)
-        case .giveUp: return finish(.failed, error: meaning.error)
+        case .giveUp:
+            // A retry may continue with the bytes, unless it would end the same way.
+            let keepsBytes = meaning.fault != .terminal && specification.destinationObject == nil
+            return finish(.failed, error: meaning.error, keepsBytes: keepsBytes)
         }
     }
 
@@ -271,6 +280,7 @@ struct Judge {
             return fail(with: TaskError(code, failingURL: transfer.url.text))
         case .follow(let method, let dropsBody, let dropsSecrets):
             guard let target else { return nil }
+            if dropsBody, let judgement = judgeUnsentBody(redirected: head) { return judgement }
             progress.redirects.append(RedirectRecord(statusCode: head.status, url: target.text))
             return .send(
                 .follow(
@@ -284,7 +294,7 @@ struct Judge {
         progress.attempts.record(
             fault, keptOffset: transfer.segmented?.plan.record.count ?? transfer.resuming?.offset ?? 0)
         guard case .retry(let at) = decide(after: fault) else { return finishWithStatus() }
-        note(TaskError(.badServerResponse, failingURL: transfer.url.text))
+        note(statusError(head))
         if let segmented = transfer.segmented {
             segmented.store(in: &progress)
         } else if transfer.resuming == nil {
@@ -311,14 +321,19 @@ struct Judge {
             default: contentSource()
             }
         guard specification.failOnHTTPError else { return finish(.httpError, content: page, isCounted: true) }
-        return finish(
-            .failed, error: TaskError(.badServerResponse, failingURL: transfer.url.text), isCounted: true)
+        let error = result.head.map { statusError($0) } ?? TaskError(.badServerResponse, failingURL: transfer.url.text)
+        return finish(.failed, error: error, isCounted: true)
+    }
+
+    func statusError(_ head: ResponseHead, of url: String? = nil) -> TaskError {
+        TaskError(.badServerResponse, result.explanation(ofStatus: head.status), failingURL: url ?? transfer.url.text)
     }
 
     // MARK: Ends
 
     mutating func finish(
-        _ outcome: Outcome, error: TaskError? = nil, content: Judgement.ContentSource = .none, isCounted: Bool = false
+        _ outcome: Outcome, error: TaskError? = nil, content: Judgement.ContentSource = .none, isCounted: Bool = false,
+        keepsBytes: Bool = false
     ) -> Judgement {
         if error == nil && !isCounted {
             progress.attempts.attempts += 1
@@ -328,9 +343,11 @@ struct Judge {
         result.error = error
         result.response = self.result.head.map { TaskResponse($0, url: transfer.url) }
         if let total = length(ofWhole: content) { result.response?.expectedContentLength = total }
-        result.progress.resume = nil
-        result.progress.segments = nil
-        result.progress.multipart = nil
+        if !keepsBytes {
+            result.progress.resume = nil
+            result.progress.segments = nil
+            result.progress.multipart = nil
+        }
         result.progress.uploadURL = nil
         return .finish(outcome, result, content)
     }

@@ -14,6 +14,7 @@ package final class Outlet: Sendable {
     /// Rung when a launch is due.
     package let launches: Doorbell
     let relauncher: RelaunchTimes
+    let stalls: StallClock
     let janitor: Inbox<JanitorErrand>
     let transfers: LiveTransfers
     let moves = MovesAhead()
@@ -34,6 +35,7 @@ package final class Outlet: Sendable {
         hub = EventHub(clock: clock)
         launches = Doorbell(clock: clock)
         relauncher = RelaunchTimes(clock: clock)
+        stalls = StallClock(clock: clock)
         janitor = Inbox(clock: clock)
     }
 
@@ -51,6 +53,7 @@ package final class Outlet: Sendable {
         }
         for session in aftermath.sessions.keys { hub.sessions.signal(session) }
         for (session, time) in aftermath.launchChecks { relauncher.check(session, at: time) }
+        if let time = aftermath.stallCheckAt { stalls.note(time) }
         if aftermath.hasQueuedTasks { inbox.tell(.queued) }
         if aftermath.hasDueLaunches { launches.ring() }
         if let time = aftermath.wakeAt { inbox.tell(.wake(time)) }

@@ -1,6 +1,7 @@
 import Base
 package import Core
 import Store
+import TransferEngine
 
 /// Many nodes: each looks often what the others have committed. Nobody is told anything but by the store.
 extension Service {
@@ -85,6 +86,9 @@ extension Service {
             hub.sessions.signal(session)
             if news.sessions[session]?.revision != look.sessions[session]?.revision {
                 inbox.tell(.sessionChanged(session))
+            }
+            if let known = look.sessions[session], let now = news.sessions[session], now.resets != known.resets {
+                engine.closeConnections(pool: now.app.rawValue)
             }
         }
         look.sessions = news.sessions

@@ -23,6 +23,11 @@ package final class CurrentConditions: Sendable {
     /// How busy the machine was when it was looked at last; nil where the kernel does not tell.
     package var load: Double? { state.withLock { $0.load } }
 
+    /// What the operator declares, both parts of one moment.
+    package var declared: (conditions: Conditions, refreshStatus: BackgroundRefreshStatus) {
+        state.withLock { ($0.conditions, $0.refreshStatus) }
+    }
+
     package var refreshStatus: BackgroundRefreshStatus { state.withLock { $0.refreshStatus } }
 
     func set(_ conditions: Conditions, _ refreshStatus: BackgroundRefreshStatus) {

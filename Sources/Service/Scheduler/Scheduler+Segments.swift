@@ -69,7 +69,8 @@ extension Scheduler {
         transfer.segmented?.routes = [:]
         transfers[id] = transfer
         live.began(
-            id, session: transfer.task.session, exchange: transfer.exchange, offset: transfer.progress.keptOffset)
+            id, session: transfer.task.session, exchange: transfer.exchange, offset: transfer.progress.keptOffset,
+            stallInterval: transfer.configuration.stallInterval.map { .seconds($0) })
         outlet.transferBegan(in: transfer.task.session)
         show(transfer)
         widening.insert(id)

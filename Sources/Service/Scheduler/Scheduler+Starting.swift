@@ -31,7 +31,7 @@ extension Scheduler {
         live.began(
             id, session: transfer.task.session,
             exchange: exchange, offset: transfer.resuming?.offset ?? 0,
-            sentBefore: transfer.uploadOffset)
+            sentBefore: transfer.uploadOffset, stallInterval: transfer.configuration.stallInterval.map { .seconds($0) })
         outlet.transferBegan(in: transfer.task.session)
         let isLimited = isLimited(transfer.task.session)
         engine.start(

@@ -3,8 +3,9 @@ package import Core
 
 /// Wakes who waits for a session's events or a task's end, and hands live messages to open streams.
 package final class EventHub: Sendable {
-    /// Live messages kept for a stream that reads slowly; the oldest give way.
+    /// Live messages kept for a stream that reads slowly, by number and by bytes; the oldest give way.
     private static let buffered = 256
+    static let bufferedBytes = 32 * 1024
 
     package let sessions: Broadcast<SessionID>
     package let tasks: Broadcast<TaskID>
@@ -27,8 +28,11 @@ package final class EventHub: Sendable {
         guard !buffers.isEmpty else { return }
         for buffer in buffers {
             buffer.withLock { events in
-                if events.count >= Self.buffered { events.removeFirst() }
                 events.append(event)
+                var bytes = events.reduce(0) { $0 + $1.size }
+                while events.count > 1, events.count > Self.buffered || bytes > Self.bufferedBytes {
+                    bytes -= events.removeFirst().size
+                }
             }
         }
         sessions.signal(session)

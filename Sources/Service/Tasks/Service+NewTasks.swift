@@ -109,6 +109,12 @@ extension Service {
     private func prepare(
         _ order: TaskOrder, index: Int, file: ReadFile?, in session: SessionRecord
     ) async throws -> PreparedTask {
+        if let retried = order.retried, let kept = try await keptForRetry(of: retried) {
+            return try await fetchBody(of: order, index: index, file: file, in: session) { task in
+                task.progress = kept.progress
+                task.resumeNonce = kept.nonce
+            }
+        }
         guard let resumeData = order.resumeData else {
             return try await fetchBody(of: order, index: index, file: file, in: session)
         }

@@ -122,27 +122,52 @@ extension Service {
             let plain = try? sealer.open(sealed, boundTo: Self.tokenContext + "/\(app.rawValue)"),
             let token = try? ResumeToken(atRest: plain), token.version == 1, let nonce = [UInt8](base64URL: token.nonce)
         else { throw ServiceError.resumeDataInvalid(index: index) }
+        let kept = try await store.kept(for: nonce, app: app, at: clock.now)
+        let progress = try await progress(continuing: kept, token.point, token.segments, source: token.source)
+        return (token.request, progress, nonce)
+    }
+
+    /// The progress of a new task that continues with kept bytes: none where the bytes are gone.
+    private func progress(
+        continuing kept: KeptBytes?, _ point: ResumePoint, _ segments: SegmentRecord?, source: Int
+    ) async throws -> TaskProgress {
         var progress = TaskProgress()
-        switch try await store.kept(for: nonce, app: app, at: clock.now) {
+        switch kept {
         case nil: break
         case .upload(let upload):
-            progress.resume = token.point
+            progress.resume = point
             progress.multipart = upload
             progress.durableOffset = progress.keptOffset
         case .file(let file):
             guard let size = try await folder.size(file) else { break }
-            if size >= token.segments?.end ?? token.point.offset {
-                progress.resume = token.point
-                progress.segments = token.segments
-                progress.source = token.source
+            if size >= segments?.end ?? point.offset {
+                progress.resume = point
+                progress.segments = segments
+                progress.source = source
                 progress.durableOffset = progress.keptOffset
                 progress.adoptedFile = file
                 progress.node = store.node
             } else {
-                // Of no use to anybody, and nobody would take it over.
+                // No task can continue with less than was recorded.
                 try await folder.remove(file)
             }
         }
-        return (token.request, progress, nonce)
+        return progress
+    }
+
+    /// The bytes that a failed or cancelled download has kept for its retry; nil where there are none. The commit that
+    /// creates the retry spends them.
+    func keptForRetry(of task: TaskRecord) async throws -> (progress: TaskProgress, nonce: [UInt8])? {
+        guard task.outcome == .failed || task.outcome == .cancelled, task.specification.kind == .download,
+            let last = task.result?.progress, let point = last.resume
+        else { return nil }
+        let nonce = Store.nonceOfRetry(task.id)
+        guard try await store.kept(for: nonce, app: task.app, at: clock.now) != nil else { return nil }
+        // A transfer that was cancelled a moment ago may still write.
+        await scheduler.waitUntilStopped(task.id)
+        guard await !scheduler.isTransferring(task.id),
+            let kept = try await store.kept(for: nonce, app: task.app, at: clock.now)
+        else { return nil }
+        return (try await progress(continuing: kept, point, last.segments, source: last.source), nonce)
     }
 }

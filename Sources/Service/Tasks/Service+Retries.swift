@@ -78,5 +78,6 @@ extension TaskOrder {
         let body = specification.body.map(TaskOrder.Body.stored)
         specification.body = nil
         self.init(specification: specification, isSuspended: false, body: body)
+        retried = task
     }
 }

@@ -35,6 +35,22 @@ extension Service {
         try await store.tasks(of: app, filter, span, after: id, limit: limit, known: known)
     }
 
+    /// Tasks of a session after a number, each with whether a search matches.
+    package func search<Known>(
+        for search: TaskSearch, in session: SessionID, _ filter: TaskFilter, _ span: ListSpan, after number: Int64,
+        limit: Int, known: @escaping @Sendable (TaskStamp) -> Known?
+    ) async throws -> [SearchedTask<Known>] {
+        try await store.search(for: search, in: session, filter, span, after: number, limit: limit, known: known)
+    }
+
+    /// Tasks of an app, whatever their session, after one of them, each with whether a search matches.
+    package func search<Known>(
+        for search: TaskSearch, of app: AppID, _ filter: TaskFilter, _ span: ListSpan, after id: Int64, limit: Int,
+        known: @escaping @Sendable (TaskStamp) -> Known?
+    ) async throws -> [SearchedTask<Known>] {
+        try await store.search(for: search, of: app, filter, span, after: id, limit: limit, known: known)
+    }
+
     /// A task once it completes or, with a revision, once it is newer; at the latest at the monotonic `deadline` (ms).
     package func waitForTask(
         _ number: Int64, in session: SessionID, newerThan revision: Int64?, until deadline: Int64,
@@ -92,7 +108,15 @@ extension Service {
         _ task: TaskRecord, in session: SessionRecord, recording: Recording<[CreatedTask]>?
     ) async throws -> CreatedTask {
         guard task.state == .completed else { throw Refused(state: task.state.rawValue, event: "retry") }
-        let created = try await createTasks([TaskOrder(retrying: task)], in: session, recording: recording)
+        var order = TaskOrder(retrying: task)
+        let created: [CreatedTask]
+        do {
+            created = try await createTasks([order], in: session, recording: recording)
+        } catch DomainError.resumeDataSpent {
+            // Another retry has the kept bytes by now.
+            order.retried = nil
+            created = try await createTasks([order], in: session, recording: recording)
+        }
         guard let first = created.first else { throw DomainError.notFound }
         return first
     }

@@ -14,6 +14,9 @@ package struct LiveTransfers: Sendable {
         /// When and at which count of bytes the speed was measured last.
         var measured: (at: Int64, bytes: Int64)
         var throughput: Double?
+        /// The count of bytes at the last look for progress, and how long the session may be without.
+        var seen: Int64?
+        var stallInterval: Duration?
         /// Of a content that comes in segments, and its length.
         var parts: [Part] = []
         var total: Int64?
@@ -35,13 +38,14 @@ package struct LiveTransfers: Sendable {
     let clock: Clock
 
     func began(
-        _ task: TaskID, session: SessionID, exchange: ExchangeID, offset: Int64, sentBefore: Int64 = 0
+        _ task: TaskID, session: SessionID, exchange: ExchangeID, offset: Int64, sentBefore: Int64 = 0,
+        stallInterval: Duration?
     ) {
         let now = clock.monotonic()
         entries.withLock {
             $0[task] = Entry(
                 session: session, exchange: exchange, offset: offset, sentBefore: sentBefore,
-                measured: (now, offset))
+                measured: (now, offset), stallInterval: stallInterval)
         }
     }
 
@@ -106,6 +110,24 @@ package struct LiveTransfers: Sendable {
 
     private static func speed(_ bytes: Int64, _ milliseconds: Int64) -> Double {
         Double(max(0, bytes)) * 1000 / Double(milliseconds)
+    }
+
+    /// The sessions of which a transfer moved bytes since the last call, and the shortest interval after which one of the
+    /// sessions with transfers counts as stalled.
+    func progress() -> (sessions: Set<SessionID>, shortestInterval: Duration?) {
+        var moved: Set<SessionID> = []
+        var shortest: Duration?
+        for (task, entry) in entries.withLock({ $0 }) {
+            guard let interval = entry.stallInterval else { continue }
+            shortest = min(shortest ?? interval, interval)
+            guard let bytes = bytes(entry), bytes != entry.seen else { continue }
+            // The first count only says where the transfer begins.
+            if entry.seen != nil { moved.insert(entry.session) }
+            entries.withLock { entries in
+                if entries[task]?.exchange == entry.exchange { entries[task]?.seen = bytes }
+            }
+        }
+        return (moved, shortest)
     }
 
     package func samples(of session: SessionID) -> [TaskID: LiveState.Sample] {

@@ -22,12 +22,18 @@ extension Store {
 
     /// Declares conditions. Where the refresh status of apps changes with them, they are told, and what they may no
     /// longer do ends. Costs a few rows for each app when the status changes, one otherwise.
+    ///
+    /// - Parameter seen: What must be declared now, nil for anything.
+    /// - Throws: ``DomainError/revisionMismatch`` when something else is.
     package func setConditions(
-        _ conditions: Conditions, _ refreshStatus: BackgroundRefreshStatus, at now: Timestamp
+        _ conditions: Conditions, _ refreshStatus: BackgroundRefreshStatus, replacing seen: DeclaredConditions? = nil,
+        at now: Timestamp
     ) async throws -> Aftermath {
         let (restricted, aftermath) = try await transact(at: now) { transaction -> [AppID] in
             let db = transaction.db
-            let old = try self.readConditions(db).refreshStatus
+            let declared = try self.readConditions(db)
+            if let seen, seen != declared { throw DomainError.revisionMismatch }
+            let old = declared.refreshStatus
             var new = DeclaredConditions()
             new.conditions = conditions
             new.refreshStatus = refreshStatus

@@ -4,12 +4,17 @@ import SQL
 
 extension Store {
     /// Sets how often an app wants to fetch.
+    ///
+    /// - Parameter seen: The interval that must be set now, nil for any.
+    /// - Throws: ``DomainError/revisionMismatch`` when it is another one.
     package func setRefreshInterval(
-        _ interval: BackgroundRefresh.Interval, of app: AppID, at now: Timestamp
+        _ interval: BackgroundRefresh.Interval, replacing seen: BackgroundRefresh.Interval? = nil, of app: AppID,
+        at now: Timestamp
     ) async throws -> RefreshOverview {
         _ = try await transact(at: now) { transaction in
             guard let app = try self.readApp(app, transaction.db) else { throw DomainError.notFound }
             var refresh = try self.readRefresh(of: app.id, transaction.db)
+            if let seen, seen != refresh.interval { throw DomainError.revisionMismatch }
             try refresh.handle(.setInterval(interval), identifier: app.identifier, at: now)
             try self.save(refresh, of: app, transaction)
         }

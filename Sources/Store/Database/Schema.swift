@@ -14,7 +14,7 @@ enum Schema {
         Migration(version: 10, sql: version10, onServer: storage), Migration(version: 11, sql: version11),
         Migration(version: 12, sql: version12), Migration(version: 13, sql: version13),
         Migration(version: 14, sql: version14), Migration(version: 15, sql: version15),
-        Migration(version: 16, sql: version16),
+        Migration(version: 16, sql: version16), Migration(version: 17, sql: version17),
     ]
 
     private static let version10: StaticString = """
@@ -511,5 +511,37 @@ enum Schema {
         ) STRICT, WITHOUT ROWID;
         INSERT INTO useless_file (node, path) SELECT '', path FROM discarded_file;
         DROP TABLE discarded_file;
+        """
+
+    /// Stalls of sessions, see ``StallWatch``: an interval in milliseconds, none for sessions that are never judged; the
+    /// configuration of an older session has the default. `resets` counts resets, so that other nodes close connections.
+    private static let version17: StaticString = """
+        ALTER TABLE session ADD COLUMN stall_interval INTEGER;
+        UPDATE session SET stall_interval = 3600000;
+        ALTER TABLE session ADD COLUMN progressed_at INTEGER NOT NULL DEFAULT 0;
+        UPDATE session SET progressed_at = created_at;
+        ALTER TABLE session ADD COLUMN stalled INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE session ADD COLUMN stall_check_at INTEGER;
+        ALTER TABLE session ADD COLUMN last_stall_seq INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE session ADD COLUMN resets INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX session_stall ON session (stall_check_at) WHERE stall_check_at IS NOT NULL;
+
+        CREATE TABLE event_of_17 (
+            session INTEGER NOT NULL,
+            seq INTEGER NOT NULL,
+            kind TEXT NOT NULL CHECK (
+                kind = 'task.willBeginDelayedRequest' OR kind = 'task.didReceiveChallenge' OR
+                kind = 'task.didResumeAtOffset' OR kind = 'task.didFinishDownloading' OR
+                kind = 'task.didFinishCollectingMetrics' OR kind = 'task.didComplete' OR kind = 'session.didStall' OR
+                kind = 'session.didFinishEvents' OR kind = 'session.didBecomeInvalid'),
+            task INTEGER,
+            occurred_at INTEGER NOT NULL,
+            data BLOB,
+            PRIMARY KEY (session, seq)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO event_of_17 (session, seq, kind, task, occurred_at, data) \
+            SELECT session, seq, kind, task, occurred_at, data FROM event;
+        DROP TABLE event;
+        ALTER TABLE event_of_17 RENAME TO event;
         """
 }

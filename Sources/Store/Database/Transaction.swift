@@ -15,6 +15,8 @@ package struct CompletedTask: Sendable {
 package struct Aftermath: Sendable {
     /// Sessions with new events, and their last `seq`.
     package var sessions: [SessionID: Int64] = [:]
+    /// When the first session is judged for a stall, if this commit set a moment.
+    package var stallCheckAt: Timestamp?
     /// Sessions whose launch rule is to be asked again, and when.
     package var launchChecks: [SessionID: Timestamp] = [:]
     package var hasQueuedTasks = false
@@ -38,6 +40,7 @@ package struct Aftermath: Sendable {
         hasQueuedTasks = hasQueuedTasks || other.hasQueuedTasks
         hasDueLaunches = hasDueLaunches || other.hasDueLaunches
         if let other = other.wakeAt { wakeAt = min(wakeAt ?? other, other) }
+        if let other = other.stallCheckAt { stallCheckAt = min(stallCheckAt ?? other, other) }
         transfersToStop += other.transfersToStop
         abandonedUploads += other.abandonedUploads
         completedTasks += other.completedTasks
@@ -163,6 +166,10 @@ final class Transaction {
         if after.phase == .quarantined { aftermath.hasQueuedTasks = true }
         if let due = after.dueAt { wake(at: due) }
         if let deadline = after.deadline, deadline != before?.deadline { wake(at: deadline) }
+        if after.waitsForProgress, before?.waitsForProgress != true {
+            session.stall.began(at: now)
+            session.isChanged = true
+        }
         guard after.state != before?.state else { return }
         if let before { session.counts.add(-1, before) } else { addUnfinished(1, app: session.app) }
         session.counts.add(1, after)
@@ -264,6 +271,13 @@ final class Transaction {
         }
         try flushRows()
         try askLaunchRule(of: changed)
+        for session in changed where !session.isForgotten {
+            let before = session.stall.checkAt
+            session.stall.follow(runningTasks: session.counts.running)
+            if let moment = session.stall.checkAt, moment != before {
+                aftermath.stallCheckAt = min(aftermath.stallCheckAt ?? moment, moment)
+            }
+        }
         try SessionEntry.write(changed, db)
         for session in changed { aftermath.sessions[session.id] = session.lastSeq }
         return aftermath

@@ -143,7 +143,8 @@ extension Store {
 
     /// Gives a new task its body and counts the use.
     ///
-    /// - Throws: ``DomainError/bodyNotFound(index:)``.
+    /// - Throws: ``DomainError/bodyNotFound(index:)``; ``DomainError/contentNotFound(index:)`` where the content of a relay
+    ///   was dropped meanwhile.
     func attach(
         _ source: NewTask.Body, index: Int, app: AppID, _ transaction: Transaction
     ) throws -> (row: Int64, publicId: String, length: Int64) {
@@ -185,7 +186,9 @@ extension Store {
                 VALUES (?1, ?2, 1, ?3, ?4, ?5, 1, ?6)
                 """,
                 publicId, app.rawValue, length, digest, mediaType, now.milliseconds)
-            try insert(objects, ofBody: id, at: 0, db)
+            do { try insert(objects, ofBody: id, at: 0, db) } catch is ObjectGone {
+                throw DomainError.contentNotFound(index: index)
+            }
             transaction.addStored(length, app: app)
             return (id, publicId, length)
         }

@@ -140,16 +140,20 @@ extension Store {
         }
     }
 
-    /// What the store calls the uploads of an object that are noted here.
-    package func uploads(of key: String, bucket: String) async throws -> Set<String> {
+    /// What the store calls the uploads of an object that are noted here; nil while one that is needed, besides that of
+    /// `row`, has begun and its name is not noted yet.
+    package func uploads(of key: String, bucket: String, besides row: Int64, at now: Timestamp) async throws -> Set<
+        String
+    >? {
         try await database.read { db in
-            Set(
-                try db.all(
-                    """
-                    SELECT upload_id FROM bucket_upload WHERE bucket = ?1 AND object_key = ?2 \
-                    AND upload_id IS NOT NULL
-                    """, bucket, key
-                ) { $0.text(0) })
+            let noted = try db.all(
+                """
+                SELECT id, upload_id, due_at > ?3 OR EXISTS (SELECT 1 FROM live WHERE live.task = bucket_upload.task) \
+                AS needed FROM bucket_upload WHERE bucket = ?1 AND object_key = ?2
+                """, bucket, key, now.milliseconds
+            ) { (row: $0.integer("id"), id: $0.textOrNil("upload_id"), isNeeded: $0.bool("needed")) }
+            if noted.contains(where: { $0.row != row && $0.id == nil && $0.isNeeded }) { return nil }
+            return Set(noted.compactMap(\.id))
         }
     }
 

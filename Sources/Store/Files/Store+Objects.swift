@@ -1,6 +1,9 @@
 package import Core
 import SQL
 
+/// An object that a new row was to name has been removed since it was written or read.
+package struct ObjectGone: Error {}
+
 /// Objects in the bucket of contents.
 ///
 /// Each key is noted as an upload before anything is written there. The commit that first names the object forgets the
@@ -45,6 +48,29 @@ extension Store {
         }
     }
 
+    /// Takes an object that no row names for removal: from now on no row can name it.
+    ///
+    /// - Returns: False where a row names it, so that it stays.
+    package func claimRemoval(ofObject key: String, row: Int64) async throws -> Bool {
+        try await database.write { db in
+            guard try !self.isNamed(object: key, db) else { return false }
+            try db.execute("UPDATE bucket_upload SET task = ?2 WHERE id = ?1", row, Self.removal)
+            return true
+        }
+    }
+
+    /// In place of a task, for an object that is being removed.
+    private static let removal: Int64 = -1
+
+    /// Whether a row may begin to name an object: one names it already, or it is noted, and is not being removed.
+    private func mayBeNamed(object key: String, _ db: Connection) throws -> Bool {
+        if try self.isNamed(object: key, db) { return true }
+        let tasks = try db.all(
+            "SELECT task FROM bucket_upload WHERE bucket = ?1 AND object_key = ?2", Self.contentsBucket, key
+        ) { $0.integer(0) }
+        return !tasks.isEmpty && !tasks.contains(Self.removal)
+    }
+
     /// From now on a row names the object, which stays.
     func publish(object key: String, _ db: Connection) throws {
         try db.execute(
@@ -73,9 +99,11 @@ extension Store {
     /// Puts objects behind those that a body has.
     ///
     /// - Parameter position: Of their first byte in the body.
+    /// - Throws: ``ObjectGone`` where one of the objects has been removed, or is being removed.
     func insert(_ objects: [StoredObject], ofBody id: Int64, at position: Int64, _ db: Connection) throws {
         var position = position
         for object in objects {
+            guard try mayBeNamed(object: object.key, db) else { throw ObjectGone() }
             try db.execute(
                 "INSERT INTO body_object (body, position, object_key, length) VALUES (?1, ?2, ?3, ?4)", id, position,
                 object.key, object.length)

@@ -17,6 +17,7 @@ final class SessionEntry {
     /// What the launch rule goes by.
     var book = LaunchBook()
     var attachment: [UInt8]?
+    var stall = StallWatch()
     var counts: TaskCounts
     var bytesReceived: Int64
     var bytesSent: Int64
@@ -32,7 +33,8 @@ final class SessionEntry {
             forgotten = 1 OR a.id IS NULL AS gone, next_task, last_seq, \
             acknowledged_seq, last_completion_seq, exhausted_seq, open_launch, idle_completions, launch_not_before, \
             attachment_document, suspended, running, succeeded, http_error, failed, cancelled, not_modified, \
-            bytes_received, bytes_sent, invalid_at, s.revision, a.identifier AS app_identifier, discretionary \
+            bytes_received, bytes_sent, invalid_at, stall_interval, progressed_at, stalled, stall_check_at, \
+            last_stall_seq, s.revision, a.identifier AS app_identifier, discretionary \
             FROM session s LEFT JOIN app a ON a.id = s.app WHERE s.id = ?1
             """, ids.map { [$0.rawValue] }
         ) { try SessionEntry($0) }
@@ -57,6 +59,11 @@ final class SessionEntry {
         book.idleCompletions = row.int("idle_completions")
         book.notBefore = row.time("launch_not_before")
         attachment = row.blobOrNil("attachment_document")
+        stall.interval = row.integerOrNil("stall_interval").map { .milliseconds($0) }
+        stall.progressedAt = row.time("progressed_at")
+        stall.isStalled = row.bool("stalled")
+        stall.checkAt = row.timeOrNil("stall_check_at")
+        book.lastStallSeq = row.integer("last_stall_seq")
         counts = TaskCounts(row)
         bytesReceived = row.integer("bytes_received")
         bytesSent = row.integer("bytes_sent")
@@ -70,7 +77,8 @@ final class SessionEntry {
             last_completion_seq = ?6, exhausted_seq = ?7, open_launch = ?8, idle_completions = ?9, \
             launch_not_before = ?10, attachment_document = ?11, suspended = ?12, running = ?13, succeeded = ?14, \
             http_error = ?15, failed = ?16, cancelled = ?17, not_modified = ?18, bytes_received = ?19, \
-            bytes_sent = ?20, invalid_at = ?21, revision = ?22, forgotten = ?23 WHERE id = ?1
+            bytes_sent = ?20, invalid_at = ?21, revision = ?22, forgotten = ?23, \
+            progressed_at = ?24, stalled = ?25, stall_check_at = ?26, last_stall_seq = ?27 WHERE id = ?1
             """, entries.map(\.row))
         for entry in entries { entry.isChanged = false }
     }
@@ -83,6 +91,7 @@ final class SessionEntry {
             book.exhaustedSeq, book.openLaunch, book.idleCompletions, book.notBefore.milliseconds, attachment,
             counts.suspended, counts.running, counts.succeeded, counts.httpError, counts.failed, counts.cancelled,
             counts.notModified, bytesReceived, bytesSent, state.invalidSince?.milliseconds, revision, isForgotten,
+            stall.progressedAt.milliseconds, stall.isStalled, stall.checkAt?.milliseconds, book.lastStallSeq,
         ]
     }
 
@@ -99,6 +108,7 @@ final class SessionEntry {
     func forget(at now: Timestamp, _ db: Connection) throws {
         state.handle(.forget, at: now)
         isForgotten = true
+        stall.checkAt = nil
         try write(db)
     }
 }

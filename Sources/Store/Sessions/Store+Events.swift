@@ -97,6 +97,8 @@ extension Store {
                 try results.result(in: row), createdAt: row.time("created_at"), completedAt: row.time("completed_at"))
         case .didComplete:
             return .completed(try row.value("outcome"), try results.result(in: row))
+        case .didStall:
+            return .stalled(try documents.decode(SessionStall.self, row.blob("data")))
         case .didFinishEvents:
             return .finishedEvents(launchId: String(decoding: row.blob("data"), as: UTF8.self))
         case .didBecomeInvalid:

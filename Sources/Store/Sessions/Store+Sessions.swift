@@ -138,14 +138,15 @@ extension Store {
         let id = try db.insert(
             """
             INSERT INTO session (app, identifier, incarnation, state, configuration_document, sends_launches, \
-            resource_timeout, description, created_at, discretionary) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            resource_timeout, description, created_at, discretionary, stall_interval) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
             """,
             app.rawValue, identifier, incarnation, SessionState.active.phase.rawValue,
             documents.encode(
                 configuration, sealedAs: Self.context(app, identifier), if: configuration.holdsSecrets),
             configuration.sessionSendsLaunchEvents, Int64(configuration.timeoutIntervalForResource * 1000),
-            description, now.milliseconds, configuration.isDiscretionary)
+            description, now.milliseconds, configuration.isDiscretionary,
+            configuration.stallInterval.map { Int64($0 * 1000) })
         return try readSession(SessionID(id), db).orNotFound()
     }
 
@@ -195,7 +196,7 @@ extension Store {
         while try await database.write({ db in
             try db.execute("DELETE FROM cookie_jar WHERE session = ?1", id.rawValue)
             // Nodes that have the session's cookies in memory see by it that they are others.
-            try db.execute("UPDATE session SET revision = revision + 1 WHERE id = ?1", id.rawValue)
+            try db.execute("UPDATE session SET revision = revision + 1, resets = resets + 1 WHERE id = ?1", id.rawValue)
             return try self.removeCredentials(of: id, limit, db) == limit
         }) {}
     }

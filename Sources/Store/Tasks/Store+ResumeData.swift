@@ -89,6 +89,63 @@ extension Store {
         }.1
     }
 
+    /// Keeps the bytes of a failed or cancelled download for its retry, where they can be continued and the app has room
+    /// for them. They count as stored, as resume data does.
+    ///
+    /// - Parameter leavesPartialFile: Whether the transfer is over and has left a partial file.
+    func keepForRetry(
+        _ live: LiveTask, _ outcome: Outcome, _ progress: TaskProgress, leavesPartialFile: Bool,
+        _ session: SessionEntry, _ transaction: Transaction
+    ) throws {
+        let db = transaction.db
+        let length = progress.keptOffset
+        guard outcome == .failed || outcome == .cancelled, live.kind == .download, progress.resume != nil, length > 0,
+            session.state == .active, !session.isForgotten
+        else { return }
+        let nonce = Self.nonceOfRetry(live.id)
+        let expiresAt = (transaction.now + Self.resumeDataPeriod).milliseconds
+        // Resume data may keep the same bytes already: the app has chosen then who continues.
+        let file = progress.adoptedFile ?? Self.partialFile(live.id)
+        guard try !isKept(file, unspent: true, db) else { return }
+        let limits = try readApp(session.app, db)?.limits
+        let stored = try usage(of: session.app, db).stored + transaction.stored(of: session.app)
+        guard let limits, stored + length <= limits.maximumStoredBytes else { return }
+        if let upload = progress.multipart {
+            // A transfer under way may still add parts.
+            guard live.life.phase != .active || outcome == .failed, !upload.parts.isEmpty, upload.whole == nil else {
+                return
+            }
+            // What goes into a bucket that the app named is its own, and is aborted.
+            guard
+                try db.exists(
+                    "SELECT 1 FROM bucket_upload WHERE id = ?1 AND task = ?2 AND bucket = ?3", upload.row,
+                    live.id.rawValue, Self.contentsBucket)
+            else { return }
+            try db.execute(
+                """
+                INSERT INTO resume_data (nonce, app, file, length, expires_at, upload, upload_document) \
+                VALUES (?1, ?2, '', ?3, ?4, ?5, ?6)
+                """, nonce, session.app.rawValue, length, expiresAt, upload.row, documents.encode(upload))
+            try db.execute("UPDATE bucket_upload SET task = 0, due_at = ?2 WHERE id = ?1", upload.row, expiresAt)
+        } else {
+            guard leavesPartialFile || progress.adoptedFile != nil || progress.durableOffset > 0 else { return }
+            try db.execute(
+                """
+                INSERT INTO resume_data (nonce, app, file, length, expires_at, node) \
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                """, nonce, session.app.rawValue, file, length, expiresAt, progress.node ?? node)
+        }
+        transaction.addStored(length, app: session.app)
+    }
+
+    /// The key of the bytes that a task has kept for its retry. No client can name it: resume data is sealed.
+    package static func nonceOfRetry(_ task: TaskID) -> [UInt8] { Array("retry/\(task.rawValue)".utf8) }
+
+    /// Drops what a task has kept for its retry, with the task.
+    func removeKeptForRetry(_ task: TaskID, _ transaction: Transaction) throws {
+        try remove(resumeData: Self.nonceOfRetry(task), transaction)
+    }
+
     /// Gives a new task the upload that its resume data kept.
     func adopt(_ upload: MultipartUpload, for task: TaskID, _ db: Connection) throws {
         try db.execute(

@@ -95,6 +95,9 @@ extension Store {
                 try transaction.db.execute(
                     "UPDATE live SET crashes = 0, left_by = NULL WHERE task = ?1", live.id.rawValue)
             }
+            if let kept = settlement.keptOffset, kept > 0, try kept > progress(of: live).keptOffset {
+                session.stall.progressed(at: transaction.now)
+            }
             let phase = live.life.phase
             if phase != .active, !(phase == .suspended && settlement.isCompletion) {
                 try keepProgress(of: settlement, live, transaction)
@@ -202,10 +205,12 @@ extension Store {
         try transaction.append(.didFinishCollectingMetrics, to: session, task: live.id)
         let seq = try transaction.append(.didComplete, to: session, task: live.id, data: session.counts.completions)
         session.book.lastCompletionSeq = seq
+        session.stall.progressed(at: now)
         transaction.complete(task: [
             live.id.rawValue, outcome.rawValue, documents.encode(result), now.milliseconds, seq, life.state.rawValue,
         ])
         if let content { try insert(content, of: live, seq: seq, transaction) }
+        try keepForRetry(live, outcome, result.progress, leavesPartialFile: leavesPartialFile, session, transaction)
         // While the task is active the transfer may still write; its last settlement discards the file then.
         if leavesPartialFile || (live.life.phase != .active && live.progress != nil && content == nil) {
             let partial = Self.partialFile(live.id)
@@ -253,6 +258,16 @@ extension Store {
 
 extension Settlement {
     var isCompletion: Bool { if case .completed = verdict { true } else { false } }
+
+    /// Bytes that stay for the next attempt; nil where the task completed.
+    fileprivate var keptOffset: Int64? {
+        switch verdict {
+        case .completed: nil
+        case .retry(_, _, let progress), .asked(_, _, _, let progress), .waitsForDisk(_, _, let progress),
+            .interrupted(let progress), .advanced(let progress):
+            progress.keptOffset
+        }
+    }
 
     /// Whether the transfer is over and has let go of its partial file.
     var isLast: Bool { if case .advanced = verdict { false } else { true } }

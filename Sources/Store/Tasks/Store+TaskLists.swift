@@ -8,17 +8,24 @@ extension Store {
         known: @escaping @Sendable (TaskStamp) -> Known?
     ) async throws -> [FoundTask<Known>] {
         try await database.read { db in
-            let stretch = try span.stretch(after: number) { place in
-                try db.first(
-                    "SELECT number, created_at FROM task WHERE session = ?1 AND number >= ?2 ORDER BY number LIMIT 1",
-                    session.rawValue, place
-                ) { ($0.integer(0), $0.time("created_at")) }
-            }
-            let list = span.order == .ascending ? Self.taskIDs : Self.newestTaskIDs
-            return try list(session, filter, stretch.low, stretch.high, limit, db).compactMap {
+            try Self.listedTaskIDs(in: session, filter, span, after: number, limit: limit, db).compactMap {
                 try self.findTask($0.0, db, known: known)
             }
         }
+    }
+
+    /// Identifiers and numbers of up to `limit` matching tasks of a session after a number, in the order of the span.
+    static func listedTaskIDs(
+        in session: SessionID, _ filter: TaskFilter, _ span: ListSpan, after number: Int64, limit: Int, _ db: Connection
+    ) throws -> [(TaskID, Int64)] {
+        let stretch = try span.stretch(after: number) { place in
+            try db.first(
+                "SELECT number, created_at FROM task WHERE session = ?1 AND number >= ?2 ORDER BY number LIMIT 1",
+                session.rawValue, place
+            ) { ($0.integer(0), $0.time("created_at")) }
+        }
+        let list = span.order == .ascending ? taskIDs : newestTaskIDs
+        return try list(session, filter, stretch.low, stretch.high, limit, db)
     }
 
     package func tasks(

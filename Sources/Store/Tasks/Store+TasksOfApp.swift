@@ -8,18 +8,24 @@ extension Store {
         known: @escaping @Sendable (TaskStamp) -> Known?
     ) async throws -> [FoundTask<Known>] {
         try await database.read { db in
-            let stretch = try span.stretch(after: id) { place in
-                try db.first("SELECT id, created_at FROM task WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
-                    ($0.integer(0), $0.time("created_at"))
-                }
+            try Self.listedTaskIDs(of: app, filter, span, after: id, limit: limit, db).compactMap {
+                try self.findTask($0, db, known: known)
             }
-            let list = span.order == .ascending ? Self.tasksOfApp : Self.newestTasksOfApp
-            let found = try Self.merged(
-                filter, by: \.rawValue, inOrder: span.order == .ascending ? (<) : (>), limit: limit
-            ) {
-                try list(app, $0, stretch, limit, db)
+        }
+    }
+
+    /// Identifiers of up to `limit` matching tasks of an app after one of them, in the order of the span.
+    static func listedTaskIDs(
+        of app: AppID, _ filter: TaskFilter, _ span: ListSpan, after id: Int64, limit: Int, _ db: Connection
+    ) throws -> [TaskID] {
+        let stretch = try span.stretch(after: id) { place in
+            try db.first("SELECT id, created_at FROM task WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
+                ($0.integer(0), $0.time("created_at"))
             }
-            return try found.compactMap { try self.findTask($0, db, known: known) }
+        }
+        let list = span.order == .ascending ? tasksOfApp : newestTasksOfApp
+        return try merged(filter, by: \.rawValue, inOrder: span.order == .ascending ? (<) : (>), limit: limit) {
+            try list(app, $0, stretch, limit, db)
         }
     }
 

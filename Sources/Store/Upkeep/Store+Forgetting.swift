@@ -120,6 +120,7 @@ extension Store {
             try discard(Self.partialFile(TaskID(id)), on: progress?.node, transaction)
             if let file = progress?.adoptedFile { try discard(file, on: progress?.node, transaction) }
         }
+        try removeKeptForRetry(TaskID(id), transaction)
         let content = try db.first(
             "DELETE FROM content WHERE task = ?1 RETURNING file, object, length, expired, session", id
         ) { row in

@@ -38,6 +38,9 @@ package struct News: Sendable {
 package struct SessionNews: Hashable, Sendable {
     package var lastSeq: Int64
     package var revision: Int64
+    package var app: AppID
+    /// How often the session was reset.
+    package var resets: Int64
 }
 
 extension Store {
@@ -77,12 +80,14 @@ extension Store {
         try await database.read { [node, documents] db in
             var news = News()
             let sessions = try db.ask(
-                "SELECT id, last_seq, revision FROM session WHERE id = ?1 AND forgotten = 0",
+                "SELECT id, last_seq, revision, app, resets FROM session WHERE id = ?1 AND forgotten = 0",
                 watched.sessions.map { [$0.rawValue] }
             ) {
                 (
                     SessionID($0.integer("id")),
-                    SessionNews(lastSeq: $0.integer("last_seq"), revision: $0.integer("revision"))
+                    SessionNews(
+                        lastSeq: $0.integer("last_seq"), revision: $0.integer("revision"),
+                        app: AppID($0.integer("app")), resets: $0.integer("resets"))
                 )
             }
             let tasks = try db.ask(

@@ -87,7 +87,9 @@ extension BackgroundSession {
                     totalBytesExpectedToSend: data.totalBytesExpectedToSend ?? -1)
             }
         case .taskDidFinishCollectingMetrics:
-            let metrics = BackgroundSessionTaskMetrics(try event.data.read())
+            let data: TaskMetrics = try event.data.read()
+            if data.transactionMetrics.last?.statusCode != nil { await learnResponse(to: task) }
+            let metrics = BackgroundSessionTaskMetrics(data, of: task)
             await callTaskDelegate { $0.urlSession(self, task: task, didFinishCollecting: metrics) }
         case .taskWillBeginDelayedRequest: await ask(task, about: try event.data.read() as DelayedRequest)
         case .taskDidReceiveChallenge: await ask(task, about: try event.data.read() as AuthenticationChallenge)
@@ -149,10 +151,19 @@ extension BackgroundSession {
             return task.facts.withLock { $0.loss = error }
         }
         // The answer is known to the delegate by then, as with Apple.
-        if task.response == nil, let shown = try? await insist({ try await $0.task(number, in: $1) }) {
-            task.facts.withLock { $0.response = shown.response.flatMap { HTTPURLResponse($0) } }
-        }
+        await learnResponse(to: task)
         await callDownloadDelegate { $0.urlSession(self, downloadTask: task, didFinishDownloadingTo: file) }
+    }
+
+    /// Reads the response of a task that is not told as completed yet, and the request after redirects.
+    private func learnResponse(to task: BackgroundSessionTask) async {
+        guard task.response == nil, let number = task.facts.withLock({ $0.number }),
+            let shown = try? await insist({ try await $0.task(number, in: $1) })
+        else { return }
+        task.facts.withLock { facts in
+            facts.response = shown.response.flatMap { HTTPURLResponse($0) }
+            facts.currentRequest = shown.currentRequest.flatMap { URLRequest($0) } ?? facts.currentRequest
+        }
     }
 
     /// Hands over what the server answered to an upload.
@@ -173,9 +184,11 @@ extension BackgroundSession {
     private func didComplete(_ task: BackgroundSessionTask, _ data: EventData.DidComplete) async throws {
         if let upload = task as? BackgroundSessionDataTask { await fetchAnswer(to: upload) }
         try Task.checkCancellation()
-        let loss = task.facts.withLock { $0.loss }
-        task.complete(
-            with: data.error.map { URLError($0) } ?? loss, response: data.response.flatMap { HTTPURLResponse($0) })
+        var error = task.facts.withLock { $0.loss }
+        if let failure = data.error {
+            error = URLError(failure, resumeData: await resumeData(of: task, after: failure))
+        }
+        task.complete(with: error, response: data.response.flatMap { HTTPURLResponse($0) })
         await didComplete(task)
     }
 
@@ -183,9 +196,10 @@ extension BackgroundSession {
     func didComplete(_ task: BackgroundSessionTask) async {
         let error = task.error
         await callTaskDelegate { $0.urlSession(self, task: task, didCompleteWithError: error) }
-        let key = Self.key(clientTaskId: task.clientTaskId, number: task.facts.withLock { $0.number })
+        let key = task.facts.withLock { $0.key }
         facts.withLock { facts in
             facts.tasks[key] = nil
+            facts.repeating.removeAll { $0 === task }
             facts.asked = facts.asked.filter { $0.value !== task }
         }
     }
@@ -256,7 +270,7 @@ extension BackgroundSession {
             return task
         }
         do {
-            return task(as: try await insist { try await $0.task(number, in: $1) })
+            return await task(as: try await insist { try await $0.task(number, in: $1) })
         } catch {
             // What the service no longer has cannot be told of.
             try Task.checkCancellation()
@@ -265,11 +279,14 @@ extension BackgroundSession {
     }
 
     /// The object of a task that the service shows.
-    func task(as shown: SessionTask) -> BackgroundSessionTask {
+    func task(as shown: SessionTask) async -> BackgroundSessionTask {
+        if shown.retryOf != nil { await waitForRepeatingTasks() }
         let key = Self.key(clientTaskId: shown.terms.clientTaskId, number: shown.taskIdentifier)
         let (task, isNew) = facts.withLock { facts in
             if let task = facts.tasks[key] { return (task, false) }
             var known = BackgroundSessionTask.Facts()
+            known.key = key
+            known.retryOf = shown.retryOf
             known.number = shown.taskIdentifier
             known.terms = shown.terms
             let task =

@@ -22,7 +22,7 @@ extension BackgroundSession {
             for question in page.items {
                 let number = question.taskIdentifier
                 guard let shown = try? await insist({ try await $0.task(number, in: $1) }) else { continue }
-                await ask(task(as: shown), question)
+                await ask(await task(as: shown), question)
             }
             cursor = page.nextCursor
         } while cursor != nil
@@ -50,6 +50,19 @@ extension BackgroundSession {
         }
     }
 
+    /// Whether the delegate has the method for delayed requests.
+    static func asksBeforeDelayedRequests(_ delegate: (any BackgroundSessionDelegate)?) -> Bool {
+        guard let delegate = delegate as? any BackgroundSessionTaskDelegate else { return false }
+        return hasMethodForDelayedRequests(delegate)
+    }
+
+    /// The default of the method returns another type, so that the compiler infers another associated type.
+    private static func hasMethodForDelayedRequests<Delegate: BackgroundSessionTaskDelegate>(
+        _ delegate: Delegate
+    ) -> Bool {
+        Delegate.DelayedRequestReply.self != NotImplemented.self
+    }
+
     /// Asks about a challenge. Server keys and client certificates are the session's affair, the rest the task's.
     func ask(_ task: BackgroundSessionTask, about challenge: AuthenticationChallenge) async {
         guard begin(challenge.questionId, task) else { return }
@@ -59,10 +72,12 @@ extension BackgroundSession {
         }
         let isOfSession = [.serverTrust, .clientCertificate].contains(challenge.protectionSpace.authenticationMethod)
         await call { delegate in
+            let decide: ServiceChallenge.Answer = { self.answer($0, $1, to: challenge, with: answer) }
+            let asked = ServiceChallenge(challenge, answer: decide)
             if isOfSession {
-                delegate.urlSession(self, didReceive: challenge, completionHandler: answer)
+                delegate.urlSession(self, didReceive: asked, completionHandler: decide)
             } else if let delegate = delegate as? any BackgroundSessionTaskDelegate {
-                delegate.urlSession(self, task: task, didReceive: challenge, completionHandler: answer)
+                delegate.urlSession(self, task: task, didReceive: asked, completionHandler: decide)
             } else {
                 answer(.performDefaultHandling, nil)
             }
@@ -77,8 +92,8 @@ extension BackgroundSession {
         }
         guard let request = URLRequest(delayed.request) else { return answer(.continueLoading, nil) }
         await call { delegate in
-            if let delegate = delegate as? any BackgroundSessionDelayedRequestDelegate {
-                delegate.urlSession(self, task: task, willBeginDelayedRequest: request, completionHandler: answer)
+            if let delegate = delegate as? any BackgroundSessionTaskDelegate {
+                _ = delegate.urlSession(self, task: task, willBeginDelayedRequest: request, completionHandler: answer)
             } else {
                 answer(.continueLoading, nil)
             }

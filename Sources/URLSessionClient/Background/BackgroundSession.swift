@@ -35,6 +35,8 @@ public final class BackgroundSession: Sendable {
     struct Facts {
         /// Those that are not completed, or whose completion is not told yet.
         var tasks: [String: BackgroundSessionTask] = [:]
+        /// Those that repeat another and have no number yet.
+        var repeating: [BackgroundSessionTask] = []
         /// Questions that the delegate was asked, with the tasks that wait.
         var asked: [String: BackgroundSessionTask] = [:]
         /// Until the session is over.
@@ -47,6 +49,8 @@ public final class BackgroundSession: Sendable {
         var lastMissed: Int64?
         var description: String?
         var reading: Task<Void, Never>?
+        /// The warnings that were written.
+        var warnings: Set<Warning> = []
     }
 
     /// Makes the session object of Apple's shape.
@@ -83,7 +87,7 @@ public final class BackgroundSession: Sendable {
         self.client = client
         self.temporaryDirectory = temporaryDirectory
         values = configuration
-        asksBeforeDelayedRequests = delegate is any BackgroundSessionDelayedRequestDelegate
+        asksBeforeDelayedRequests = Self.asksBeforeDelayedRequests(delegate)
         delegateQueue = queue ?? Self.serialQueue(named: identifier)
         opening = Task {
             var patience = Patience()
@@ -148,9 +152,17 @@ public final class BackgroundSession: Sendable {
         make(.download(request), request, clientTaskId) { BackgroundSessionDownloadTask(self, $0) }
     }
 
-    /// Makes a download that goes on where another was cancelled. The data can be used once, for 24 hours.
+    /// Makes a download that goes on where another was cancelled or has failed. The data can be used once, for 24 hours.
+    ///
+    /// - Parameter resumeData: The data of ``BackgroundSessionDownloadTask/cancel(byProducingResumeData:)``, or
+    ///   `downloadTaskResumeData` of the error of a task of this session. The task from the data of an error has the
+    ///   terms of the failed one, and begins at the first byte where the service has kept none.
     public func downloadTask(withResumeData resumeData: Data) -> BackgroundSessionDownloadTask {
-        make(.resumed(resumeData), nil, nil) { BackgroundSessionDownloadTask(self, $0) }
+        guard let failed = FailedDownload(resumeData), failed.session == identifier else {
+            return make(.resumed(resumeData), nil, nil) { BackgroundSessionDownloadTask(self, $0) }
+        }
+        let draft = Draft.repeated(failed, original: resumeData, idempotencyKey: UUID().uuidString)
+        return make(draft, nil, nil) { BackgroundSessionDownloadTask(self, $0) }
     }
 
     /// Makes an upload of a file. The request's own body is ignored; one that says GET is sent by PUT.
@@ -167,9 +179,18 @@ public final class BackgroundSession: Sendable {
         known.draft = draft
         known.originalRequest = request
         let name = name ?? BackgroundSessionTask.freshName()
-        known.terms.clientTaskId = name
+        known.key = name
+        if case .repeated(let failed, _, _) = draft {
+            known.retryOf = failed.number
+        } else {
+            known.terms.clientTaskId = name
+        }
+        let isRepeating = known.retryOf != nil
         let task = create(known)
-        facts.withLock { $0.tasks[name] = task }
+        facts.withLock { facts in
+            facts.tasks[name] = task
+            if isRepeating { facts.repeating.append(task) }
+        }
         post { ($0 as? any BackgroundSessionTaskDelegate)?.urlSession(self, didCreateTask: task) }
         return task
     }
@@ -182,7 +203,7 @@ public final class BackgroundSession: Sendable {
                 repeat {
                     let next = cursor
                     let page = try? await insist { try await $0.tasks(in: $1, state: state, cursor: next) }
-                    for task in page?.items ?? [] { _ = self.task(as: task) }
+                    for task in page?.items ?? [] { _ = await self.task(as: task) }
                     cursor = page?.nextCursor
                 } while cursor != nil
             }
@@ -261,14 +282,22 @@ public final class BackgroundSession: Sendable {
 
     func forget() {
         client.openSessions.remove(self)
-        facts.withLock { facts in
-            facts.delegate = nil
-            facts.tasks.removeAll()
-            facts.asked.removeAll()
+        let tasks = facts.withLock { facts in
+            defer {
+                facts.delegate = nil
+                facts.tasks.removeAll()
+                facts.repeating.removeAll()
+                facts.asked.removeAll()
+            }
+            return Array(facts.tasks.values)
         }
+        for task in tasks { task.endProgressUpdates() }
     }
 
     // MARK: The service
+
+    /// The number of the session among those that had its identifier.
+    var incarnation: Int64 { get async throws { try await opening.value.incarnation } }
 
     /// Calls the service once the session is open, again and again while it is away.
     func insist<Answer: Sendable>(

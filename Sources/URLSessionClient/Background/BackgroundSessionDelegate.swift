@@ -14,7 +14,14 @@ public protocol BackgroundSessionDelegate: AnyObject, Sendable {
     /// The last message of a session: it was invalidated, or the service refuses it (a ``Wire/Problem``).
     func urlSession(_ session: BackgroundSession, didBecomeInvalidWithError error: (any Error)?)
 
-    /// A server's key or a client's certificate is in question. Not implemented, the task's method is asked instead.
+    /// A server's key or a client's certificate is in question, in Apple's shape. The library calls this method.
+    ///
+    /// The default calls the method of the same name that takes a ``Wire/AuthenticationChallenge``.
+    func urlSession(
+        _ session: BackgroundSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (BackgroundSession.AuthChallengeDisposition, URLCredential?) -> Void)
+
+    /// A server's key or a client's certificate is in question. The default asks the task's method instead.
     func urlSession(
         _ session: BackgroundSession, didReceive challenge: AuthenticationChallenge,
         completionHandler: @escaping @Sendable (BackgroundSession.AuthChallengeDisposition, Credential?) -> Void)
@@ -24,7 +31,15 @@ public protocol BackgroundSessionDelegate: AnyObject, Sendable {
 }
 
 /// The messages of a task, as in Apple's `URLSessionTaskDelegate`. All methods are optional.
+///
+/// The protocol has an associated type, therefore a variable of this type is written `any BackgroundSessionTaskDelegate`.
 public protocol BackgroundSessionTaskDelegate: BackgroundSessionDelegate {
+    /// The return type of the method for delayed requests: `Void`, or ``BackgroundSession/NotImplemented`` in a delegate
+    /// without that method.
+    ///
+    /// The compiler infers it. With Apple the Objective-C runtime tells whether a delegate has the method.
+    associatedtype DelayedRequestReply = BackgroundSession.NotImplemented
+
     /// A task was made by this session object. The first message of a task.
     func urlSession(_ session: BackgroundSession, didCreateTask task: BackgroundSessionTask)
 
@@ -34,12 +49,34 @@ public protocol BackgroundSessionTaskDelegate: BackgroundSessionDelegate {
     func urlSession(
         _ session: BackgroundSession, task: BackgroundSessionTask, didCompleteWithError error: (any Error)?)
 
-    /// A credential is wanted. Not implemented, what is stored is used, else the 401 or 407 is the response.
+    /// A credential is wanted, in Apple's shape. The library calls this method.
+    ///
+    /// The completion handler may be called at any time before the challenge's `deadline`, once. A credential with a user
+    /// and a password answers Basic and Digest; ``Wire/Credential`` has the other kinds. The default calls the method of
+    /// the same name that takes a ``Wire/AuthenticationChallenge``.
+    func urlSession(
+        _ session: BackgroundSession, task: BackgroundSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (BackgroundSession.AuthChallengeDisposition, URLCredential?) -> Void)
+
+    /// A credential is wanted. By default the service uses a stored credential, else the 401 or 407 is the response.
     ///
     /// The completion handler may be called at any time before the challenge's `deadline`, once.
     func urlSession(
         _ session: BackgroundSession, task: BackgroundSessionTask, didReceive challenge: AuthenticationChallenge,
         completionHandler: @escaping @Sendable (BackgroundSession.AuthChallengeDisposition, Credential?) -> Void)
+
+    /// A task with an ``BackgroundSessionTask/earliestBeginDate`` is about to start, and waits for the answer.
+    ///
+    /// Only a delegate that has this method is asked: a question costs a launch where the program does not run.
+    func urlSession(
+        _ session: BackgroundSession, task: BackgroundSessionTask, willBeginDelayedRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (BackgroundSession.DelayedRequestDisposition, URLRequest?) -> Void
+    ) -> DelayedRequestReply
+
+    /// Never called, as in Apple's background sessions: the service follows redirects by itself.
+    func urlSession(
+        _ session: BackgroundSession, task: BackgroundSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)
 
     /// Bytes of the body were sent. Live: nobody is told later.
     func urlSession(
@@ -83,43 +120,34 @@ public protocol BackgroundSessionDownloadDelegate: BackgroundSessionTaskDelegate
         expectedTotalBytes: Int64)
 }
 
-/// For a delegate that wants to be asked before a task with an ``BackgroundSessionTask/earliestBeginDate`` starts.
-///
-/// With Apple the method is one of `URLSessionTaskDelegate` and is found at run time. Swift cannot see whether it is
-/// there, and to be asked costs a launch, so who wants to be asked says so with this protocol.
-public protocol BackgroundSessionDelayedRequestDelegate: BackgroundSessionTaskDelegate {
-    /// A delayed task is about to start, and waits for the answer.
-    func urlSession(
-        _ session: BackgroundSession, task: BackgroundSessionTask, willBeginDelayedRequest request: URLRequest,
-        completionHandler: @escaping @Sendable (BackgroundSession.DelayedRequestDisposition, URLRequest?) -> Void)
-}
+/// A delegate that has the method for delayed requests. The conformance is optional, and has the compiler check the method.
+public protocol BackgroundSessionDelayedRequestDelegate: BackgroundSessionTaskDelegate
+where DelayedRequestReply == Void {}
 
 extension BackgroundSession {
-    /// What is to be done about a challenge.
-    public enum AuthChallengeDisposition: Sendable, Hashable {
-        /// Use the credential; without one, the same as default handling.
-        case useCredential
-        /// Go on as if there were no delegate.
-        case performDefaultHandling
-        /// End the task.
-        case cancelAuthenticationChallenge
-        /// Try the next scheme offered.
-        case rejectProtectionSpace
-    }
+    /// The decision about a challenge: Apple's own type.
+    public typealias AuthChallengeDisposition = URLSession.AuthChallengeDisposition
 
-    /// What is to be done about a delayed request.
-    public enum DelayedRequestDisposition: Sendable, Hashable {
-        /// Start it as it is.
-        case continueLoading
-        /// Start the request that comes with it.
-        case useNewRequest
-        /// End the task.
-        case cancel
-    }
+    /// The decision about a delayed request: Apple's own type.
+    public typealias DelayedRequestDisposition = URLSession.DelayedRequestDisposition
+
+    /// The return type of the default of a delegate's method, by which the library knows that the delegate has none.
+    public struct NotImplemented: Sendable {}
 }
 
 extension BackgroundSessionDelegate {
     public func urlSession(_ session: BackgroundSession, didBecomeInvalidWithError error: (any Error)?) {}
+
+    public func urlSession(
+        _ session: BackgroundSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (BackgroundSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        // A challenge that the library did not make has no question at the service.
+        guard let asked = challenge as? ServiceChallenge else { return completionHandler(.performDefaultHandling, nil) }
+        urlSession(session, didReceive: asked.challenge) { disposition, credential in
+            completionHandler(disposition, credential.map { ServiceCredential($0) })
+        }
+    }
 
     public func urlSession(
         _ session: BackgroundSession, didReceive challenge: AuthenticationChallenge,
@@ -128,7 +156,10 @@ extension BackgroundSessionDelegate {
         guard let delegate = self as? any BackgroundSessionTaskDelegate,
             let task = session.taskWaiting(forQuestion: challenge.questionId)
         else { return completionHandler(.performDefaultHandling, nil) }
-        delegate.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
+        let asked = ServiceChallenge(challenge) { session.answer($0, $1, to: challenge, with: completionHandler) }
+        delegate.urlSession(session, task: task, didReceive: asked) {
+            session.answer($0, $1, to: challenge, with: completionHandler)
+        }
     }
 
     public func urlSessionDidFinishEvents(forBackgroundURLSession session: BackgroundSession) {}
@@ -140,6 +171,31 @@ extension BackgroundSessionTaskDelegate {
     public func urlSession(
         _ session: BackgroundSession, task: BackgroundSessionTask, didCompleteWithError error: (any Error)?
     ) {}
+
+    public func urlSession(
+        _ session: BackgroundSession, task: BackgroundSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (BackgroundSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        guard let asked = challenge as? ServiceChallenge else { return completionHandler(.performDefaultHandling, nil) }
+        urlSession(session, task: task, didReceive: asked.challenge) { disposition, credential in
+            completionHandler(disposition, credential.map { ServiceCredential($0) })
+        }
+    }
+
+    public func urlSession(
+        _ session: BackgroundSession, task: BackgroundSessionTask, willBeginDelayedRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (BackgroundSession.DelayedRequestDisposition, URLRequest?) -> Void
+    ) -> BackgroundSession.NotImplemented {
+        completionHandler(.continueLoading, nil)
+        return BackgroundSession.NotImplemented()
+    }
+
+    public func urlSession(
+        _ session: BackgroundSession, task: BackgroundSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        completionHandler(request)
+    }
 
     public func urlSession(
         _ session: BackgroundSession, task: BackgroundSessionTask, didReceive challenge: AuthenticationChallenge,

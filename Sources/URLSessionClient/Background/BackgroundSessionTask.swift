@@ -34,7 +34,8 @@ public class BackgroundSessionTask: @unchecked Sendable {
     /// The number of the task, unique in its session and the same after a relaunch.
     ///
     /// It is chosen here and travels as the task's `clientTaskId`, so that it is known at once. The service has a
-    /// ``number`` of its own for it.
+    /// ``number`` of its own for it. The identifier of a task made from the resume data of a failed one is made of the
+    /// failed one's number.
     public let taskIdentifier: Int
 
     /// How far the task is. To cancel, pause or resume it does the same to the task.
@@ -46,6 +47,10 @@ public class BackgroundSessionTask: @unchecked Sendable {
     /// What is known of the task.
     struct Facts {
         var state = State.suspended
+        /// The key among the session's tasks.
+        var key = ""
+        /// The number of the task that this one repeats.
+        var retryOf: Int64?
         /// The service's number, once it has the task.
         var number: Int64?
         /// What is to be handed over; nil when the service has it, or is being told.
@@ -61,12 +66,18 @@ public class BackgroundSessionTask: @unchecked Sendable {
         var expectedToSend: Int64?
         /// Why the content could not be fetched from the service.
         var loss: (any Error)?
+        /// Whether the app cancelled the task for its resume data, and the data.
+        var producesResumeData = false
+        var resumeData: Data?
+        /// The readers of ``BackgroundSessionTask/progressUpdates``.
+        var watchers: [UUID: AsyncStream<ProgressUpdate>.Continuation] = [:]
         /// What the service is told next waits for this.
         var lastStep: Task<Void, Never>?
     }
 
     init(_ session: BackgroundSession, _ facts: Facts) {
-        taskIdentifier = Self.identifier(clientTaskId: facts.terms.clientTaskId, number: facts.number)
+        taskIdentifier = Self.identifier(
+            clientTaskId: facts.terms.clientTaskId, retryOf: facts.retryOf, number: facts.number)
         self.session = session
         self.facts = Mutex(facts)
         progress.isCancellable = true
@@ -260,9 +271,12 @@ public final class BackgroundSessionDownloadTask: BackgroundSessionTask, @unchec
     /// - Parameter completionHandler: Gets nil where the download cannot be continued.
     public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         guard beginCancelling() else { return completionHandler(nil) }
+        facts.withLock { $0.producesResumeData = true }
         then { task in
             let answer = await task.tell { try await $0.cancelByProducingResumeData($1, in: $2) }
-            completionHandler((answer?.resumeData).map { Data($0.utf8) })
+            let data = (answer?.resumeData).map { Data($0.utf8) }
+            task.facts.withLock { $0.resumeData = data }
+            completionHandler(data)
         }
     }
 

@@ -1,6 +1,10 @@
 public import Foundation
 import Wire
 
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#endif
+
 /// How a task went, as `URLSessionTaskMetrics` tells it.
 public struct BackgroundSessionTaskMetrics: Sendable {
     /// From creation to completion.
@@ -10,11 +14,19 @@ public struct BackgroundSessionTaskMetrics: Sendable {
     /// The requests and their answers: attempts, redirects and authentication. The latest, if there were many.
     public let transactionMetrics: [BackgroundSessionTaskTransactionMetrics]
 
-    init(_ metrics: TaskMetrics) {
+    init(_ metrics: TaskMetrics, of task: BackgroundSessionTask) {
+        let (first, last) = (task.originalRequest, task.currentRequest)
+        let response = task.response as? HTTPURLResponse
+        let count = metrics.transactionMetrics.count
         let start = Date(rfc3339: metrics.taskInterval.start) ?? .distantPast
         taskInterval = DateInterval(start: start, duration: max(0, metrics.taskInterval.duration))
         redirectCount = Int(metrics.redirectCount)
-        transactionMetrics = metrics.transactionMetrics.map { BackgroundSessionTaskTransactionMetrics($0) }
+        transactionMetrics = metrics.transactionMetrics.enumerated().map { place, metrics in
+            // A redirect may change the method, and only that of the first and of the last request are known.
+            let method = metrics.url == last?.url?.absoluteString ? last?.httpMethod : first?.httpMethod
+            return BackgroundSessionTaskTransactionMetrics(
+                metrics, method: method, response: place == count - 1 ? response : nil)
+        }
     }
 }
 
@@ -22,6 +34,12 @@ public struct BackgroundSessionTaskMetrics: Sendable {
 ///
 /// A date is nil where the step was not needed, such as a look-up on a connection that was there before.
 public struct BackgroundSessionTaskTransactionMetrics: Sendable {
+    /// The request: URL and method. Its header fields and its body are those of the task and are not repeated here.
+    public let request: URLRequest
+    /// The response, an `HTTPURLResponse`; `nil` where none came.
+    ///
+    /// It has URL, status and protocol. The last one has the header fields of the task's response besides.
+    public let response: URLResponse?
     /// Where it went.
     public let url: URL?
     /// The server's status.
@@ -82,9 +100,20 @@ public struct BackgroundSessionTaskTransactionMetrics: Sendable {
     /// Bytes of the answer's body.
     public let countOfResponseBodyBytesReceived: Int64
 
-    init(_ metrics: TransactionMetrics) {
+    init(_ metrics: TransactionMetrics, method: String?, response: HTTPURLResponse?) {
         func date(_ text: String?) -> Date? { text.flatMap { Date(rfc3339: $0) } }
-        url = URL(string: metrics.url)
+        let place = URL(string: metrics.url)
+        var request = URLRequest(url: place ?? URL(filePath: "/"))
+        request.httpMethod = method ?? "GET"
+        self.request = request
+        self.response = metrics.statusCode.flatMap { status in
+            let status = Int(status)
+            let fields = response?.statusCode == status ? response?.allHeaderFields as? [String: String] : nil
+            return HTTPURLResponse(
+                url: request.url ?? URL(filePath: "/"), statusCode: status,
+                httpVersion: metrics.networkProtocolName == "h2" ? "HTTP/2" : "HTTP/1.1", headerFields: fields)
+        }
+        url = place
         statusCode = metrics.statusCode.map { Int($0) }
         error = metrics.error
         offset = metrics.offset

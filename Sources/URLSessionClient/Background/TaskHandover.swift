@@ -11,13 +11,17 @@ enum Draft: Sendable {
     case download(URLRequest)
     case upload(URLRequest, file: URL)
     case resumed(Data)
+    /// A failed download that the service repeats, with the key that makes the call safe to repeat.
+    case repeated(FailedDownload, original: Data, idempotencyKey: String)
 }
 
 extension BackgroundSessionTask {
-    /// The task's identifier: its name where that is a number this library chose, a digest of another name, else the
-    /// service's number. Those of names are above 2³², those of the service below.
-    static func identifier(clientTaskId: String?, number: Int64?) -> Int {
-        guard let clientTaskId else { return Int(number ?? 0) }
+    /// The task's identifier: its name where that is a number this library chose, a digest of another name, else a
+    /// number made of the task that it repeats, else the service's number.
+    ///
+    /// Identifiers made of names or repeated tasks are above 2³², those of the service below.
+    static func identifier(clientTaskId: String?, retryOf: Int64?, number: Int64?) -> Int {
+        guard let clientTaskId else { return retryOf.map { 1 << 49 | Int($0) } ?? Int(number ?? 0) }
         if let chosen = Int(clientTaskId), chosen >= 1 << 32 { return chosen }
         let digest = SHA256.digest(Array(clientTaskId.utf8)).prefix(6).reduce(0) { $0 << 8 | Int($1) }
         return 1 << 48 | digest
@@ -48,6 +52,10 @@ extension BackgroundSessionTask {
         }
         guard let draft else { return false }
         do {
+            if case .repeated(let failed, _, let key) = draft, failed.incarnation == (try await session.incarnation) {
+                try await handOver(failed, key, as: state, terms)
+                return true
+            }
             var creation = try await self.creation(of: draft)
             creation.state = state
             creation.terms = terms
@@ -59,6 +67,29 @@ extension BackgroundSessionTask {
             await fail(error)
         }
         return true
+    }
+
+    /// Has the service repeat a failed download.
+    ///
+    /// The new task runs at once and has the terms of the failed one; what the app has set since is a change of it.
+    private func handOver(_ failed: FailedDownload, _ key: String, as state: TaskState, _ terms: TaskTerms) async throws
+    {
+        let task = try await session.insist { try await $0.retry(failed.number, in: $1, idempotencyKey: key) }
+        let standard = TaskTerms()
+        var (change, adopted) = (TaskChange(), task.terms)
+        if terms.priority != standard.priority {
+            (change.priority, adopted.priority) = (terms.priority, terms.priority)
+        }
+        if let text = terms.taskDescription { (change.taskDescription, adopted.taskDescription) = (.set(text), text) }
+        if let date = terms.earliestBeginDate {
+            (change.earliestBeginDate, adopted.earliestBeginDate) = (.set(date), date)
+        }
+        let (wanted, shown) = (change, adopted)
+        facts.withLock { $0.terms = shown }
+        adopt(task, isOwn: true)
+        session.knowsNumber(of: self, task.taskIdentifier)
+        if state == .suspended { await tell { try await $0.command(.suspend, task: $1, in: $2) } }
+        if wanted != TaskChange() { await tell { try await $0.change(wanted, ofTask: $1, in: $2) } }
     }
 
     /// Calls the service about the task, unless it does not have it.
@@ -89,6 +120,9 @@ extension BackgroundSessionTask {
             }
             return .upload(TransferRequest(request, for: .upload), body: .id(body.id))
         case .resumed(let data):
+            return .download(resumeData: String(decoding: data, as: UTF8.self))
+        case .repeated(_, let data, _):
+            // The data of another session, or of an earlier one with this identifier. The service refuses them.
             return .download(resumeData: String(decoding: data, as: UTF8.self))
         }
     }
@@ -122,8 +156,9 @@ extension BackgroundSessionTask {
             facts.expectedToReceive = expectedToReceive ?? facts.expectedToReceive
             facts.sent = sent ?? facts.sent
             facts.expectedToSend = expectedToSend ?? facts.expectedToSend
-            return self is BackgroundSessionDataTask
-                ? (facts.sent, facts.expectedToSend) : (facts.received, facts.expectedToReceive)
+            let update = self.update(facts)
+            for watcher in facts.watchers.values { watcher.yield(update) }
+            return (update.completedUnitCount, update.totalUnitCount)
         }
         progress.totalUnitCount = all ?? -1
         progress.completedUnitCount = done
@@ -143,5 +178,6 @@ extension BackgroundSessionTask {
             facts.error = error
             facts.response = response
         }
+        endProgressUpdates()
     }
 }

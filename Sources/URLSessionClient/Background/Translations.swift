@@ -37,17 +37,6 @@ extension HTTPURLResponse {
 }
 
 extension URLError {
-    /// The error of a task, with Apple's code and the service's own words in it.
-    init(_ error: TaskError) {
-        var info: [String: Any] = [
-            NSLocalizedDescriptionKey: error.localizedDescription, NSUnderlyingErrorKey: error,
-        ]
-        info[NSURLErrorFailingURLErrorKey] = error.failingURL.flatMap { URL(string: $0) }
-        info["NSURLErrorBackgroundTaskCancelledReasonKey"] = error.backgroundTaskCancelledReason.map { Int($0) }
-        info["NSURLErrorNetworkUnavailableReasonKey"] = error.networkUnavailableReason.map { Int($0) }
-        self.init(URLError.Code(rawValue: Int(error.code)) ?? .unknown, userInfo: info)
-    }
-
     /// What the service says about the failure of a task: its words, its cause, the policy that refused.
     public var taskError: TaskError? { userInfo[NSUnderlyingErrorKey] as? TaskError }
 }
@@ -67,17 +56,17 @@ extension Answer {
     init(_ disposition: BackgroundSession.AuthChallengeDisposition, _ credential: Credential?) {
         switch (disposition, credential) {
         case (.useCredential, let credential?): self = .useCredential(credential)
-        case (.useCredential, nil), (.performDefaultHandling, _): self.init(.performDefaultHandling)
         case (.cancelAuthenticationChallenge, _): self.init(.cancelAuthenticationChallenge)
         case (.rejectProtectionSpace, _): self.init(.rejectProtectionSpace)
+        default: self.init(.performDefaultHandling)
         }
     }
 
     init(_ disposition: BackgroundSession.DelayedRequestDisposition, _ request: URLRequest?) {
         switch (disposition, request) {
         case (.useNewRequest, let request?): self = .useNewRequest(TransferRequest(request, for: .download))
-        case (.useNewRequest, nil), (.continueLoading, _): self.init(.continueLoading)
         case (.cancel, _): self.init(.cancel)
+        default: self.init(.continueLoading)
         }
     }
 }

@@ -20,6 +20,7 @@ extension Event: CustomStringConvertible {
             case .taskDidResumeAtOffset: (try data.read() as EventData.DidResumeAtOffset).words
             case .taskDidFinishDownloading: "\((try data.read() as EventData.DidFinishDownloading).length) bytes"
             case .taskDidComplete: (try data.read() as EventData.DidComplete).words
+            case .sessionDidStall: (try data.read() as EventData.DidStall).words
             case .sessionDidFinishEvents: (try data.read() as EventData.DidFinishEvents).launchId
             case .sessionDidBecomeInvalid: (try data.read() as EventData.DidBecomeInvalid).error?.name ?? ""
             default: ""
@@ -41,6 +42,13 @@ extension EventData.DidWriteData {
 extension EventData.WillRetry {
     fileprivate var words: String {
         "attempt \(attempt) failed" + (error.map { " (\($0.name))" } ?? "") + ", the next one is at \(nextAt)"
+    }
+}
+
+extension EventData.DidStall {
+    fileprivate var words: String {
+        let names = errors.map(\.name)
+        return "\(taskCount) tasks since \(since)" + (names.isEmpty ? "" : " (\(names.joined(separator: ", ")))")
     }
 }
 

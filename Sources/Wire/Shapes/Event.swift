@@ -28,6 +28,8 @@ public struct Event: Shape {
         public static let taskDidFinishCollectingMetrics: Self = "task.didFinishCollectingMetrics"
         /// A task is done.
         public static let taskDidComplete: Self = "task.didComplete"
+        /// No running task of the session makes progress.
+        public static let sessionDidStall: Self = "session.didStall"
         /// All events of a launch were handled.
         public static let sessionDidFinishEvents: Self = "session.didFinishEvents"
         /// The session is over.
@@ -35,7 +37,8 @@ public struct Event: Shape {
         public static let known: [Self] = [
             .taskDidCreate, .taskIsWaitingForConnectivity, .taskDidSendBodyData, .taskDidWriteData, .taskWillRetry,
             .taskWillBeginDelayedRequest, .taskDidReceiveChallenge, .taskDidResumeAtOffset, .taskDidFinishDownloading,
-            .taskDidFinishCollectingMetrics, .taskDidComplete, .sessionDidFinishEvents, .sessionDidBecomeInvalid,
+            .taskDidFinishCollectingMetrics, .taskDidComplete, .sessionDidStall, .sessionDidFinishEvents,
+            .sessionDidBecomeInvalid,
         ]
     }
 

@@ -131,6 +131,24 @@ extension EventData {
         }
     }
 
+    /// Of `session.didStall`.
+    public struct DidStall: Shape {
+        /// Running tasks of the session, none of which made progress.
+        public var taskCount: Int64 = 0
+        /// The time of the last progress.
+        public var since = ""
+        /// Why the last attempts of the tasks failed, at most ten, without repetitions.
+        public var errors: [TaskError] = []
+
+        public init() {}
+
+        public mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("taskCount", &taskCount)
+            members.member("since", &since)
+            members.member("errors", &errors)
+        }
+    }
+
     /// Of `session.didFinishEvents`.
     public struct DidFinishEvents: Shape {
         /// The launch that was completed.

@@ -30,7 +30,7 @@ public struct Launch: Shape {
     public var state = State.pending
     /// The session, unless it is a fetch.
     public var sessionIdentifier: String?
-    /// `tasksFinished`, `authenticationRequired`, `delayedRequestReady`.
+    /// `tasksFinished`, `authenticationRequired`, `delayedRequestReady`, `tasksStalled`.
     public var reasons: [String] = []
     /// The last event it tells of.
     public var lastSeq: Int64?

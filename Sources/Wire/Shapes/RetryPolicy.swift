@@ -13,6 +13,9 @@ public enum RetryPolicy: Sendable, Hashable {
         public var statusCodes: [Int64] = [408, 425, 429, 500, 502, 503, 504]
         /// All attempts, from the first try; `nil` for no limit but the resource timeout.
         public var maximumAttempts: Int64?
+        /// Seconds after the beginning of the first attempt in which another one may begin; `nil` for no limit but the
+        /// resource timeout.
+        public var maximumElapsedTime: Double?
         /// Seconds; the ceiling of the first wait.
         public var initialDelay = 1.0
         /// Seconds; the ceiling of every wait.
@@ -25,6 +28,7 @@ public enum RetryPolicy: Sendable, Hashable {
                 "statusCodes", &statusCodes,
                 .distinct(400...599, count: 0...200, "No status may stand here twice."))
             members.nullable("maximumAttempts", &maximumAttempts, 1...1_000_000)
+            members.nullable("maximumElapsedTime", &maximumElapsedTime, 0.001...315_360_000)
             members.defaulted("initialDelay", &initialDelay, 0.1...86_400)
             members.defaulted("maximumDelay", &maximumDelay, 0.1...86_400)
         }

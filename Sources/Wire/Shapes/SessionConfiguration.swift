@@ -108,6 +108,8 @@ public struct SessionConfiguration: Shape {
     /// Bytes per second over all transfers; `nil` for no limit.
     public var bandwidthLimit: Int64?
     public var resumableUploads = ResumableUploads.auto
+    /// Seconds without progress of any running task after which `session.didStall` is recorded; `nil` for never.
+    public var stallInterval: Double? = 3600
 
     public init() {}
 
@@ -146,7 +148,24 @@ public struct SessionConfiguration: Shape {
         members.defaulted("retryPolicy", &retryPolicy)
         members.nullable("bandwidthLimit", &bandwidthLimit, 1 ... .max)
         members.defaulted("resumableUploads", &resumableUploads)
+        var stalls = StallInterval(seconds: stallInterval)
+        members.defaulted("stallInterval", &stalls)
+        stallInterval = stalls.seconds
     }
+}
+
+/// An interval that is `null` for never, and has its default where it is absent.
+private struct StallInterval: MemberValue {
+    static var kind: String { "a number of seconds from 1 to 315360000, or null" }
+
+    var seconds: Double?
+
+    static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> StallInterval? {
+        if json.isNull { return StallInterval(seconds: nil) }
+        return Double.read(json, 1...315_360_000, place).map { StallInterval(seconds: $0) }
+    }
+
+    func write(to writer: inout JSONWriter) { writer.value(seconds) }
 }
 
 /// Pins as they travel: an object with a member for each host.

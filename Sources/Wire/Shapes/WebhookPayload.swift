@@ -22,7 +22,7 @@ extension WebhookPayload {
         public var app = ""
         /// The session with something to handle.
         public var sessionIdentifier = ""
-        /// `tasksFinished`, `authenticationRequired`, `delayedRequestReady`.
+        /// `tasksFinished`, `authenticationRequired`, `delayedRequestReady`, `tasksStalled`.
         public var reasons: [String] = []
         /// The last event it tells of.
         public var lastSeq: Int64 = 0

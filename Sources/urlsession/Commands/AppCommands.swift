@@ -173,7 +173,7 @@ enum AppCommands {
             let limits = app.limits
             return [
                 "\(app.identifier), \(app.state)", "Webhook: \(app.webhook.url ?? "none"), \(app.webhook.state)",
-                "Tasks not completed: \(app.usage.tasks) of \(limits.tasks)",
+                "Tasks not completed: \(app.usage.tasks)" + (limits.tasks == .max ? "" : " of \(limits.tasks)"),
                 "Stored: \(Words.bytes(app.usage.storedBytes))"
                     + (limits.storedBytes.map { " of \(Words.bytes($0))" } ?? ""),
                 "Background refresh: \(app.backgroundRefreshStatus)",
@@ -184,8 +184,11 @@ enum AppCommands {
     static func apps(_ call: Call) async throws {
         try await call.output.list(
             ["app", "state", "tasks", "stored", "webhook"],
-            { try await call.client.apps(cursor: $0, limit: 1000) },
-            { [$0.identifier, $0.state, String($0.usage.tasks), String($0.usage.storedBytes), $0.webhook.url ?? "-"] })
+            { try await call.client.apps(cursor: $0, limit: 1000) }, row)
+    }
+
+    private static func row(_ app: App) -> [String] {
+        [app.identifier, app.state, String(app.usage.tasks), String(app.usage.storedBytes), app.webhook.url ?? "-"]
     }
 
     static func add(_ call: Call) async throws {
@@ -203,6 +206,33 @@ enum AppCommands {
             ["key\t\(app.apiKey ?? "-")", "webhook secret\t\(app.webhook.secret ?? "-")"]
         }
         if !call.output.isJSON { call.output.note("Neither is shown again.") }
+    }
+
+    static func set(_ call: Call) async throws {
+        let words = call.words
+        let change = AppChange {
+            switch words.text("webhook-url") {
+            case nil: break
+            case "-"?: $0.webhook = .set(WebhookChange { $0.url = .clear })
+            case let url?: $0.webhook = .set(WebhookChange { $0.url = .set(url) })
+            }
+            $0.backgroundRefreshStatus = words.text("refresh").map { BackgroundRefreshStatus(rawValue: $0) }
+            let (tasks, bytes) = (words.text("max-tasks"), words.text("max-bytes"))
+            guard tasks != nil || bytes != nil else { return }
+            $0.limits = AppLimitsChange {
+                // The API has no other word for any number of tasks.
+                if let tasks { $0.tasks = Int64(tasks) ?? .max }
+                if let bytes { $0.storedBytes = Int64(bytes).map { .set($0) } ?? .clear }
+            }
+        }
+        guard change != AppChange() else {
+            throw CallWords.Fault(text: "what is to be changed?", command: "apps set")
+        }
+        try call.output.show(try await call.client.change(change, ofApp: words.text("APP") ?? "")) { app in
+            let bytes = app.limits.storedBytes.map { Words.bytes($0) } ?? "any number of bytes"
+            let tasks = app.limits.tasks == .max ? "any number of tasks" : Words.count(app.limits.tasks, "task")
+            return [(row(app) + ["\(tasks)", bytes, "refresh \(app.backgroundRefreshStatus)"]).joined(separator: "\t")]
+        }
     }
 
     static func remove(_ call: Call) async throws { try await call.client.deleteApp(call.words.text("APP") ?? "") }

@@ -68,7 +68,7 @@ extension Command {
                     name: "since", value: "TIME",
                     help: "all launches since then: 2h for two hours ago, or 2026-12-01T00:00:00Z"),
                 Option(name: "until", value: "TIME", help: "only those before then"),
-                Option(name: "session", short: "s", value: "SESSION", help: "only of this session"),
+                Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
                 Option(
                     name: "state", value: "STATE", kind: .choice(Launch.State.known.map(\.rawValue)),
                     help: "only those in this state"),
@@ -82,7 +82,7 @@ extension Command {
         Command(
             name: "launches", summary: "list launches",
             options: [
-                Option(name: "session", short: "s", value: "SESSION", help: "only of this session"),
+                Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
                 Option(
                     name: "state", value: "STATE", kind: .choice(Launch.State.known.map(\.rawValue)),
                     help: "only those in this state"),
@@ -125,6 +125,22 @@ extension Command {
             ],
             run: AppCommands.add),
         Command(
+            name: "apps set", summary: "change an app",
+            arguments: [app],
+            options: [
+                Option(name: "webhook-url", value: "URL", help: "where it is launched; - for nowhere"),
+                Option(
+                    name: "max-tasks", value: "N", kind: .limit, help: "tasks that are not completed; none for no limit"
+                ),
+                Option(
+                    name: "max-bytes", value: "N", kind: .limit, help: "bytes of contents and bodies; none for no limit"
+                ),
+                Option(
+                    name: "refresh", value: "WORD", kind: .choice(BackgroundRefreshStatus.known.map(\.rawValue)),
+                    help: "whether it may be woken to fetch"),
+            ],
+            run: AppCommands.set),
+        Command(
             name: "apps remove", summary: "cancel and forget everything of an app", arguments: [app],
             run: AppCommands.remove),
         Command(name: "keys", summary: "list the keys of an app", arguments: [app], run: AppCommands.keys),
@@ -141,6 +157,29 @@ extension Command {
         Command(
             name: "keys revoke", summary: "revoke a key at once",
             arguments: [app, Argument(name: "KEY", help: "its identifier")], run: AppCommands.revokeKey),
+        Command(
+            name: "conditions", summary: "show what is declared about network, power, load and times",
+            run: SystemCommands.conditions),
+        Command(
+            name: "conditions set", summary: "declare all conditions",
+            about: """
+                Reads JSON as the API has it, such as {"network": {"expensive": true}}. What is absent there has its \
+                default, so an empty object takes back all declarations.
+                """,
+            arguments: [
+                Argument(
+                    name: "FILE", help: "the JSON; - or nothing for standard input", kind: .file, isOptional: true)
+            ],
+            examples: [
+                Example(
+                    command: "urlsession conditions --json | jq .network.expensive=true | urlsession conditions set",
+                    meaning: "changes one of them")
+            ],
+            run: SystemCommands.setConditions),
+        Command(name: "nodes", summary: "list the nodes of the service", run: SystemCommands.nodes),
+        Command(
+            name: "nodes drain", summary: "have a node hand over its transfers until it is started again",
+            arguments: [Argument(name: "ID", help: "the node's identifier")], run: SystemCommands.drain),
     ]
 
     static let local = [

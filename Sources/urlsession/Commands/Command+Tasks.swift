@@ -2,7 +2,7 @@ import URLSessionClient
 import Wire
 
 extension Command {
-    static let session = Argument(name: "SESSION", help: "the name of a session")
+    static let session = Argument(name: "SESSION", help: "the name of a session", kind: .session)
     static let task = Argument(name: "TASK", help: "the number of a task", kind: .number(1 ... .max))
 
     private static let selection = [
@@ -52,8 +52,13 @@ extension Command {
             run: SessionCommands.close),
         Command(
             name: "tasks", summary: "list the tasks of a session, or of all",
-            arguments: [Argument(name: "SESSION", help: "the name of a session; without it, all", isOptional: true)],
-            options: selection, run: TaskCommands.list),
+            arguments: [
+                Argument(
+                    name: "SESSION", help: "the name of a session; without it, all", kind: .session, isOptional: true)
+            ],
+            options: selection + [
+                Option(name: "search", value: "TEXT", help: "only those with this in their name, URL or client id")
+            ], run: TaskCommands.list),
         Command(name: "task", summary: "show a task", arguments: [session, task], run: TaskCommands.show),
         Command(
             name: "explain", summary: "tell what a task is doing, why it waits, and what happened to it",
@@ -88,7 +93,7 @@ extension Command {
         Command(
             name: "questions", summary: "list what tasks ask",
             options: [
-                Option(name: "session", short: "s", value: "SESSION", help: "only of this session"),
+                Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
                 Option(
                     name: "state", value: "STATE", kind: .choice(QuestionState.known.map(\.rawValue)),
                     help: "only those in this state"),

@@ -6,6 +6,23 @@ extension Command {
                 "a header field to send, NAME: TEXT, or @FILE for the lines of a file (@- for standard input), which nobody else sees"
         ),
         Option(name: "method", short: "X", value: "METHOD", help: "another method than GET or PUT"),
+        Option(
+            name: "user", short: "u", value: "NAME",
+            help: "the user for HTTP Basic; the password is typed, or the first line of standard input"),
+    ]
+
+    private static let sessionOptions = [
+        Option(
+            name: "tries", value: "N", kind: .number(1...1_000_000),
+            help: "attempts in all for each, when the server is away or answers 503 and its like; without it for a week"
+        ),
+        Option(name: "max-time", value: "TIME", kind: .duration, help: "give up what is not done after this time (7d)"),
+        Option(
+            name: "connections", short: "j", value: "N", kind: .number(1...10_000),
+            help: "transfers at a time per host (6)"),
+        Option(
+            name: "limit-rate", value: "RATE", kind: .rate,
+            help: "bytes per second of all transfers together, such as 500k, 2M or 1G (1k is 1024)"),
     ]
 
     private static let taskOptions = [
@@ -13,7 +30,8 @@ extension Command {
         Option(name: "group", value: "NAME", help: "what the tasks belong to, for suspend, resume, cancel and retry"),
         Option(name: "not-before", value: "TIME", help: "begin at this time, such as 2026-12-01T00:00:00Z"),
         Option(
-            name: "session", short: "s", value: "SESSION", help: "hand over to this session instead of one of its own"),
+            name: "session", short: "s", value: "SESSION", kind: .session,
+            help: "hand over to this session instead of one of its own"),
         Option(name: "detach", short: "d", help: "hand over and leave; urlsession attach comes back"),
     ]
 
@@ -31,14 +49,15 @@ extension Command {
             name: "get", summary: "download URLs into files",
             about: """
                 Hands the downloads over to the service, shows how far they are, and saves each when it is whole. Names \
-                come from the servers; a file that is there is not replaced. Nothing is saved of a download that failed, \
-                and the exit status is 1 then.
+                come from the servers, or from lines URL<TAB>NAME of --input-file; a file that is there is not replaced. \
+                Nothing is saved of a download that failed, and the exit status is 1 then.
 
                 Ctrl-C leaves: the service goes on. The same command again comes back to the same downloads, and so does \
-                urlsession attach with the session that was named. Failed ones are tried once more.
+                urlsession attach with the session that was named. After a failure the same command tries again; a file \
+                that is there with the same bytes counts as saved.
 
-                A session of its own is deleted when everything went well. With --session the downloads stay there, and \
-                contents as long as the service keeps them.
+                A session of its own is deleted when all downloads have ended and all that came is saved. With --session \
+                the downloads stay there, and contents as long as the service keeps them.
                 """,
             arguments: [
                 Argument(
@@ -57,8 +76,10 @@ extension Command {
                 Option(name: "max-length", value: "BYTES", kind: .number(0 ... .max), help: "fail if it is longer"),
                 Option(
                     name: "input-file", short: "i", value: "FILE", kind: .file,
-                    help: "take URLs from a file, one a line; - for standard input"),
-            ] + taskOptions,
+                    help:
+                        "take URLs from a file, one a line, each with a tab and the NAME to save it as if wanted; - for standard input"
+                ),
+            ] + taskOptions + sessionOptions,
             examples: [
                 Example(
                     command: "urlsession get https://www.debian.org/",
@@ -87,7 +108,7 @@ extension Command {
             ],
             options: requestOptions + [
                 Option(name: "type", value: "TYPE", help: "media type (application/octet-stream)")
-            ] + taskOptions,
+            ] + taskOptions + sessionOptions,
             examples: [
                 Example(
                     command: "urlsession put backup.tar https://files.example.com/backups/",
@@ -100,18 +121,18 @@ extension Command {
                 Follows what get and put left in a session, and saves what is to be saved where they were told to, below \
                 the current folder; elsewhere only with -o.
                 """,
-            arguments: [Argument(name: "SESSION", help: "the session that get or put named")],
+            arguments: [Argument(name: "SESSION", help: "the session that get or put named", kind: .session)],
             options: [output] + saveOptions,
             run: Transfers.attach),
         Command(
             name: "watch", summary: "show how far the tasks of a session are",
             about: "Until all that are under way are over. Saves nothing.",
-            arguments: [Argument(name: "SESSION", help: "the session to watch")],
+            arguments: [Argument(name: "SESSION", help: "the session to watch", kind: .session)],
             run: Transfers.attach),
         Command(
             name: "content", summary: "write the content of a finished task",
             arguments: [
-                Argument(name: "SESSION", help: "the task's session"),
+                Argument(name: "SESSION", help: "the task's session", kind: .session),
                 Argument(name: "TASK", help: "its number", kind: .number(1 ... .max)),
             ],
             options: [output, Option(name: "force", short: "f", help: "replace a file that is there")],

@@ -52,20 +52,22 @@ enum TaskCommands {
         let state = words.text("state").map { TaskState(rawValue: $0) }
         let outcome = words.text("outcome").map { TaskOutcome(rawValue: $0) }
         let group = words.text("group")
+        let search = words.text("search")
         let columns = ["task", "state", "received", "URL"]
         guard let session = words.text("SESSION") else {
             return try await call.output.list(
                 ["session"] + columns,
                 {
                     try await call.client.tasks(
-                        state: state, outcome: outcome, group: group, cursor: $0, limit: 1000)
+                        state: state, outcome: outcome, group: group, search: search, cursor: $0, limit: 1000)
                 }, { [$0.sessionIdentifier] + row($0) })
         }
         try await call.output.list(
             columns,
             {
                 try await call.client.tasks(
-                    in: session, state: state, outcome: outcome, group: group, cursor: $0, limit: 1000)
+                    in: session, state: state, outcome: outcome, group: group, search: search, cursor: $0,
+                    limit: 1000)
             }, row)
     }
 

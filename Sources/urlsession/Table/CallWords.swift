@@ -128,7 +128,7 @@ struct CallWords: Sendable {
     private func check(_ text: String, _ kind: Command.Kind, _ name: String?) throws(Fault) {
         guard let name else { return }
         switch kind {
-        case .text, .file: if text.isEmpty { throw fault("\(name) must not be empty") }
+        case .text, .file, .session: if text.isEmpty { throw fault("\(name) must not be empty") }
         case .number(let range):
             guard let number = Int64(text), range.contains(number) else {
                 let bounds =
@@ -142,6 +142,14 @@ struct CallWords: Sendable {
         case .duration:
             guard Self.seconds(text) != nil else {
                 throw fault("\(name) must be a time such as 90, 30s, 5m or 24h: \(text)")
+            }
+        case .rate:
+            guard Self.rate(text) != nil else {
+                throw fault("\(name) must be bytes per second such as 500k, 2M or 1G: \(text)")
+            }
+        case .limit:
+            guard text == "none" || (Int64(text) ?? -1) >= 0 else {
+                throw fault("\(name) must be a whole number, from 0, or none: \(text)")
             }
         case .choice(let words):
             guard words.contains(text) else {
@@ -171,6 +179,17 @@ struct CallWords: Sendable {
             return nil
         }
         return number * (scale ?? 1)
+    }
+
+    func rate(_ name: String) -> Int64? { text(name).flatMap { Self.rate($0) } }
+
+    /// As curl and wget read a rate: 1k is 1,024 bytes.
+    static func rate(_ text: String) -> Int64? {
+        let shifts = ["k": 10, "m": 20, "g": 30]
+        let shift = text.last.flatMap { shifts[$0.lowercased()] }
+        guard let number = Double(shift == nil ? text[...] : text.dropLast()), number.isFinite else { return nil }
+        let bytes = (number * Double(1 << (shift ?? 0))).rounded()
+        return (1..<9e18).contains(bytes) ? Int64(bytes) : nil
     }
 
     // MARK: Suggestions

@@ -12,6 +12,12 @@ struct Command: Sendable {
         case fraction
         /// Seconds, or a number with `s`, `m`, `h` or `d` behind it.
         case duration
+        /// Bytes per second, or a number with `k`, `M` or `G` behind it.
+        case rate
+        /// A number from 0, or `none`.
+        case limit
+        /// The name of a session of the app.
+        case session
         case file
         case choice([String])
     }
@@ -98,6 +104,9 @@ enum CommandTable {
     static let connection = [
         Command.Option(name: "profile", value: "NAME", help: "use this part of the configuration file"),
         Command.Option(name: "url", value: "URL", help: "where the service listens"),
+        Command.Option(
+            name: "ca-file", value: "FILE", kind: .file,
+            help: "certificates (PEM) that an https service is trusted by, instead of those of this machine"),
         Command.Option(name: "json", help: "write JSON as the API has it, a document a line"),
         Command.Option(name: "quiet", short: "q", help: "write nothing but errors"),
     ]
@@ -120,6 +129,7 @@ enum CommandTable {
     static let variables: [(name: String, meaning: String)] = [
         ("URLSESSION_URL", "where the service listens (http://127.0.0.1:8080)"),
         ("URLSESSION_KEY", "the API key (dev)"),
+        ("URLSESSION_CA_FILE", "certificates that an https service is trusted by, instead of those of this machine"),
         ("URLSESSION_PROFILE", "the part of the configuration file to use"),
         ("URLSESSION_WEBHOOK_SECRET", "the secret that `receive` verifies signatures with"),
     ]

@@ -33,12 +33,34 @@ enum Completions {
     /// Options that may stand before the command, and those of them that have a value.
     private static let leading = CommandTable.connection + CommandTable.common
     private static let valued = leading.filter { $0.value != nil }.map { "--\($0.name)" }
+    /// Those that say which service is called.
+    private static let naming = valued
 
     // MARK: bash
 
     private static func bash() -> String {
         var lines = [
             "# bash completion of urlsession. Load it with: source <(urlsession completions bash)",
+            "# The names of sessions, from the service that this line calls.",
+            "_urlsession_sessions() {",
+            "    local -a line=() call=()",
+            "    local place=1 names=",
+            "    read -ra line <<< \"${COMP_LINE-}\"",
+            "    for ((; place < ${#line[@]}; place++)); do",
+            "        case ${line[place]} in",
+            "        \(naming.joined(separator: "|")))",
+            "            call+=(\"${line[place]}\" \"${line[place+1]-}\")",
+            "            ((++place))",
+            "            ;;",
+            "        \(naming.map { "\($0)=*" }.joined(separator: "|")))",
+            "            call+=(\"${line[place]}\")",
+            "            ;;",
+            "        esac",
+            "    done",
+            "    names=$(timeout 3 \"${COMP_WORDS[0]}\" ${call[@]+\"${call[@]}\"} sessions 2>/dev/null </dev/null | cut -f 1)",
+            "    local IFS=$'\\n'",
+            "    COMPREPLY=($(compgen -W \"$names\" -- \"$word\" || true))",
+            "}",
             "_urlsession() {",
             "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= next= place=1",
             "    COMPREPLY=()",
@@ -121,7 +143,15 @@ enum Completions {
             "        esac", "        if [[ $word == -* ]]; then",
             "            COMPREPLY=($(compgen -W \(quoted(words)) -- \"$word\"))",
         ]
-        if let kind = command.arguments.first(where: { $0.kind != .text })?.kind {
+        // Which argument a word is takes a count of the words; a session is always the first.
+        let kinds = command.arguments.map(\.kind).filter { $0 != .text }
+        if kinds.first == .session {
+            let other = kinds.dropFirst().first { bash($0, ":") != ":" }.map { bash($0, ":") } ?? ":"
+            lines += [
+                "        elif ((COMP_CWORD <= place + \(command.name.split(separator: " ").count))); then",
+                "            _urlsession_sessions", "        else", "            \(other)",
+            ]
+        } else if let kind = kinds.first {
             lines += ["        else", "            \(bash(kind, ":"))"]
         }
         return lines + ["        fi", "        ;;"]
@@ -130,6 +160,7 @@ enum Completions {
     private static func bash(_ kind: Command.Kind, _ otherwise: String) -> String {
         switch kind {
         case .file: "COMPREPLY=($(compgen -f -- \"$word\"))"
+        case .session: "_urlsession_sessions"
         case .choice(let words): "COMPREPLY=($(compgen -W \(quoted(words.joined(separator: " "))) -- \"$word\"))"
         default: otherwise
         }
@@ -141,7 +172,26 @@ enum Completions {
         var lines = [
             "#compdef urlsession",
             "# zsh completion of urlsession. Put it as _urlsession into a folder of $fpath.",
+            "# The names of sessions, from the service that this line calls.",
+            "_urlsession_sessions() {",
+            "    local -a names=(${(f)\"$(timeout 3 $call sessions 2>/dev/null </dev/null | cut -f 1)\"})",
+            "    compadd -a names",
+            "}",
             "_urlsession() {",
+            "    # Words that name the service, wherever they stand.",
+            "    local -a call=(${words[1]})",
+            "    local place=2",
+            "    for ((; place <= $#words; place++)); do",
+            "        case ${words[place]} in",
+            "        \(naming.joined(separator: "|")))",
+            "            call+=(${words[place]} ${words[place+1]})",
+            "            ((++place))",
+            "            ;;",
+            "        \(naming.map { "\($0)=*" }.joined(separator: "|")))",
+            "            call+=(${words[place]})",
+            "            ;;",
+            "        esac",
+            "    done",
             "    # Options of all commands may stand before the command.",
             "    while ((CURRENT > 2)) && [[ ${words[2]} == -* ]]; do",
             "        if [[ ${words[2]} == (\(valued.joined(separator: "|"))) ]]; then",
@@ -213,6 +263,7 @@ enum Completions {
     private static func zsh(_ kind: Command.Kind) -> String {
         switch kind {
         case .file: "_files"
+        case .session: "_urlsession_sessions"
         case .choice(let words): "(\(words.joined(separator: " ")))"
         // Not a space, which would be a message, and hide the options.
         default: "()"
@@ -233,6 +284,22 @@ enum Completions {
             "        set -e words[1]",
             "    end",
             "    string join \\n -- $words",
+            "end",
+            "# The names of sessions, from the service that this line calls.",
+            "function __urlsession_sessions",
+            "    set -l words (commandline -opc)",
+            "    set -l call $words[1]",
+            "    set -e words[1]",
+            "    while set -q words[1]",
+            "        if contains -- $words[1] \(naming.joined(separator: " ")); and set -q words[2]",
+            "            set -a call $words[1..2]",
+            "            set -e words[1]",
+            "        else if string match -qr -- '^(\(naming.joined(separator: "|")))=' $words[1]",
+            "            set -a call $words[1]",
+            "        end",
+            "        set -e words[1]",
+            "    end",
+            "    timeout 3 $call sessions 2>/dev/null </dev/null | string replace -r '\\t.*' ''",
             "end",
             "function __urlsession_bare",
             "    set -l words (__urlsession_words)",
@@ -279,6 +346,7 @@ enum Completions {
     private static func fish(_ kind: Command.Kind, required: Bool) -> String {
         switch kind {
         case .file: required ? " -r -F" : " -F"
+        case .session: (required ? " -x" : "") + " -a '(__urlsession_sessions)'"
         case .choice(let words): (required ? " -x" : "") + " -a \(quoted(words.joined(separator: " ")))"
         default: required ? " -x" : ""
         }

@@ -48,6 +48,9 @@ extension Words {
             case .cancelled: return "was cancelled"
             default: return "failed: \(failure(data.outcome, data.error, data.response))"
             }
+        case .sessionDidStall:
+            let data: EventData.DidStall = try event.data.read()
+            return "\(data.taskCount) running tasks have made no progress since \(data.since)"
         case .sessionDidFinishEvents:
             let data: EventData.DidFinishEvents = try event.data.read()
             return "all events of launch \(data.launchId) were handled"

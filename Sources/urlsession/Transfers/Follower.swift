@@ -11,9 +11,17 @@ struct Follower {
         case event(Event)
         case look(SessionTask)
         case saving(Int64, received: Int64, length: Int64)
-        case saved(Int64, Result<String?, any Error>)
+        case saved(Int64, Result<Saved, any Error>)
         case tick
         case lost(any Error)
+    }
+
+    /// What was done with a content.
+    enum Saved: Sendable {
+        /// It is in this file now; `nil` for standard output.
+        case file(String?)
+        /// It was in this file before.
+        case wasThere(String)
     }
 
     /// How a task ended for who called.
@@ -25,6 +33,12 @@ struct Follower {
         var wasThere = false
         /// Why it is no success.
         let failure: String?
+        /// When it transferred, where that was heard.
+        var pace: Pace?
+
+        var bytes: Int64 {
+            task.kind == .upload ? task.countOfBytesSent : task.content?.length ?? task.countOfBytesReceived
+        }
 
         /// Whether the service did its part.
         var isTransferred: Bool { task.outcome == .succeeded || task.outcome == .notModified }
@@ -45,6 +59,10 @@ struct Follower {
     var savesErrors = false
     /// Where contents go; nil for where their tasks say, below the current folder.
     var place: Place?
+    /// Where those of single tasks go.
+    var places: [Int64: Place] = [:]
+    /// The user whose password the server gets.
+    var user: String?
 
     private static let mostSaves = 4
 
@@ -54,6 +72,8 @@ struct Follower {
     /// When the service was last asked about tasks that are silent.
     private var askedAt = 0.0
     private var taken: Set<String> = []
+    /// Files of this call, which are no files of an earlier one.
+    private var written: Set<String> = []
     private var display: TransferDisplay
     private var workers: [Task<Void, Never>] = []
     private let happenings: AsyncStream<Happening>
@@ -73,6 +93,9 @@ struct Follower {
         var task: SessionTask
         var phase = Phase.running
         var file: String?
+        /// Files of such names that are there already.
+        var others: [String] = []
+        var pace: Pace?
         var bar: Bar
         var meter = SpeedMeter()
         /// When something was last heard of it.
@@ -159,6 +182,8 @@ struct Follower {
             display.tell(
                 "\(items[number]?.bar.name ?? ""): \(Words.event(event)); answer with urlsession answer", isUrgent: true
             )
+        case .taskDidFinishCollectingMetrics:
+            items[number]?.pace = (try? event.data.read(TaskMetrics.self)).map { Pace($0) }
         case .taskDidComplete: ask(about: number)
         default: break
         }
@@ -231,6 +256,7 @@ struct Follower {
         }
         guard place != .nowhere else { return try finish(number, nil) }
         items[number]?.file = place.path(for: task, besides: taken)
+        if !replaces { items[number]?.others = place.files(for: task, besides: written) }
         if let file = items[number]?.file { taken.insert(file) }
         items[number]?.phase = .waitingToSave
         items[number]?.bar.note = "waiting to be saved"
@@ -238,7 +264,7 @@ struct Follower {
     }
 
     private func place(of task: SessionTask) throws(Failure) -> Place {
-        if let place { return place }
+        if let place = places[task.taskIdentifier] ?? place { return place }
         return try Place(keptWith: task).belowCurrentFolder()
     }
 
@@ -254,10 +280,10 @@ struct Follower {
             workers.append(
                 Task {
                     do {
-                        let file = try await Self.save(item, client, session, replacing: replaces) {
+                        let saved = try await Self.save(item, client, session, replacing: replaces) {
                             happened.yield(.saving(number, received: $0, length: $1))
                         }
-                        happened.yield(.saved(number, .success(file)))
+                        happened.yield(.saved(number, .success(saved)))
                     } catch {
                         happened.yield(.saved(number, .failure(error)))
                     }
@@ -268,23 +294,32 @@ struct Follower {
     private static func save(
         _ item: Item, _ client: Client, _ session: String, replacing: Bool,
         progress: @Sendable (Int64, Int64) -> Void
-    ) async throws -> String? {
+    ) async throws -> Saved {
         let number = item.task.taskIdentifier
         guard let file = item.file else {
             try await client.content(ofTask: number, in: session) { try Terminal.write($0.bytes) }
             try Terminal.sync()
-            return nil
+            return .file(nil)
+        }
+        if let content = item.task.content, let there = item.others.first(where: { Client.file($0, has: content) }) {
+            let change = Place.change(saying: there, savedContentOf: item.task)
+            _ = try? await client.change(change, ofTask: number, in: session)
+            return .wasThere(there)
         }
         try await client.content(ofTask: number, in: session, to: file, replacing: replacing, progress: progress)
         // That it is there counts, not whether this is remembered.
         let change = Place.change(saying: file, savedContentOf: item.task)
         _ = try? await client.change(change, ofTask: number, in: session)
-        return file
+        return .file(file)
     }
 
-    private mutating func end(_ number: Int64, _ result: Result<String?, any Error>) throws {
+    private mutating func end(_ number: Int64, _ result: Result<Saved, any Error>) throws {
         switch result {
-        case .success(let file): try finish(number, file)
+        case .success(.file(let file)):
+            if let file { written.insert(file) }
+            try finish(number, file)
+        case .success(.wasThere(let file)):
+            try finish(number, file, wasThere: true)
         case .failure(let error):
             let failure = Failure(of: error, at: nil)
             var reason = failure.lines.joined(separator: "; ")
@@ -301,13 +336,20 @@ struct Follower {
     ) throws {
         guard let item = items.removeValue(forKey: number) else { return }
         let isGood = item.task.outcome == .succeeded || item.task.outcome == .notModified
-        let reason = failure ?? (isGood ? nil : Words.failure(item.task))
-        let ending = Ending(task: item.task, file: file, wasThere: wasThere, failure: reason)
+        let reason = failure ?? (isGood ? nil : reason(for: item.task))
+        let ending = Ending(task: item.task, file: file, wasThere: wasThere, failure: reason, pace: item.pace)
         endings.append(ending)
         done.count += 1
         done.bytes += item.bar.received
         try display.end(of: ending, name: item.bar.name)
         display.draw(items, done)
+    }
+
+    /// Why a task that ended is no success.
+    private func reason(for task: SessionTask) -> String {
+        if let user, task.response?.statusCode == 401 { return "the server refused the password of \(user)" }
+        let attempts = task.attempts.count > 1 ? ", after \(task.attempts.count) attempts" : ""
+        return Words.failure(task) + attempts
     }
 
     // MARK: The clock

@@ -106,6 +106,19 @@ enum Place: Sendable, Equatable {
         }
     }
 
+    /// The files that have the names of a task's content already: where another call may have saved it.
+    ///
+    /// - Parameter taken: Files of other downloads of the same call.
+    func files(for task: SessionTask, besides taken: Set<String>) -> [String] {
+        var (files, taken) = ([String](), taken)
+        while files.count < 100, let path = path(for: task, besides: taken), LocalFiles.exists(path) {
+            files.append(path)
+            guard case .folder = self else { break }
+            taken.insert(path)
+        }
+        return files
+    }
+
     /// The last part of a name without what steers terminals or leads elsewhere; `nil` when nothing is left.
     static func safe(_ name: String) -> String? {
         let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" || $0 == "\0" }.last ?? [][...]

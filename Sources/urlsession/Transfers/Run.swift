@@ -5,41 +5,48 @@ import Wire
 /// One call of `get` or `put`: its tasks in a session, followed to their ends or left for later.
 ///
 /// Without `--session` the session is the call's own. Its name is made of the call, so the same call finds it again; it
-/// is deleted when everything went well.
+/// is deleted when nothing of it is needed any more.
 struct Run {
     private let call: Call
     let session: String
     /// Whether the session was made for this call.
     private let isOwn: Bool
     private let key: String
+    private let options: SessionOptions?
+    private let user: User?
 
     private static let description = "urlsession"
 
-    init(_ call: Call, session: String, isOwn: Bool, key: String = "") {
+    init(
+        _ call: Call, session: String, isOwn: Bool, key: String = "", options: SessionOptions? = nil, user: User? = nil
+    ) {
         self.call = call
         self.session = session
         self.isOwn = isOwn
         self.key = key
+        self.options = options
+        self.user = user
     }
 
     /// - Parameter key: What makes this call another than others.
-    static func open(_ call: Call, prefix: String, key: [String], opensSession: Bool = true) async throws -> Run {
+    static func open(
+        _ call: Call, prefix: String, key: [String], user: User? = nil, opensSession: Bool = true
+    ) async throws -> Run {
+        let options = try SessionOptions(call.words)
+        let key = key + options.key
         let digest = SHA256.digest(Array(key.joined(separator: "\n").utf8)).prefix(5)
         let text = digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         let given = call.words.text("session")
-        let run = Run(call, session: given ?? "\(prefix)-\(text)", isOwn: given == nil, key: text)
+        let run = Run(
+            call, session: given ?? "\(prefix)-\(text)", isOwn: given == nil, key: text, options: options, user: user)
         if opensSession { try await run.openSession() }
         return run
     }
 
     func openSession() async throws {
         guard isOwn else { return _ = try await call.client.openSession(session) }
-        let configuration = SessionConfiguration {
-            // Nobody is to be woken for it, and nobody there to be asked.
-            $0.sessionSendsLaunchEvents = false
-            $0.authenticationChallenges = .performDefaultHandling
-        }
-        _ = try await call.client.openSession(session, configuration: configuration, description: Self.description)
+        _ = try await call.client.openSession(
+            session, configuration: options?.configuration, description: Self.description)
     }
 
     /// Creates the tasks, or finds those that an earlier call created.
@@ -58,11 +65,12 @@ struct Run {
         return (items, seq)
     }
 
-    /// The task of an earlier call, where there was one.
+    /// The task of an earlier call, where there was one whose password was not refused.
     func known() async throws -> (task: SessionTask, seq: Int64)? {
         do {
             let seq = try await call.client.session(session).lastEventSeq
             let task = try await call.client.tasks(in: session, clientTaskId: "urlsession-\(key)-1").items.first
+            if user != nil, task?.response?.statusCode == 401 { return nil }
             return task.map { ($0, seq) }
         } catch let problem as Problem where problem.code == .notFound {
             return nil
@@ -71,8 +79,18 @@ struct Run {
 
     /// Tries those again that were there before and are over: failed ones, and in a session that is used again and again
     /// those that were saved.
-    func again(_ tasks: [SessionTask]) async throws -> [SessionTask] {
+    ///
+    /// - Parameter creations: What was asked for. With a password such tasks are created once more instead, since those
+    ///   that were there have the password of that time.
+    func again(_ tasks: [SessionTask], as creations: [TaskCreation] = []) async throws -> [SessionTask] {
         guard tasks.contains(where: { $0.state == .completed }) else { return tasks }
+        if user != nil, creations.count == tasks.count {
+            var result: [SessionTask] = []
+            for (index, task) in tasks.enumerated() {
+                result.append(try await renew(task, as: creations[index], index))
+            }
+            return result
+        }
         var latest: [Int64: SessionTask] = [:]
         try await Pages.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { task in
             if let original = task.retryOf { latest[original] = task }
@@ -80,14 +98,28 @@ struct Run {
         var result: [SessionTask] = []
         for var task in tasks {
             while let newer = latest[task.taskIdentifier] { task = newer }
-            let isSaved = Place.saved(task) != nil || task.kind == .upload
-            let isOver = task.outcome != .succeeded || isSaved && !isOwn
-            if task.state == .completed, isOver {
+            if isOver(task) {
                 task = try await call.client.command(.retry, task: task.taskIdentifier, in: session)
             }
             result.append(task)
         }
         return result
+    }
+
+    /// Whether a task that was there before has ended, and is of no more use to this call.
+    private func isOver(_ task: SessionTask) -> Bool {
+        let isSaved = Place.saved(task) != nil || task.kind == .upload
+        return task.state == .completed && (task.outcome != .succeeded || isSaved && !isOwn)
+    }
+
+    /// The task that this call or one like it created after those that are over.
+    private func renew(_ task: SessionTask, as creation: TaskCreation, _ index: Int) async throws -> SessionTask {
+        var (task, creation) = (task, creation)
+        while isOver(task) {
+            creation.clientTaskId = "urlsession-\(key)-\(index + 1)-\(task.taskIdentifier)"
+            task = try await call.client.createTask(creation, in: session)
+        }
+        return task
     }
 
     /// The same; `nil` where the body of an upload is gone, and with it a session that was made for it.
@@ -101,17 +133,22 @@ struct Run {
     }
 
     /// Follows tasks to their ends, unless they are to be left.
-    func finish(_ tasks: [SessionTask], after seq: Int64, place: Place? = nil) async throws {
+    func finish(
+        _ tasks: [SessionTask], after seq: Int64, place: Place? = nil, places: [Int64: Place] = [:]
+    ) async throws {
         let (words, output) = (call.words, call.output)
         if words.flag("detach") {
             if output.isJSON { for task in tasks { try output.json(task) } }
             try output.say("handed over to session \(session); urlsession attach \(session) comes back to it")
             return
         }
-        var follower = Follower(call.client, session: session, output: toStandardError(tasks, place))
+        let isToStandardOutput = places.values.contains(.standardOutput)
+        var follower = Follower(
+            call.client, session: session,
+            output: toStandardError(tasks, isToStandardOutput ? .standardOutput : place))
         follower.replaces = words.flag("force")
         follower.savesErrors = words.flag("save-errors")
-        follower.place = place
+        (follower.place, follower.places, follower.user) = (place, places, user?.name)
         let endings: [Follower.Ending]
         do {
             endings = try await follower.follow(tasks, after: seq)
@@ -119,13 +156,15 @@ struct Run {
             tellHowToComeBack()
             throw CancellationError()
         }
-        let failed = endings.count { $0.failure != nil }
-        if failed == 0 {
-            try await close(endings)
+        if endings.count > 1, !output.isJSON { output.note(TransferDisplay.total(of: endings)) }
+        let failed = endings.filter { $0.failure != nil }
+        guard !failed.isEmpty else {
+            _ = try await close(endings)
             return
         }
+        let isForgotten = isOfNoMoreUse(failed) ? (try? await close(endings)) == true : false
         // Of what only could not be saved there is no more to tell.
-        if words.command.name != "watch", let one = endings.first(where: { $0.failure != nil && !$0.isTransferred }) {
+        if words.command.name != "watch", !isForgotten, let one = failed.first(where: { !$0.isTransferred }) {
             let number = one.task.taskIdentifier
             output.note(
                 "urlsession explain \(session) \(number) tells more" + (isOwn ? "; the same command tries again" : ""))
@@ -133,17 +172,31 @@ struct Run {
         throw Failure.silent(1)
     }
 
-    /// Forgets a session that was only made for a call that is over.
-    private func close(_ endings: [Follower.Ending]) async throws {
-        guard call.words.command.name != "watch" else { return }
+    /// Whether a session with such failures has nothing for the same command to come back to: a content that could not be
+    /// saved is there still, and so is the body of an upload, unless its password was refused.
+    private func isOfNoMoreUse(_ failed: [Follower.Ending]) -> Bool {
+        failed.allSatisfy { ending in
+            let isRefused = user != nil && ending.task.response?.statusCode == 401
+            return !ending.isTransferred && (ending.task.kind == .download || isRefused)
+        }
+    }
+
+    /// Deletes a session that was only made for a call that is over.
+    ///
+    /// - Returns: Whether it was such a session.
+    private func close(_ endings: [Follower.Ending]) async throws -> Bool {
+        guard call.words.command.name != "watch" else { return false }
         if !isOwn {
-            // Somebody came back to the session of a call.
+            // The call came back to the session of another one.
             let name = session
-            guard name.hasPrefix("get-") || name.hasPrefix("put-"), call.words.command.name == "attach" else { return }
-            guard try await call.client.session(session).sessionDescription == Self.description else { return }
+            guard name.hasPrefix("get-") || name.hasPrefix("put-"), call.words.command.name == "attach" else {
+                return false
+            }
+            guard try await call.client.session(session).sessionDescription == Self.description else { return false }
         }
         try await call.client.deleteSession(session)
         for case .id(let body)? in endings.map(\.task.body) { try? await call.client.deleteBody(body) }
+        return true
     }
 
     /// Contents on standard output stay alone there.

@@ -43,7 +43,8 @@ struct TransferDisplay {
                 try output.say("saved \(LocalFiles.relative(file)), which is what the server said")
             }
         } else {
-            try output.say("\(Self.verb(ending)) \(subject) (\(Self.summary(of: ending.task)))")
+            let figures = ending.pace?.words(for: ending.bytes) ?? Words.bytes(ending.bytes)
+            try output.say("\(Self.verb(ending)) \(subject) (\(figures))")
         }
     }
 
@@ -59,18 +60,14 @@ struct TransferDisplay {
         return ending.file == nil ? "fetched" : "saved"
     }
 
-    /// `3.9 GB in 12 s, 310 MB/s`.
-    private static func summary(of task: SessionTask) -> String {
-        let bytes = task.kind == .upload ? task.countOfBytesSent : task.content?.length ?? task.countOfBytesReceived
-        var text = Words.bytes(bytes)
-        guard let start = task.startedAt.flatMap(TimeText.parse), let end = task.completedAt.flatMap(TimeText.parse),
-            end > start
-        else { return text }
-        let seconds = Double(end - start) / 1000
-        guard seconds >= 0.1 else { return text }
-        text += " in \(Words.duration(seconds))"
-        text += ", \(Words.bytes(Int64(Double(bytes) / seconds)))/s"
-        return text
+    /// `3 of 4 saved, 12.0 MB in 4.0 s, 3.0 MB/s`: how several transfers ended together.
+    static func total(of endings: [Follower.Ending]) -> String {
+        let good = endings.filter { $0.failure == nil }
+        let word = good.allSatisfy { $0.task.kind == .upload || $0.file == nil } && !good.isEmpty ? "done" : "saved"
+        let moved = good.filter { !$0.wasThere }
+        let head = "\(good.count) of \(endings.count) \(word)"
+        guard !moved.isEmpty else { return head }
+        return "\(head), \(Pace(moved.compactMap(\.pace)).words(for: moved.reduce(0) { $0 + $1.bytes }))"
     }
 
     /// Shows how far everything is.

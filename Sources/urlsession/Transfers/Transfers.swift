@@ -8,15 +8,21 @@ enum Transfers {
 
     static func get(_ call: Call) async throws {
         let words = call.words
+        try User.checkStandardInput(words)
         let place = try Self.place(words)
-        let urls = try Self.urls(words)
-        try check(place, urls, words)
-        let tasks = try urls.map { try download($0, place, words) }
-        let run = try await Run.open(
-            call, prefix: "get", key: tasks.map { String(decoding: $0.jsonBytes, as: UTF8.self) })
+        let sources = try Self.sources(words)
+        let headers = try Self.headers(words)
+        var tasks = try sources.map { try download($0, place, headers, words) }
+        try check(place, sources, words)
+        // Without the password, which may be another the next time.
+        let key = tasks.map { String(decoding: $0.jsonBytes, as: UTF8.self) }
+        let user = try User.read(words)
+        for index in tasks.indices { tasks[index].authorize(as: user) }
+        let run = try await Run.open(call, prefix: "get", key: key, user: user)
         var (mine, seq) = try await run.handOver(tasks)
-        mine = try await run.again(mine)
-        try await run.finish(mine, after: seq, place: place)
+        mine = try await run.again(mine, as: tasks)
+        let places = zip(mine, sources).map { ($0.taskIdentifier, $1.place(in: place)) }
+        try await run.finish(mine, after: seq, places: Dictionary(places) { first, _ in first })
     }
 
     /// Where contents are saved: nowhere where they go into a bucket.
@@ -29,50 +35,59 @@ enum Transfers {
     }
 
     /// The object that `--into BUCKET/KEY` names for a URL.
-    private static func destination(_ into: String, of url: String, _ words: CallWords) throws -> Destination {
+    private static func destination(_ into: String, of source: Source, _ words: CallWords) throws -> Destination {
         let parts = into.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 2, !parts[0].isEmpty else {
             throw CallWords.Fault(text: "--into must be BUCKET/KEY: \(into)", command: "get")
         }
         var key = parts[1]
         if key.isEmpty || key.hasSuffix("/") {
-            guard let name = Place.lastPart(of: url) else {
-                throw CallWords.Fault(text: "\(url) has no name: give --into a whole KEY", command: "get")
+            guard let name = source.name ?? Place.lastPart(of: source.url) else {
+                throw source.failure("\(source.url) has no name: give --into a whole KEY")
             }
             key += name
         }
         return Destination(bucket: parts[0], key: key, replace: words.flag("force"))
     }
 
-    /// The arguments, and the lines of `--input-file`; each URL once.
-    private static func urls(_ words: CallWords) throws -> [String] {
-        var urls = words.texts("URL")
+    /// The arguments, and the lines of `--input-file`; each URL once for each name.
+    private static func sources(_ words: CallWords) throws -> [Source] {
+        var sources = words.texts("URL").map { Source(url: $0) }
         if let file = words.text("input-file") {
             let bytes = file == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(file)
             guard let bytes else { throw Failure("\(file): \(String(cString: strerror(errno)))") }
-            urls += String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(\.trimmed)
-                .filter { !$0.isEmpty && !$0.hasPrefix("#") }
+            sources += try Source.parse(
+                String(decoding: bytes, as: UTF8.self), of: file == "-" ? "standard input" : file)
         }
-        var seen: Set<String> = []
-        urls = urls.filter { seen.insert($0).inserted }
-        guard !urls.isEmpty else { throw CallWords.Fault(text: "URL is missing", command: "get") }
-        return urls
+        var (seen, names): (Set<[String?]>, Set<String>) = ([], [])
+        sources = sources.filter { seen.insert([$0.url, $0.name]).inserted }
+        guard !sources.isEmpty else { throw CallWords.Fault(text: "URL is missing", command: "get") }
+        for source in sources {
+            guard let name = source.name, !names.insert(name).inserted else { continue }
+            throw source.failure("another line has the name \(name), too")
+        }
+        return sources
     }
 
     /// Refuses before anything is handed over what could only fail in the end.
-    private static func check(_ place: Place, _ urls: [String], _ words: CallWords) throws {
+    private static func check(_ place: Place, _ urls: [Source], _ words: CallWords) throws {
+        let hasNames = urls.contains { $0.name != nil }
         switch place {
         case .file(let path):
-            guard urls.count == 1 else {
-                throw CallWords.Fault(text: "-o must be a folder for several URLs: \(path)", command: "get")
+            guard urls.count == 1, !hasNames else {
+                let subject = hasNames ? "URLs with names" : "several URLs"
+                throw CallWords.Fault(text: "-o must be a folder for \(subject): \(path)", command: "get")
             }
             if LocalFiles.exists(path), !words.flag("force") { throw Failure("\(path) exists; --force replaces it") }
             let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
             guard LocalFiles.isFolder(folder + "/") else { throw Failure("\(folder): there is no such folder") }
-        case .folder(let path): if !LocalFiles.isFolder(path) { try LocalFiles.makeFolder(path) }
+        case .folder(let path):
+            if !LocalFiles.isFolder(path) { try LocalFiles.makeFolder(path) }
+            for case let name? in urls.map(\.name) { try LocalFiles.makeFolders(of: name, below: path) }
         case .standardOutput:
-            guard urls.count == 1 else {
-                throw CallWords.Fault(text: "only one URL can go to standard output", command: "get")
+            guard urls.count == 1, !hasNames else {
+                throw CallWords.Fault(
+                    text: "only one URL, without a name, can go to standard output", command: "get")
             }
             if words.flag("json") {
                 throw CallWords.Fault(text: "standard output is for the content or for JSON", command: "get")
@@ -84,10 +99,18 @@ enum Transfers {
         }
     }
 
-    private static func download(_ url: String, _ place: Place, _ words: CallWords) throws -> TaskCreation {
-        var task = TaskCreation.download(try request(url, words))
-        task.metadata[Place.key] = place.text
-        if let into = words.text("into") { task.destination = try destination(into, of: url, words) }
+    private static func download(
+        _ source: Source, _ place: Place, _ headers: StringMap, _ words: CallWords
+    ) throws -> TaskCreation {
+        let request: TransferRequest
+        do throws(Failure) {
+            request = try self.request(source.url, headers, words)
+        } catch {
+            throw source.failure(error.lines.joined(separator: "; "))
+        }
+        var task = TaskCreation.download(request)
+        task.metadata[Place.key] = source.place(in: place).text
+        if let into = words.text("into") { task.destination = try destination(into, of: source, words) }
         if let segments = words.text("segments") {
             task.segments = segments == "auto" ? .auto : .count(Int(segments) ?? 1)
         }
@@ -116,6 +139,7 @@ enum Transfers {
     static func put(_ call: Call) async throws {
         let words = call.words
         guard let file = words.text("FILE"), let url = words.text("URL") else { return }
+        try User.checkStandardInput(words)
         // It is read again when the connection breaks, and to see whether it is the same when the command comes again.
         guard file != "-", !LocalFiles.isPipe(file) else {
             throw CallWords.Fault(text: "put sends files: save what comes through a pipe as one first", command: "put")
@@ -128,12 +152,13 @@ enum Transfers {
         var target = url
         // As curl does: a folder gets the file's name.
         if target.hasSuffix("/") { target += PercentCoding.encode(name, keeping: PercentCoding.isUnreserved) }
-        var task = TaskCreation.upload(try request(target, words), body: .id(""))
+        var task = TaskCreation.upload(try request(target, try headers(words), words), body: .id(""))
         task.metadata["urlsession.file"] = name
         try apply(words, to: &task)
-        let run = try await Run.open(
-            call, prefix: "put", key: [path, version, String(decoding: task.jsonBytes, as: UTF8.self)],
-            opensSession: false)
+        let key = [path, version, String(decoding: task.jsonBytes, as: UTF8.self)]
+        let user = try User.read(words)
+        task.authorize(as: user)
+        let run = try await Run.open(call, prefix: "put", key: key, user: user, opensSession: false)
         if let known = try await run.known(), let tasks = try await run.againIfPossible([known.task]) {
             return try await run.finish(tasks, after: known.seq)
         }
@@ -144,13 +169,16 @@ enum Transfers {
         display.end()
         task.body = .id(body.id)
         try await run.openSession()
-        let (tasks, seq) = try await run.handOver([task])
+        var (tasks, seq) = try await run.handOver([task])
+        if user != nil { tasks = try await run.again(tasks, as: [task]) }
         try await run.finish(tasks, after: seq)
     }
 
     // MARK: What both have
 
-    private static func request(_ url: String, _ words: CallWords) throws -> TransferRequest {
+    private static func request(
+        _ url: String, _ headers: StringMap, _ words: CallWords
+    ) throws(Failure) -> TransferRequest {
         var request: TransferRequest
         if let object = object(url) {
             request = object
@@ -159,6 +187,13 @@ enum Transfers {
             try check(url)
             request = TransferRequest(url: url, method: words.text("method"))
         }
+        request.headers = headers
+        return request
+    }
+
+    /// The header fields of `--header`.
+    private static func headers(_ words: CallWords) throws -> StringMap {
+        var headers = StringMap()
         for text in words.texts("header") {
             let lines = text.hasPrefix("@") ? try lines(ofFile: String(text.dropFirst())) : [text]
             for line in lines {
@@ -167,10 +202,10 @@ enum Transfers {
                     throw CallWords.Fault(
                         text: "--header must be NAME: TEXT, or @FILE: \(line)", command: words.command.name)
                 }
-                request.headers[parts[0]] = parts[1]
+                headers[parts[0]] = parts[1]
             }
         }
-        return request
+        return headers
     }
 
     /// What `s3://BUCKET/KEY` asks for.
@@ -182,7 +217,7 @@ enum Transfers {
     }
 
     /// Refuses before a session is opened what the service cannot transfer.
-    private static func check(_ url: String) throws {
+    private static func check(_ url: String) throws(Failure) {
         let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
         guard let scheme, let first = url.dropFirst(scheme.count).first, !"/?#:".contains(first) else {
             throw Failure("\(url) is no URL to transfer: it must begin with http:// or https:// and a host", status: 2)
@@ -224,6 +259,13 @@ enum Transfers {
         }
         guard !tasks.isEmpty else { return try call.output.say("nothing is under way in \(session)") }
         try await run.finish(tasks, after: seq, place: words.command.name == "watch" ? .nowhere : place)
+    }
+}
+
+extension TaskCreation {
+    /// Adds the password of a user to the request, where there is one.
+    fileprivate mutating func authorize(as user: User?) {
+        if let user { request = request.map { user.authorizing($0) } }
     }
 }
 

@@ -26,6 +26,45 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
+    @Test func `A key that is kept for the tab survives a reload, until it is forgotten or refused`() async throws {
+        let scene = try await Scene()
+        let page = try await PageDriver(scene.service, key: nil)
+        let form = """
+            [...document.querySelector('form.sign-in').elements].filter((one) => one.autocomplete)
+                .map((one) => `${one.autocomplete} ${one.name === 'username' ? one.value : ''}`.trim()).join()
+            """
+        #expect(try await page.browser.evaluate(form) == "username app,current-password")
+        try await page.click("Keep the key for this tab")
+        try await page.signIn("dev")
+        try await page.open("/#/sessions/s")
+        try await page.seeText("No tasks yet")
+        try await page.open("/docs")
+        try await page.seeText("dev", in: "#holder")
+        try await page.open("/#/sessions")
+        try await page.seeText("s", in: "tbody")
+        // The operator's key, which is not kept, is another entry of a password manager.
+        try await page.click("Keys")
+        try await page.see("document.querySelector('dialog [name=username]').value == 'operator'")
+        try await page.click("Forget")
+        try await page.seeText("Your app’s key")
+        #expect(try await page.browser.evaluate("sessionStorage.length") == 0)
+        try await page.open("/#/sessions")
+        try await page.seeText("Your app’s key")
+        #expect(page.browser.takeComplaints() == [])
+        try await page.click("Keep the key for this tab")
+        try await page.signIn("dev")
+        let revoked = """
+            for (const place of Object.keys(sessionStorage)) {
+                sessionStorage[place] = sessionStorage[place].replace('"dev"', '"revoked"');
+            }
+            sessionStorage.length
+            """
+        #expect(try await page.browser.evaluate(revoked) == 1)
+        try await page.open("/#/sessions")
+        try await page.seeText("Your app’s key")
+        #expect(try await page.browser.evaluate("sessionStorage.length") == 0)
+    }
+
     @Test func `Sessions and downloads are made, and tasks suspended, resumed, cancelled and retried`() async throws {
         let scene = try await Scene(configuration: nil)
         let gate = Gate()
@@ -69,6 +108,53 @@ import Testing
         try await page.click("Do it")
         try await page.seeText("No sessions yet")
         expect(try await scene.api.get("/v1/sessions/nightly"), 404)
+    }
+
+    @Test func `A download is handed over with headers, a name, a time and a destination`() async throws {
+        let files = TemporaryFolder()
+        let scene = try await Scene(["--files-root", "out=\(files.path)"])
+        scene.origin.serve("/a", .text("new"))
+        files.write(Array("old".utf8), to: "a.txt")
+        let page = try await PageDriver(scene.service, at: "/#/sessions/s")
+        try await page.click("New download")
+        try await page.fill("URLs", scene.origin.url("/a"))
+        #expect(try await page.browser.evaluate("t.isSeen(document.querySelector('[name=headers]'))") == false)
+        try await page.click("More")
+        try await page.fill("Name", "All of it")
+        try await page.fill("Headers", "no header")
+        try await page.choose("Destination", "root")
+        try await page.fill("Root or bucket", "out")
+        try await page.fill("Path or key", "a.txt")
+        try await page.click("Replace what is there")
+        try await page.click("Hand over")
+        try await page.seeText("A header is Name: value", in: "dialog")
+        try await page.fill("Headers", "X-Token: one: two\nAccept: text/plain\naccept: text/html")
+        try await page.browser.evaluate("t.labelled('Not before').value = '2020-01-02T03:04'")
+        try await page.click("Hand over")
+        try await page.click("Task 1 is made.")
+        try await page.seeText("All of it", in: "h1")
+        let task = try await scene.completed(1)
+        #expect(task["outcome"] == "succeeded")
+        #expect(task["taskDescription"] == "All of it")
+        #expect(task["earliestBeginDate"] == "2020-01-02T03:04:00.000Z")
+        #expect(task["destination"] == ["root": "out", "path": "a.txt", "replace": true])
+        #expect(task["originalRequest"]["sensitiveHeaders"] == ["X-Token", "Accept"])
+        #expect(task["originalRequest"]["headers"] == ["X-Token": "<redacted>", "Accept": "<redacted>"])
+        #expect(readFile(files.file("a.txt")) == Array("new".utf8))
+        let sent = try #require(scene.origin.requests("/a").first)
+        #expect(sent.fields["X-Token"] == "one: two")
+        #expect(sent.fields["Accept"] == "text/plain, text/html")
+        // Two contents have no room in one place.
+        try await page.go("#/sessions/s")
+        try await page.click("New download")
+        try await page.fill("URLs", "\(scene.origin.url("/a"))\n\(scene.origin.url("/b"))")
+        try await page.click("More")
+        try await page.choose("Destination", "bucket")
+        try await page.fill("Root or bucket", "media")
+        try await page.fill("Path or key", "a")
+        try await page.click("Hand over")
+        try await page.seeText("A destination is for a single URL", in: "dialog")
+        #expect(page.browser.takeComplaints() == [])
     }
 
     @Test func `Many tasks are changed at once, those that are selected or all that match`() async throws {

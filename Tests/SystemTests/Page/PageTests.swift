@@ -12,7 +12,8 @@ import Testing
         let page = try await PageDriver(stage.scene.service)
         let launch = try await stage.scene.launches(of: "done").first?["launchId"].string ?? ""
         let places = [
-            ("#/sessions", "done"), ("#/sessions/s", "segmented"), ("#/sessions/s/events", "didComplete"),
+            ("#/sessions", "done"), ("#/tasks", "segmented"), ("#/tasks?search=nothing", "No task matches"),
+            ("#/sessions/s", "segmented"), ("#/sessions/s/events", "didComplete"),
             ("#/sessions/s/configuration", "retryPolicy"), ("#/sessions/s/tasks/1", "Receiving"),
             ("#/sessions/s/tasks/2", "SOURCE"), ("#/sessions/s/tasks/4", "the time it may begin"),
             ("#/sessions/s/tasks/7", "Name lookup"), ("#/sessions/s/tasks/8", "without breaks"), ("#/launches", "done"),
@@ -27,6 +28,8 @@ import Testing
         try await page.go("#/sessions/s")
         try await page.click("New download")
         try await checkLooks(of: page, "new download")
+        try await page.click("More")
+        try await checkLooks(of: page, "new download with more")
         try await page.click("Cancel")
         try await page.click("Keyboard shortcuts")
         try await checkLooks(of: page, "shortcuts")
@@ -225,6 +228,14 @@ import Testing
         try await page.choose("Order", "desc")
         try await page.seeText("task-2999", in: "tbody")
         #expect(try await page.browser.evaluate("location.hash.includes('order=desc')") == true)
+        try await page.fill("Search tasks", "TASK-23")
+        try await page.browser.press("Enter")
+        try await page.seeText("task-2399", in: "tbody tr")
+        #expect(try await page.count("tbody tr") == 50)
+        #expect(try await page.browser.evaluate("location.hash.includes('search=TASK-23')") == true)
+        // What matches a search has no form for the whole session.
+        #expect(try await page.count(".bulk button:disabled") == 4)
+        try await page.choose("Search in", "clientTaskId")
         try await page.fill("Search tasks", "task-2345")
         try await page.browser.press("Enter")
         try await page.see("document.querySelectorAll('tbody tr').length == 1")
@@ -250,6 +261,33 @@ import Testing
         try await page.browser.evaluate("document.getElementById('getSession-identifier').value = 's'")
         try await page.click("Send", in: "#getSession")
         try await page.seeText("\"lastEventSeq\": 0", in: "#getSession .output")
+        #expect(page.browser.takeComplaints() == [])
+    }
+
+    @Test func `The reference begins with sessions, and its index folds where it has no room of its own`() async throws
+    {
+        let scene = try await Scene(configuration: nil)
+        let page = try await PageDriver(scene.service, at: "/docs", key: nil)
+        let heads = "[...document.querySelectorAll('main h2')].slice(0, 3).map((head) => head.innerText).join()"
+        #expect(try await page.browser.evaluate(heads) == "Sessions,Tasks,Content")
+        try await page.seeText("Sessions", in: "#index h2")
+        try await page.see("t.isSeen(document.getElementById('find'))")
+        try await page.browser.evaluate("document.querySelector('#index a[href=\"#createTask\"]').click()")
+        try await page.see("document.querySelector('#createTask[open]') != null")
+        try await page.see("t.isSeen(document.getElementById('find'))")
+        try await page.size(390)
+        try await page.see("!t.isSeen(document.getElementById('find'))")
+        try await page.click("Routes")
+        try await page.see("t.isSeen(document.getElementById('find'))")
+        try await page.browser.evaluate("document.querySelector('#index a[href=\"#listTasks\"]').click()")
+        try await page.see("!t.isSeen(document.getElementById('find'))")
+        try await page.see("Math.abs(document.querySelector('#listTasks[open]')?.getBoundingClientRect().top) < 50")
+        // The key that searches unfolds it.
+        try await page.browser.press("/")
+        try await page.see("document.activeElement.id === 'find'")
+        try await page.browser.press("s")
+        try await page.see("document.getElementById('find').value === 's'")
+        try await checkLooks(of: page, "index")
         #expect(page.browser.takeComplaints() == [])
     }
 

@@ -69,6 +69,29 @@ extension DownloadManager: URLSessionDownloadDelegate {
     }
 
     nonisolated func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPBasic,
+            challenge.previousFailureCount == 0, let login = login
+        else {
+            completionHandler(.performDefaultHandling, nil)
+            return
+        }
+        print("logging in", challenge.protectionSpace.realm ?? "")
+        let credential = URLCredential(user: login.user, password: login.password, persistence: .forSession)
+        completionHandler(.useCredential, credential)
+    }
+
+    nonisolated func urlSession(
+        _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+    ) {
+        print("beginning", request.url?.lastPathComponent ?? "")
+        completionHandler(.continueLoading, nil)
+    }
+
+    nonisolated func urlSession(
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
         print("took", metrics.taskInterval.duration)

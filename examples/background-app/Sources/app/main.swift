@@ -3,7 +3,7 @@
 // DownloadManager.swift and AppDelegate.swift are what Apple's documentation shows; Names.swift says whose types they
 // use. This file is what iOS does for an app: it takes launches. Kill it at any time: the downloads go on, and when they
 // are done it is launched, which here means that its port is called. Environment: URLSESSION_URL, URLSESSION_KEY,
-// WEBHOOK_SECRET (of `urlsessiond serve --dev`), PORT, INBOX, FEED.
+// WEBHOOK_SECRET (of `urlsessiond serve --dev`), PORT, INBOX, FEED, LOGIN (user:password).
 import Foundation
 import URLSessionClient
 
@@ -11,6 +11,9 @@ func setting(_ name: String) -> String? { ProcessInfo.processInfo.environment[na
 
 let inbox = URL(fileURLWithPath: setting("INBOX") ?? "inbox")
 let feed = setting("FEED").flatMap { URL(string: $0) }
+let login = setting("LOGIN").map { $0.split(separator: ":", maxSplits: 1).map(String.init) }.flatMap {
+    $0.count == 2 ? (user: $0[0], password: $0[1]) : nil
+}
 try FileManager.default.createDirectory(at: inbox, withIntermediateDirectories: true)
 
 let devSecret = "whsec_" + Data(count: 32).base64EncodedString()

@@ -1,0 +1,53 @@
+import Foundation
+import Synchronization
+
+extension BackgroundSessionTask {
+    /// How far a task is at a moment.
+    public struct ProgressUpdate: Sendable, Hashable {
+        /// The bytes of content that arrived, or the bytes of an upload that were sent.
+        public let completedUnitCount: Int64
+        /// The bytes there will be; `nil` while that is unknown.
+        public let totalUnitCount: Int64?
+
+        /// The share of the bytes that is done, from 0 to 1; `nil` while the total is unknown.
+        public var fractionCompleted: Double? {
+            guard let totalUnitCount else { return nil }
+            return totalUnitCount > 0 ? min(1, Double(completedUnitCount) / Double(totalUnitCount)) : 1
+        }
+    }
+
+    /// The progress of the task: how far the task is now, then each change, until the task is completed.
+    ///
+    ///     for await update in task.progressUpdates { show(update.fractionCompleted) }
+    ///
+    /// A reader that is slower than the task gets the newest update only. The sequence of a completed task has one
+    /// element. It also ends when the session does.
+    public var progressUpdates: AsyncStream<ProgressUpdate> {
+        let (updates, watcher) = AsyncStream.makeStream(of: ProgressUpdate.self, bufferingPolicy: .bufferingNewest(1))
+        let key = UUID()
+        watcher.onTermination = { [weak self] _ in self?.facts.withLock { _ = $0.watchers.removeValue(forKey: key) } }
+        let isOver = facts.withLock { facts in
+            watcher.yield(update(facts))
+            guard facts.state != .completed else { return true }
+            facts.watchers[key] = watcher
+            return false
+        }
+        if isOver { watcher.finish() }
+        return updates
+    }
+
+    func update(_ facts: Facts) -> ProgressUpdate {
+        self is BackgroundSessionDataTask
+            ? ProgressUpdate(completedUnitCount: facts.sent, totalUnitCount: facts.expectedToSend)
+            : ProgressUpdate(completedUnitCount: facts.received, totalUnitCount: facts.expectedToReceive)
+    }
+
+    /// Ends the sequences of all readers. They are finished without the lock, which their termination takes.
+    func endProgressUpdates() {
+        let watchers = facts.withLock { facts in
+            defer { facts.watchers.removeAll() }
+            return Array(facts.watchers.values)
+        }
+        for watcher in watchers { watcher.finish() }
+    }
+}

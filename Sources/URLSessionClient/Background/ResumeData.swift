@@ -1,0 +1,143 @@
+public import Foundation
+import Synchronization
+import Wire
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The resume data of a failed download: which task failed. The service repeats it, with the bytes that it kept.
+///
+/// The resume data of a cancelled download are the service's own text.
+struct FailedDownload: Sendable, Hashable {
+    let session: String
+    let incarnation: Int64
+    let number: Int64
+
+    private static let mark = "urlsessiond-failed-download"
+
+    init(session: String, incarnation: Int64, number: Int64) {
+        (self.session, self.incarnation, self.number) = (session, incarnation, number)
+    }
+
+    /// - Returns: `nil` for other data.
+    init?(_ data: Data) {
+        let words = String(decoding: data, as: UTF8.self)
+            .split(separator: " ", maxSplits: 3, omittingEmptySubsequences: false)
+        guard words.count == 4, words[0] == Self.mark, let incarnation = Int64(words[1]), let number = Int64(words[2])
+        else { return nil }
+        self.init(session: String(words[3]), incarnation: incarnation, number: number)
+    }
+
+    /// The identifier is last: it may contain spaces.
+    var data: Data { Data("\(Self.mark) \(incarnation) \(number) \(session)".utf8) }
+}
+
+extension BackgroundSession {
+    /// The resume data that the error of a task holds, if any.
+    ///
+    /// A task that the app cancelled has resume data only where the app asked for them.
+    func resumeData(of task: BackgroundSessionTask, after error: TaskError) async -> Data? {
+        guard task is BackgroundSessionDownloadTask else { return nil }
+        if URLError.Code(rawValue: Int(error.code)) == .cancelled, error.backgroundTaskCancelledReason == nil {
+            let step = task.facts.withLock { $0.producesResumeData ? $0.lastStep : nil }
+            await step?.value
+            return task.facts.withLock { $0.resumeData }
+        }
+        guard let number = task.facts.withLock({ $0.number }), let incarnation = try? await incarnation else {
+            return nil
+        }
+        return FailedDownload(session: identifier, incarnation: incarnation, number: number).data
+    }
+
+    // MARK: Tasks that repeat others
+
+    /// The number of a task that repeats another is known: its events are told by it.
+    func knowsNumber(of task: BackgroundSessionTask, _ number: Int64) {
+        let key = Self.key(clientTaskId: nil, number: number)
+        let old = task.facts.withLock { facts in
+            defer { facts.key = key }
+            return facts.key
+        }
+        facts.withLock { facts in
+            facts.tasks[old] = nil
+            facts.tasks[key] = task
+            facts.repeating.removeAll { $0 === task }
+        }
+    }
+
+    /// Waits until the service has answered about each task that repeats another.
+    ///
+    /// The service chooses the number of such a task, which has no other name. Its events may arrive before the answer.
+    func waitForRepeatingTasks() async {
+        let steps = facts.withLock { $0.repeating }.compactMap { task in task.facts.withLock { $0.lastStep } }
+        for step in steps { await step.value }
+    }
+}
+
+extension Client {
+    /// Makes a new task of a completed one, the same for each call with the same key.
+    func retry(_ number: Int64, in session: String, idempotencyKey: String) async throws -> SessionTask {
+        let request = try request(
+            "POST", ["v1", "sessions", session, "tasks", String(number), "retry"],
+            headers: ["Idempotency-Key": idempotencyKey])
+        return try Self.read(Array(try await answer(to: request).body))
+    }
+}
+
+extension URLError {
+    /// The error of a task, with Apple's code, the service's own words, and the resume data of a download.
+    init(_ error: TaskError, resumeData: Data? = nil) {
+        var info: [String: Any] = [
+            NSLocalizedDescriptionKey: error.localizedDescription, NSUnderlyingErrorKey: error,
+        ]
+        info[NSURLErrorFailingURLErrorKey] = error.failingURL.flatMap { URL(string: $0) }
+        info[Self.cancelledReasonKey] = error.backgroundTaskCancelledReason.map { Int($0) }
+        info[Self.unavailableReasonKey] = error.networkUnavailableReason.map { Int($0) }
+        info[Self.resumeDataKey] = resumeData
+        self.init(URLError.Code(rawValue: Int(error.code)) ?? .unknown, userInfo: info)
+    }
+
+    // The values of Apple's constants, which Foundation on Linux lacks.
+    private static let cancelledReasonKey = "NSURLErrorBackgroundTaskCancelledReasonKey"
+    private static let unavailableReasonKey = "NSURLErrorNetworkUnavailableReasonKey"
+    private static let resumeDataKey = "NSURLSessionDownloadTaskResumeData"
+
+    #if canImport(FoundationNetworking)
+        /// The data for ``BackgroundSession/downloadTask(withResumeData:)``; `nil` where the error has none.
+        ///
+        /// A failed download has resume data for 24 hours. A download that the app cancelled has resume data only after
+        /// ``BackgroundSessionDownloadTask/cancel(byProducingResumeData:)``.
+        public var downloadTaskResumeData: Data? { userInfo[Self.resumeDataKey] as? Data }
+
+        /// The reason for which the service cancelled the task; `nil` where the service did not cancel it.
+        public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? {
+            (userInfo[Self.cancelledReasonKey] as? Int).flatMap { BackgroundTaskCancelledReason(rawValue: $0) }
+        }
+
+        /// The reason for which there is no network that the task may use; `nil` for other errors.
+        public var networkUnavailableReason: NetworkUnavailableReason? {
+            (userInfo[Self.unavailableReasonKey] as? Int).flatMap { NetworkUnavailableReason(rawValue: $0) }
+        }
+
+        /// The reasons for which the service cancels a task, as Apple numbers them.
+        public enum BackgroundTaskCancelledReason: Int, Sendable {
+            /// The app was force-quit.
+            case userForceQuitApplication = 0
+            /// Background updates are disabled for the app.
+            case backgroundUpdatesDisabled = 1
+            /// The service has too few resources for the task.
+            case insufficientSystemResources = 2
+        }
+
+        /// The reasons for which there is no network that a task may use, as Apple numbers them.
+        public enum NetworkUnavailableReason: Int, Sendable {
+            /// The network is cellular, and the session's configuration does not allow it.
+            case cellular = 0
+            /// The network is expensive, and the session's configuration does not allow it.
+            case expensive = 1
+            /// The network is constrained, and the session's configuration does not allow it.
+            case constrained = 2
+        }
+    #endif
+}

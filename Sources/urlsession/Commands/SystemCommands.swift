@@ -1,0 +1,71 @@
+import Glibc
+import URLSessionClient
+import Wire
+
+/// The service itself, for operators.
+enum SystemCommands {
+    // MARK: Conditions
+
+    static func conditions(_ call: Call) async throws { try show(try await call.client.conditions(), call) }
+
+    static func setConditions(_ call: Call) async throws {
+        let path = call.words.text("FILE") ?? "-"
+        let name = path == "-" ? "standard input" : path
+        let bytes = path == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(path)
+        guard let bytes else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
+        let conditions: Conditions
+        do {
+            conditions = try Conditions(parsing: bytes, .strict)
+        } catch {
+            throw Failure("\(name): \(Problem(error).detail)")
+        }
+        try show(try await call.client.setConditions(conditions), call)
+    }
+
+    private static func show(_ conditions: Conditions, _ call: Call) throws {
+        try call.output.show(conditions, lines)
+    }
+
+    static func lines(_ conditions: Conditions) -> [String] {
+        let (network, power) = (conditions.network, conditions.power)
+        var words = [network.reachable ? "reachable" : "not reachable"]
+        if network.cellular { words.append("cellular") }
+        if network.expensive { words.append("expensive") }
+        if network.constrained { words.append("constrained") }
+        let load = conditions.maximumLoad.map { "at most \($0)" } ?? "any"
+        var lines = [
+            "Network: \(words.joined(separator: ", "))",
+            "Power: \(power.external ? "external" : "battery")\(power.lowPowerMode ? ", low power mode" : "")",
+            "Load for discretionary tasks: \(load)",
+            "Background refresh: \(conditions.backgroundRefreshStatus)",
+        ]
+        if conditions.windows.isEmpty { lines.append("Discretionary tasks run: always") }
+        lines += conditions.windows.map { window in
+            let isDaily = window.days.count == Conditions.Weekday.known.count
+            let days = isDaily ? "every day" : window.days.map(\.rawValue).joined(separator: ", ")
+            let rate = window.bandwidthLimit.map { ", \(Words.bytes($0))/s" } ?? ""
+            return "Discretionary tasks run: \(days) from \(window.from) to \(window.to) UTC\(rate)"
+        }
+        return lines
+    }
+
+    // MARK: Nodes
+
+    static func nodes(_ call: Call) async throws {
+        try await call.output.list(
+            ["node", "state", "roles", "transfers", "version", "URL"], { _ in try await call.client.nodes() }, row)
+    }
+
+    static func drain(_ call: Call) async throws {
+        try call.output.show(try await call.client.drainNode(call.words.text("ID") ?? "")) {
+            [row($0).joined(separator: "\t")]
+        }
+    }
+
+    private static func row(_ node: Node) -> [String] {
+        [
+            node.id, node.state.rawValue, node.roles.map(\.rawValue).joined(separator: ","),
+            "\(node.transfersRunning) of \(node.maximumTransfers)", node.version, node.url,
+        ]
+    }
+}
