@@ -11,6 +11,17 @@ extension TransferFault {
         var isRequestSent = false
         var hasHead = false
         var hasProxy = false
+        var hasClientCertificate = false
+
+        /// Whether the server refused the certificate that it was shown (RFC 8446 section 6.2). In TLS 1.3 the alert comes
+        /// after the handshake, as an error of reading or sending.
+        var isCertificateRefused: Bool {
+            let alerts = [
+                "unknown ca", "bad certificate", "certificate unknown", "certificate expired", "certificate revoked",
+                "unsupported certificate", "access denied",
+            ]
+            return hasClientCertificate && message.contains("alert") && alerts.contains { message.contains($0) }
+        }
     }
 
     /// What a failed transfer's code means. Codes as measured with libcurl 7.88.
@@ -55,6 +66,7 @@ extension TransferFault {
         default: break
         }
         if facts.message.contains("certificate required") { return .clientCertificateRequired }
+        if facts.isCertificateRefused { return .clientCertificateInvalid }
         let broken = ["SSL_ERROR_SYSCALL", "unexpected eof", "Connection reset", "SSL_ERROR_ZERO_RETURN"]
         return .tlsHandshake(interrupted: facts.errno == ECONNRESET || broken.contains { facts.message.contains($0) })
     }
@@ -74,6 +86,7 @@ extension TransferFault {
     private static func broken(_ code: CURLcode, _ facts: Facts) -> TransferFault {
         let message = facts.message
         if message.contains("certificate required") { return .clientCertificateRequired }
+        if facts.isCertificateRefused { return .clientCertificateInvalid }
         if message.contains("response headers") { return .headersTooLarge }
         if message.contains("response 407") { return .proxyAuthenticationRequired }
         if message.contains("CONNECT") { return .proxyFailed }

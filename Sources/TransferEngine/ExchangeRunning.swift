@@ -264,7 +264,8 @@ extension Exchange.Running {
         TransferFault.Facts(
             message: message, errno: Int32(truncatingIfNeeded: easy.number(CURLINFO_OS_ERRNO)),
             verifyResult: easy.number(CURLINFO_SSL_VERIFYRESULT), isRequestSent: isRequestSent,
-            hasHead: receiving.answer != nil, hasProxy: exchange.request.proxy != nil)
+            hasHead: receiving.answer != nil, hasProxy: exchange.request.proxy != nil,
+            hasClientCertificate: exchange.request.tls.clientCertificate != nil)
     }
 
     /// The server answered in the middle of our body and closed: its answer is what counts (RFC 9110 section 10.1.1).

@@ -106,6 +106,37 @@ import Testing
         expectSound(try await scene.events())
     }
 
+    @Test(nginx) func `A client certificate that the server refuses is asked for again`() async throws {
+        // nginx makes the certificates; OpenSSL's own server refuses, in TLS 1.3 after the client's part of the handshake.
+        let nginx = try await Nginx()
+        let folder = nginx.folder
+        let (ports, server) = try await startOnFreePorts(1) { ports in
+            [
+                "/usr/bin/openssl", "s_server", "-accept", "127.0.0.1:\(ports[0])", "-cert", folder.file("server.pem"),
+                "-key", folder.file("server.key"), "-CAfile", folder.file("client.pem"), "-Verify", "2",
+                "-verify_return_error", "-tls1_3", "-www", "-quiet",
+            ]
+        } isReady: {
+            true
+        }
+        let (scene, _) = try await attended(["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.2]])
+        try await keep(
+            scene, ["trustPublicKey": .string(try await nginx.pin())], for: space(ports[0], "https", "ServerTrust"))
+        let number = try await download(scene, "https://127.0.0.1:\(ports[0])/")
+        func identity(_ name: String) -> JSON {
+            ["certificate": .string(nginx.text("\(name).pem")), "key": .string(nginx.text("\(name).key"))]
+        }
+        let first = try await question(scene)
+        #expect(first["protectionSpace"]["authenticationMethod"] == "ClientCertificate", "\(first)")
+        try await answer(scene, first, with: identity("server"))
+        let second = try await question(scene, besides: [first])
+        #expect(second["protectionSpace"]["authenticationMethod"] == "ClientCertificate", "\(second)")
+        #expect(second["previousFailureCount"] == 1, "\(second)")
+        try await answer(scene, second, with: identity("client"))
+        #expect(try await scene.completed(number)["outcome"] == "succeeded")
+        withExtendedLifetime(server) {}
+    }
+
     @Test(nginx) func `A server that asks for a certificate and does without is not asked about`() async throws {
         let nginx = try await Nginx(
             """

@@ -84,10 +84,10 @@ extension Judge {
         return question.map { .ask($0) }
     }
 
-    /// Turns an untrusted server, or one that wants a certificate, into a question.
+    /// Turns an untrusted server, or one that wants a certificate or refused the one it was shown, into a question.
     func trustQuestion(_ fault: TransferFault, _ error: TaskError) -> Question? {
         switch fault {
-        case .clientCertificateRequired: return connectionQuestion(.clientCertificate)
+        case .clientCertificateRequired, .clientCertificateInvalid: return connectionQuestion(.clientCertificate)
         case .pinMismatch: return nil
         case _ where fault.isTrustFailure && result.serverPublicKey != nil: return connectionQuestion(.serverTrust)
         default: return nil
@@ -112,7 +112,8 @@ extension ExchangeResult {
     /// Whether it is of the kind that becomes a question.
     var mayAsk: Bool {
         if case .failed(let fault) = outcome {
-            return fault.isTrustFailure || [.clientCertificateRequired, .proxyAuthenticationRequired].contains(fault)
+            return fault.isTrustFailure
+                || [.clientCertificateRequired, .clientCertificateInvalid, .proxyAuthenticationRequired].contains(fault)
         }
         return head?.status == 401 || head?.status == 407 || mayLackCertificate
     }
