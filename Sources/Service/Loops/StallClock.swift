@@ -36,7 +36,7 @@ final class StallClock: Sendable {
 extension Service {
     /// Sessions that are judged in one commit.
     private static let judgedAtOnce = 20
-    /// How long other nodes' moments may go unnoticed, and how seldom transfers are asked whether they move.
+    /// The longest time between two looks, after which a moment that another node has set is seen.
     private static let longestPause = Duration.seconds(30)
 
     /// Records stalls of sessions, and progress that no commit has recorded, until it is cancelled.

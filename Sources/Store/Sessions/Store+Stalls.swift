@@ -12,7 +12,7 @@ extension Store {
     }
 
     /// Notes the progress of sessions, then judges those whose moment has come, up to `limit`: a stall is recorded with
-    /// its event, and a launch if nobody is attached.
+    /// its event, and with a launch if no client is attached.
     ///
     /// Costs at most ``tasksSampled`` rows for each session that is judged, however many tasks it has.
     ///

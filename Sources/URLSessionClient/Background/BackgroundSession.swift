@@ -152,7 +152,7 @@ public final class BackgroundSession: Sendable {
         make(.download(request), request, clientTaskId) { BackgroundSessionDownloadTask(self, $0) }
     }
 
-    /// Makes a download that goes on where another was cancelled or has failed. The data can be used once, for 24 hours.
+    /// Makes a download that continues another one, which was cancelled or failed. The data can be used once, for 24 hours.
     ///
     /// - Parameter resumeData: The data of ``BackgroundSessionDownloadTask/cancel(byProducingResumeData:)``, or
     ///   `downloadTaskResumeData` of the error of a task of this session. The task from the data of an error has the
