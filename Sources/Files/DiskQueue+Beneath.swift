@@ -32,15 +32,12 @@ extension DiskQueue {
     /// Moves the file `source` below `root`, atomically; folders that are missing on the way are made. Without `replace`
     /// an existing file is `EEXIST`.
     ///
-    /// - Parameter mayBegin: Asked right before; where the answer is no, nothing is moved and this is `ECANCELED`.
     /// - Returns: False where the root is on another filesystem, so that a copy is needed.
     package func moveBeneath(
-        source: String, root: String, path: String, replace: Bool,
-        if mayBegin: @escaping @Sendable () -> Bool = { true }
+        source: String, root: String, path: String, replace: Bool
     ) async throws(SystemError) -> Bool {
         try await run { () throws(SystemError) in
             let (folder, name) = try Disk.placeBeneath(root: root, path: path)
-            guard mayBegin() else { throw SystemError("renameat2", errno: ECANCELED) }
             guard clinux_rename(AT_FDCWD, source, folder.descriptor, name, replace ? 1 : 0) == 0 else {
                 if errno == EXDEV { return false }
                 throw SystemError("renameat2", errno: errno)
@@ -67,16 +64,12 @@ extension DiskQueue {
     }
 
     /// Gives a file below `root` another name there, atomically. Without `replace` an existing file is `EEXIST`.
-    ///
-    /// - Parameter mayBegin: As of ``moveBeneath(source:root:path:replace:if:)``.
     package func renameBeneath(
-        root: String, from: String, to: String, replace: Bool,
-        if mayBegin: @escaping @Sendable () -> Bool = { true }
+        root: String, from: String, to: String, replace: Bool
     ) async throws(SystemError) {
         try await run { () throws(SystemError) in
             let (source, oldName) = try Disk.placeBeneath(root: root, path: from)
             let (target, newName) = try Disk.placeBeneath(root: root, path: to)
-            guard mayBegin() else { throw SystemError("renameat2", errno: ECANCELED) }
             guard clinux_rename(source.descriptor, oldName, target.descriptor, newName, replace ? 1 : 0) == 0 else {
                 throw SystemError("renameat2", errno: errno)
             }

@@ -84,6 +84,7 @@ import Testing
                 $0.destination = Destination(root: "r", path: "p", replace: true)
                 $0.digest = ContentDigest(algorithm: .sha512, value: "0a")
                 $0.inode = .max
+                $0.isCopying = true
             })
         _ = try roundTrip(
             Answer(

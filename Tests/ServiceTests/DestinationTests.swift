@@ -9,7 +9,7 @@ import Testing
 @testable import Service
 @testable import Store
 
-/// What becomes of a destination when a task is stopped between the plan of its move and the move.
+/// What becomes of a destination whose task is stopped while the content is on its way there.
 struct DestinationTests {
     private static let old: [UInt8] = [1, 2, 3]
     private static let content = Content.bytes(seed: 1, length: 100_000)
@@ -22,18 +22,18 @@ struct DestinationTests {
         let disk: DiskQueue
         let finisher: ContentFinisher
 
-        init(_ stage: ServiceStage, to files: TemporaryFolder, isSuspended: Bool) async throws {
+        init(_ stage: ServiceStage, to files: TemporaryFolder) async throws {
             self.stage = stage
             self.files = files
             files.write(old, to: "a.bin")
-            let order = stage.order("/a", suspended: isSuspended) {
+            let order = stage.order("/a", suspended: true) {
                 $0.destination = Destination(root: "out", path: "a.bin", replace: true)
             }
             task = try await stage.create(order, in: try await stage.session())[0]
             disk = try DiskQueue(threads: 1)
             finisher = ContentFinisher(
                 store: stage.service.store, folder: DataFolder(path: stage.folder.file("data"), disk: disk),
-                settings: stage.service.settings, moves: stage.service.outlet.moves)
+                settings: stage.service.settings)
             stage.folder.write(content, to: "data/partial/\(task.id.rawValue)")
         }
 
@@ -54,62 +54,81 @@ struct DestinationTests {
     }
 
     private func run(
-        in files: TemporaryFolder, isSuspended: Bool = true, _ body: (Move) async throws -> Void
+        in files: TemporaryFolder, clock: Clock = .system, _ body: (Move) async throws -> Void
     ) async throws {
         let gate = Gate()
         defer { gate.open() }
-        try await ServiceStage.run(configured: { $0.filesRoots = ["out": files.path] }) { stage in
+        try await ServiceStage.run(clock: clock, configured: { $0.filesRoots = ["out": files.path] }) { stage in
             stage.origin.serve("/a", .generated(seed: 1, length: 1000), always: [.holdBody(after: 100, gate)])
-            try await body(Move(stage, to: files, isSuspended: isSuspended))
+            try await body(Move(stage, to: files))
         }
     }
 
-    /// Does something to the task when its plan is stored, while the thread that moves it is busy.
-    private func finish(_ move: Move, _ change: () async throws -> Void) async throws -> Settlement.Verdict {
-        let (writer, disk) = (Gate(), Gate())
-        let service = move.stage.service
-        async let held: Void = service.store.database.write { _ in writer.pass() }
-        try await eventually("the writer is held") { writer.waiting == 1 }
-        async let verdict = move.finish()
-        try await eventually("the plan is written") { service.outlet.moves.isExpected(move.task.id) }
-        async let busy: Void = move.disk.run { disk.pass() }
-        try await eventually("the disk is busy") { disk.waiting == 1 }
-        writer.open()
-        try await held
-        try await eventually("the plan is stored") { try await service.store.plannedMoves().count == 1 }
-        try await change()
-        disk.open()
-        try await busy
-        return try await verdict
-    }
+    /// Ways to stop a task, or a session with it.
+    private enum Stop: CaseIterable {
+        case cancel, cancelAll, cancelProducingResumeData, newRequest, deletion
 
-    @Test
-    func `A task that is cancelled between the plan and the move leaves its destination as it was`() async throws {
-        try await run(in: TemporaryFolder()) { move in
-            let verdict = try await finish(move) {
-                _ = try await move.stage.service.command(.cancel(reason: nil), task: move.task.id)
+        func callAsFunction(_ move: Move) async throws {
+            let (service, task) = (move.stage.service, move.task)
+            switch self {
+            case .cancel: _ = try await service.command(.cancel(reason: nil), task: task.id)
+            case .cancelAll:
+                let (matched, _) = try await service.command(.cancel(reason: nil), TaskFilter(), in: task.session)
+                if matched == 0 { throw DomainError.taskCompleted }
+            case .cancelProducingResumeData:
+                _ = try await service.cancelProducingResumeData(service.task(task.number, in: task.session))
+            case .newRequest:
+                var changes = TaskChanges()
+                changes.request = TransferRequest(url: move.stage.origin.url("/b"), method: "GET")
+                changes.origin = move.stage.origin.url("")
+                _ = try await service.changeTask(task.id, changes, ifRevision: nil)
+            case .deletion: _ = try await service.deleteSession(task.session)
             }
-            try move.expectNothingMoved(verdict)
         }
     }
 
-    @Test
-    func `So does one whose session is deleted then`() async throws {
-        try await run(in: TemporaryFolder(), isSuspended: false) { move in
-            _ = try await move.stage.task(move.task, reaches: .active)
-            let verdict = try await finish(move) {
-                _ = try await move.stage.service.deleteSession(move.task.session)
-            }
-            try move.expectNothingMoved(verdict)
-        }
-    }
-
-    @Test
-    func `A stop that is not the end of the task leaves it its move`() async throws {
+    @Test(arguments: Stop.allCases)
+    private func `A stop behind the move of a content waits for the end of its task`(_ stop: Stop) async throws {
         try await run(in: TemporaryFolder()) { move in
-            let verdict = try await finish(move) { move.stage.service.outlet.stop([move.task.id]) }
-            guard case .completed(.succeeded, _, _?) = verdict else { throw Unexpected() }
+            let verdict = try await move.finish()
             #expect(readFile(move.files.file("a.bin")) == Self.content)
+            let service = move.stage.service
+            async let stopped = Task { try await stop(move) }.result
+            // Long enough that a stop that does not wait would be through.
+            try await Task.sleep(for: .milliseconds(60))
+            try await service.outlet.handle(
+                service.store.settle([Settlement(task: move.task.id, verdict)], at: service.clock.now))
+            switch (stop, await stopped) {
+            case (.deletion, .success): break
+            case (_, .failure(DomainError.taskCompleted)):
+                #expect(try await service.store.task(move.task.id).outcome == .succeeded)
+            case (_, let result): Issue.record("\(result)")
+            }
+        }
+    }
+
+    @Test
+    func `A cancel overtakes a move that gets nowhere`() async throws {
+        let time = ManualClock()
+        try await run(in: TemporaryFolder(), clock: time.clock) { move in
+            _ = try await move.finish()
+            let service = move.stage.service
+            async let stopped: Void = Stop.cancel(move)
+            try await eventually("the cancel is through") {
+                time.advance(by: 1000)
+                return try await service.store.task(move.task.id).outcome == .cancelled
+            }
+            try await stopped
+        }
+    }
+
+    @Test(arguments: [Stop.cancel, .deletion])
+    private func `A task that is over before its content is moved leaves the destination as it was`(
+        _ stop: Stop
+    ) async throws {
+        try await run(in: TemporaryFolder()) { move in
+            try await stop(move)
+            try move.expectNothingMoved(await move.finish())
         }
     }
 

@@ -58,6 +58,14 @@ import Testing
             "SELECT task, move_document FROM live WHERE move_document IS NOT NULL",
             "an index of moves under way alone, once at start"
         ),
+        (
+            "UPDATE live SET move_document = NULL WHERE move_document IS NOT NULL",
+            "an index of moves under way alone, once at start"
+        ),
+        (
+            "SELECT move_document FROM live WHERE move_document IS NOT NULL AND +session",
+            "an index of moves under way alone: --max-transfers"
+        ),
         ("SELECT secret, app FROM webhook_secret LIMIT 1", "one row, once at start"),
         ("SELECT coalesce(CAST(sum(unfinished_tasks) AS BIGINT), 0)", "apps"),
         ("UPDATE app SET stored_bytes = stored_bytes - (SELECT", "apps, once after the master key was lost"),

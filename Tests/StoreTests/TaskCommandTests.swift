@@ -147,20 +147,20 @@ struct TaskCommandTests {
         try await fixture.create(
             (1...7).map { number in fixture.download { $0.group = number <= 4 ? "g" : nil } }, in: session)
         let store = fixture.store
-        let step = try await store.command(
+        let (step, _) = try await store.command(
             .suspend, TaskFilter(group: "g"), in: session.id, after: 0, limit: 3, at: fixture.now)
         #expect((step.matched, step.changed, step.last) == (3, 3, 3))
-        let rest = try await store.command(
+        let (rest, _) = try await store.command(
             .suspend, TaskFilter(group: "g"), in: session.id, after: 3, limit: 3, at: fixture.now)
         // It has looked at three, and not beyond.
         #expect((rest.matched, rest.changed, rest.last) == (1, 1, 6))
-        let again = try await store.command(
+        let (again, _) = try await store.command(
             .suspend, TaskFilter(), in: session.id, after: 0, limit: 100, at: fixture.now)
         #expect((again.matched, again.changed) == (7, 3))
-        let resumed = try await store.command(
+        let (resumed, _) = try await store.command(
             .resume, TaskFilter(states: [.running]), in: session.id, after: 0, limit: 100, at: fixture.now)
         #expect((resumed.matched, resumed.changed) == (0, 0))
-        let cancelled = try await store.command(
+        let (cancelled, _) = try await store.command(
             .cancel(reason: nil), TaskFilter(states: [.suspended], group: "g"), in: session.id, after: 0, limit: 100,
             at: fixture.now)
         #expect((cancelled.matched, cancelled.changed) == (4, 4))
@@ -175,10 +175,10 @@ struct TaskCommandTests {
         try await fixture.create(
             (1...6).map { number in fixture.download { $0.group = number <= 4 ? "g" : nil } }, in: session)
         let filter = TaskFilter(group: "g", numbers: [2, 3, 5, 99])
-        let first = try await fixture.store.command(
+        let (first, _) = try await fixture.store.command(
             .suspend, filter, in: session.id, after: 0, limit: 1, at: fixture.now)
         #expect((first.matched, first.changed, first.last) == (1, 1, 2))
-        let rest = try await fixture.store.command(
+        let (rest, _) = try await fixture.store.command(
             .suspend, filter, in: session.id, after: 2, limit: 100, at: fixture.now)
         #expect((rest.matched, rest.changed, rest.last) == (1, 1, nil))
         #expect(try await fixture.refresh(session).counts.suspended == 2)

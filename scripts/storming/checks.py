@@ -157,10 +157,7 @@ def served_bytes(task):
 
 
 def check_destination(storm, task):
-    """A file at a destination is whole or absent, and absent unless the task succeeded.
-
-    A cancellation that commits between the rename and its commit wins, and leaves the whole file: such files are counted.
-    """
+    """A file at a destination is whole or absent, and absent unless the task succeeded."""
     if not task.destination:
         return
     file = storm.service.files / task.destination
@@ -176,9 +173,7 @@ def check_destination(storm, task):
     pages = {task.resource.page(status) for status in task.resource.statuses}
     if True not in versions and data not in pages:
         raise Violation(f"The file at the destination {file} of {task.path} is not whole.", session=task.session, task=task)
-    if outcome == "cancelled" and not others:
-        storm.left_whole.add(task.path)
-    if outcome == "failed" and not others:
+    if outcome in ("cancelled", "failed") and not others:
         raise Violation(f"{task.path} ended {outcome}, and a file is at its destination {file}.", session=task.session,
                         task=task)
 

@@ -8,8 +8,7 @@ def closing_line(storm, seconds):
             f"{storm.created} tasks created, {outcomes['succeeded']} succeeded, {outcomes['httpError']} httpError, "
             f"{outcomes['failed']} failed, {outcomes['cancelled']} cancelled, {outcomes['notModified']} notModified, "
             f"{outcomes['deleted']} deleted before their end, {storm.uploads} uploads checked, {service.kills} kills, "
-            f"{service.terms} terms, {storm.receiver.delivered} launches delivered, "
-            f"{len(storm.left_whole)} cancelled after the rename; "
+            f"{service.terms} terms, {storm.receiver.delivered} launches delivered; "
             + (f"FAILED: {storm.failure.sentence}" if storm.failure else "every guarantee held"))
 
 

@@ -32,7 +32,6 @@ class Storm:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="urlsessiond-storm."))
         self.service = Service(program, self.folder)
         self.failure, self.settling, self.over = None, False, threading.Event()
-        self.left_whole = set()
         self.operations = self.created = self.uploads = 0
         # `met` counts what the choices led to, so that a closing line shows what a run did not come to.
         self.outcomes, self.met, self.lock = collections.Counter(), collections.Counter(), threading.Lock()

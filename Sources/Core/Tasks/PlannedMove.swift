@@ -11,6 +11,8 @@ package struct PlannedMove: Shape {
     package var digest = ContentDigest()
     /// Of the file that takes the destination's name.
     package var inode: UInt64 = 0
+    /// Whether the content is still being copied to the destination's filesystem, so that the task may be cancelled.
+    package var isCopying = false
     /// How the task ends with it.
     package var result = TaskResult()
 
@@ -22,6 +24,7 @@ package struct PlannedMove: Shape {
         members.member("length", &length)
         members.member("digest", &digest)
         members.member("inode", &signedInode)
+        members.sparse("isCopying", &isCopying, unless: false)
         members.member("result", &result)
     }
 

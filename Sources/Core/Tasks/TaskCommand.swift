@@ -4,6 +4,8 @@ package enum TaskCommand: Hashable, Sendable {
     case resume
     /// The reason is Apple's `NSURLErrorBackgroundTaskCancelledReasonKey`, where there is one.
     case cancel(reason: Int?)
+
+    package var endsTask: Bool { if case .cancel = self { true } else { false } }
 }
 
 /// What may be changed about a task. The outer nil leaves a member as it is.

@@ -17,7 +17,6 @@ package final class Outlet: Sendable {
     let stalls: StallClock
     let janitor: Inbox<JanitorErrand>
     let transfers: LiveTransfers
-    let moves = MovesAhead()
     let meters: TransferMeters
     private let clock: Clock
     private let log: Log
@@ -42,7 +41,6 @@ package final class Outlet: Sendable {
     /// Does what a commit left to do.
     package func handle(_ aftermath: Aftermath) {
         stop(aftermath.transfersToStop)
-        moves.callOff(aftermath.completedTasks.map(\.id))
         for task in aftermath.abandonedUploads { inbox.tell(.abandonUpload(task)) }
         for task in aftermath.completedTasks {
             transfers.ended(task.id)
@@ -64,7 +62,6 @@ package final class Outlet: Sendable {
     /// Stops transfers, for a reason that is stored.
     func stop(_ tasks: [TaskID]) {
         guard !tasks.isEmpty else { return }
-        moves.callOff(tasks)
         inbox.tell(.stop(tasks))
     }
 

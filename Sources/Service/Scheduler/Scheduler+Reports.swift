@@ -172,7 +172,7 @@ extension Scheduler {
             return finishObject(transfer, length, digest, outcome, taskResult, result, &group)
         }
         let finisher = ContentFinisher(
-            store: store, folder: folder.of(transfer.task.app.rawValue), settings: settings, moves: outlet.moves)
+            store: store, folder: folder.of(transfer.task.app.rawValue), settings: settings)
         func settlement(_ verdict: Settlement.Verdict, leavesPartialFile: Bool) -> Settlement {
             var settlement = Settlement(task: id, verdict, leavesPartialFile: leavesPartialFile)
             settlement.bytesReceived = transfer.segmented?.bytesReceived ?? result.bytesReceived

@@ -64,7 +64,9 @@ extension Service {
     }
 
     package func deleteSession(_ id: SessionID) async throws -> SessionRecord {
-        let (session, aftermath) = try await store.forgetSession(id, at: clock.now)
+        let (session, aftermath) = try await behindMoves { overtakesMoves in
+            try await self.store.forgetSession(id, overtakesMoves: overtakesMoves, at: self.clock.now)
+        }
         outlet.handle(aftermath)
         hub.sessions.signal(id)
         return session

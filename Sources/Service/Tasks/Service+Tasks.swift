@@ -73,34 +73,68 @@ extension Service {
     package func changeTask(
         _ id: TaskID, _ changes: TaskChanges, ifRevision revision: Int64?
     ) async throws -> TaskRecord {
-        let (task, aftermath) = try await store.changeTask(id, changes, ifRevision: revision, at: clock.now)
+        let (task, aftermath) = try await behindMoves { overtakesMove in
+            try await self.store.changeTask(
+                id, changes, ifRevision: revision, overtakesMove: overtakesMove, at: self.clock.now)
+        }
         outlet.handle(aftermath)
         hub.tasks.signal(id)
         return task
     }
 
     package func command(_ command: TaskCommand, task id: TaskID) async throws -> TaskRecord {
-        let (task, aftermath) = try await store.command(command, task: id, at: clock.now)
+        let (task, aftermath) = try await behindMoves { overtakesMove in
+            try await self.store.command(command, task: id, overtakesMove: overtakesMove, at: self.clock.now)
+        }
         outlet.handle(aftermath)
         hub.tasks.signal(id)
         return task
     }
 
-    /// Commands all matching tasks of a session, some at a time.
+    /// Commands all matching tasks of a session, some at a time. Those whose content is being moved come last, and count as
+    /// matching where they are not completed by then.
     package func command(
         _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID
     ) async throws -> (matched: Int, changed: Int) {
         var (matched, changed) = (0, 0)
-        var after: Int64 = 0
-        while true {
-            let step = try await store.command(
-                command, filter, in: session, after: after, limit: Store.commandGroup, at: clock.now)
-            outlet.handle(step.aftermath)
-            matched += step.matched
-            changed += step.changed
-            guard let last = step.last else { return (matched, changed) }
-            after = last
+        var moving: Set<Int64> = []
+        func carryOut(_ filter: TaskFilter, overtakesMoves: Bool = false) async throws {
+            var after: Int64? = 0
+            while let number = after {
+                let (step, aftermath) = try await store.command(
+                    command, filter, in: session, after: number, limit: Store.commandGroup,
+                    overtakesMoves: overtakesMoves, at: clock.now)
+                outlet.handle(aftermath)
+                matched += step.matched
+                changed += step.changed
+                moving.formUnion(step.moving)
+                after = step.last
+            }
         }
+        try await carryOut(filter)
+        try await behindMoves { overtakesMoves in
+            if moving.isEmpty { return }
+            var rest = filter
+            rest.numbers = moving
+            moving = []
+            try await carryOut(rest, overtakesMoves: overtakesMoves)
+            if !moving.isEmpty { throw MoveUnderWay() }
+        }
+        return (matched, changed)
+    }
+
+    /// Repeats a command while the content that it would stop is being moved to a destination: for ten seconds at most,
+    /// after which it overtakes the move.
+    func behindMoves<Value>(_ command: (_ overtakesMoves: Bool) async throws -> Value) async throws -> Value {
+        let deadline = clock.monotonic() + 10_000
+        while clock.monotonic() < deadline {
+            do {
+                return try await command(false)
+            } catch is MoveUnderWay {
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+        return try await command(true)
     }
 
     /// Makes a new task of a completed one.

@@ -13,7 +13,6 @@ struct ContentFinisher: Sendable {
     let store: Store
     let folder: DataFolder
     let settings: ServiceSettings
-    var moves = MovesAhead()
 
     /// Finishes where no disk is needed; nil where one is.
     func verdictWithoutDisk(
@@ -128,48 +127,31 @@ struct ContentFinisher: Sendable {
 
     /// Moves a file by a plan, as a copy where the root is on another filesystem.
     ///
+    /// Once a plan is stored a cancel waits for what becomes of the move, unless the content is still being copied: a task
+    /// that was cancelled replaces no file.
+    ///
     /// - Returns: False where the task came to its end before the move: the destination is as it was.
     private func move(
         _ partial: String, by plan: PlannedMove, below root: String, of task: TaskID
     ) async throws -> Bool {
         var plan = plan
         let (source, destination, disk) = (folder.absolute(partial), plan.destination, folder.disk)
-        let isMoved = try await whileWanted(plan, of: task) { mayBegin in
-            try await disk.moveBeneath(
-                source: source, root: root, path: destination.path, replace: destination.replace, if: mayBegin)
-        }
-        guard isMoved == false else { return isMoved != nil }
+        guard try await store.plan(plan, of: task) else { return false }
+        let isMoved = try await disk.moveBeneath(
+            source: source, root: root, path: destination.path, replace: destination.replace)
+        if isMoved { return true }
+        plan.isCopying = true
+        guard try await store.plan(plan, of: task) else { return false }
         let copy = plan.temporaryPath
         plan.inode = try await disk.copyBeneath(source: source, root: root, path: copy)
-        let renamed: Void? = try await whileWanted(plan, of: task) { mayBegin in
-            try await disk.renameBeneath(
-                root: root, from: copy, to: destination.path, replace: destination.replace, if: mayBegin)
-        }
-        guard renamed != nil else {
+        plan.isCopying = false
+        guard try await store.plan(plan, of: task) else {
             try await disk.removeBeneath(root: root, path: copy)
             return false
         }
+        try await disk.renameBeneath(root: root, from: copy, to: destination.path, replace: destination.replace)
         try await folder.remove(partial)
         return true
-    }
-
-    /// Stores a plan and makes the move, which a stop calls off until it begins. Not every stop is the task's end: the
-    /// store says whether the move is still wanted.
-    ///
-    /// - Returns: Nil where it is not, and nothing was moved.
-    private func whileWanted<Value: Sendable>(
-        _ plan: PlannedMove, of task: TaskID, _ move: (@escaping @Sendable () -> Bool) async throws -> Value
-    ) async throws -> Value? {
-        defer { moves.callOff([task]) }
-        while true {
-            moves.expect(task)
-            guard try await store.plan(plan, of: task) else { return nil }
-            do {
-                return try await move { [moves] in moves.begin(task) }
-            } catch let error as SystemError where error.errno == ECANCELED {
-                continue
-            }
-        }
     }
 
     private static func temporaryPath(beside path: String) -> String {
@@ -192,8 +174,9 @@ struct ContentFinisher: Sendable {
             }
             try? await folder.disk.removeBeneath(root: root, path: move.temporaryPath)
         }
-        guard !settlements.isEmpty else { return Aftermath() }
-        return try await store.settle(settlements, at: now)
+        let aftermath = settlements.isEmpty ? Aftermath() : try await store.settle(settlements, at: now)
+        try await store.forgetPlannedMoves()
+        return aftermath
     }
 
     /// Whether the file at a destination is the one that was to be moved there, byte for byte.

@@ -93,7 +93,8 @@ extension Store {
     /// Tasks commanded or timed out in one commit, so that others get their turn between.
     package static let commandGroup = 200
 
-    /// Cancels the discretionary tasks of an app whose background refresh was switched off (Apple's reason 1).
+    /// Cancels the discretionary tasks of an app whose background refresh was switched off (Apple's reason 1). One whose
+    /// content is being moved to its destination ends as its move does.
     func cancelDiscretionaryTasks(of app: AppID, at now: Timestamp) async throws -> Aftermath {
         var all = Aftermath()
         var last = SessionID(0)
@@ -101,9 +102,9 @@ extension Store {
             last = session
             var number: Int64? = 0
             while let after = number {
-                let step = try await command(
+                let (step, aftermath) = try await command(
                     .cancel(reason: 1), TaskFilter(), in: session, after: after, limit: Self.commandGroup, at: now)
-                all.merge(step.aftermath)
+                all.merge(aftermath)
                 number = step.last
             }
         }

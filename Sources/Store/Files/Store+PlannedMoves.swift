@@ -1,10 +1,16 @@
 package import Core
 import SQL
 
+/// The content of a task is being moved to its destination, which takes as long as a rename and a commit: the command is to be
+/// repeated then.
+package struct MoveUnderWay: Error, Hashable {
+    package init() {}
+}
+
 extension Store {
-    /// Notes where the content of a task is about to be moved.
+    /// Notes where the content of a task is about to be moved. From then on the task ends as its move does.
     ///
-    /// - Returns: False where the task is over, was deleted, or is another node's, so that nothing is to be moved.
+    /// - Returns: False where the task is completed or deleted, or another node's, so that nothing is to be moved.
     package func plan(_ move: PlannedMove, of task: TaskID) async throws -> Bool {
         try await database.write { [documents, node] db in
             try db.change(
@@ -28,5 +34,33 @@ extension Store {
                 (TaskID(row.integer("task")), try documents.decode(PlannedMove.self, row.blob("move_document")))
             }
         }
+    }
+
+    /// Forgets the moves that this node had planned when it ended, after they were looked at.
+    package func forgetPlannedMoves() async throws {
+        try await database.write { [node] db in
+            try db.execute(
+                """
+                UPDATE live SET move_document = NULL WHERE move_document IS NOT NULL AND (node IS NULL OR node = ?1)
+                """, node)
+        }
+    }
+
+    /// Whether content of a session's tasks is being moved to its destination.
+    ///
+    /// - Throws: ``MoveUnderWay``.
+    func checkMoves(in session: SessionID, _ db: Connection) throws {
+        let moves = try db.all(
+            "SELECT move_document FROM live WHERE move_document IS NOT NULL AND +session = ?1", session.rawValue
+        ) { $0.blob(0) }
+        for move in moves { try checkMove(move) }
+    }
+
+    /// Whether the content of a task is being moved to its destination.
+    ///
+    /// - Throws: ``MoveUnderWay``.
+    func checkMove(_ document: [UInt8]?) throws {
+        guard let document else { return }
+        if try !documents.decode(PlannedMove.self, document).isCopying { throw MoveUnderWay() }
     }
 }

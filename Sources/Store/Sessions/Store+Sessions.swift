@@ -113,10 +113,15 @@ extension Store {
 
     /// Forgets the session at once. The janitor removes its rows and files in small steps.
     ///
+    /// - Parameter overtakesMoves: Whether content of its tasks may be on its way to a destination.
     /// - Returns: What it was, and the transfers to stop.
-    package func forgetSession(_ id: SessionID, at now: Timestamp) async throws -> (SessionRecord, Aftermath) {
+    /// - Throws: ``DomainError/notFound``, ``MoveUnderWay``.
+    package func forgetSession(
+        _ id: SessionID, overtakesMoves: Bool = false, at now: Timestamp
+    ) async throws -> (SessionRecord, Aftermath) {
         try await transact(at: now) { transaction in
             guard var session = try self.readSession(id, transaction.db) else { throw DomainError.notFound }
+            if !overtakesMoves { try self.checkMoves(in: id, transaction.db) }
             try self.forget(id, transaction)
             session.state = try transaction.session(id).state
             return session

@@ -250,9 +250,11 @@ extension Store {
         try await database.read { db in
             let times = [
                 try db.ask("SELECT min(due_at) FROM live WHERE due_at IS NOT NULL", [[]]) { $0.integerOrNil(0) },
-                try db.ask("SELECT min(resource_deadline) FROM live WHERE resource_deadline IS NOT NULL", [[]]) {
-                    $0.integerOrNil(0)
-                },
+                try db.ask(
+                    """
+                    SELECT min(resource_deadline) FROM live WHERE resource_deadline IS NOT NULL AND move_document IS NULL
+                    """, [[]]
+                ) { $0.integerOrNil(0) },
                 try db.ask("SELECT min(deadline) FROM question WHERE state = 'open'", [[]]) { $0.integerOrNil(0) },
                 try db.ask("SELECT 0 FROM question WHERE releasing = 1 LIMIT 1", [[]]) { $0.integerOrNil(0) },
             ]
@@ -260,12 +262,14 @@ extension Store {
         }
     }
 
-    /// Ends tasks whose resource timeout has passed, up to `limit`.
+    /// Ends tasks whose resource timeout has passed, up to `limit`. One whose content is being moved ends as its move does.
     package func expireTasks(at now: Timestamp, limit: Int) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let expired = try transaction.db.all(
-                "SELECT task FROM live WHERE resource_deadline <= ?1 ORDER BY resource_deadline, task LIMIT ?2",
-                now.milliseconds, limit
+                """
+                SELECT task FROM live WHERE resource_deadline <= ?1 AND move_document IS NULL \
+                ORDER BY resource_deadline, task LIMIT ?2
+                """, now.milliseconds, limit
             ) { TaskID($0.integer(0)) }
             try transaction.forEachLive(expired) { try self.end($0, .failed, TaskError(.timedOut), transaction) }
         }.1

@@ -145,7 +145,7 @@ extension Store {
             .waitsForDisk(_, _, let progress), .advanced(let progress):
             try saveProgress(progress, live, transaction)
         }
-        if settlement.isLast, live.node != nil { try letGo(of: live, transaction) }
+        if settlement.isLast, live.node != nil || live.plannedMove != nil { try letGo(of: live, transaction) }
     }
 
     /// Whether this node may say what became of a task: nobody else has it.
@@ -153,7 +153,8 @@ extension Store {
 
     /// Nobody works on a task any more: it is anybody's.
     func letGo(of live: LiveTask, _ transaction: Transaction) throws {
-        try transaction.db.execute("UPDATE live SET node = NULL WHERE task = ?1", live.id.rawValue)
+        try transaction.db.execute(
+            "UPDATE live SET node = NULL, move_document = NULL WHERE task = ?1", live.id.rawValue)
         if live.life.phase == .queued || live.life.phase == .quarantined { transaction.aftermath.hasQueuedTasks = true }
     }
 

@@ -17,6 +17,8 @@ struct LiveTask {
     var clientTaskId: String?
     /// Who took it and has not let go of it.
     var node: String?
+    /// Where its content is being moved.
+    var plannedMove: [UInt8]?
 
     /// A row as it was read. That of a forgotten session may have lost what it refers to.
     struct Reading {
@@ -35,7 +37,7 @@ struct LiveTask {
             """
             SELECT task, session, number, kind, lane, stage, begins_at, due_at, resource_deadline, resource_remaining, \
             body, progress_document, question, (SELECT public_id FROM question WHERE id = live.question) AS question_id, \
-            disk_needed, disk_kept, disk_not_before, crashes, node, \
+            disk_needed, disk_kept, disk_not_before, crashes, node, move_document, \
             (SELECT client_task_id FROM task WHERE id = live.task) AS client_task_id FROM live WHERE task = ?1
             """, ids.map { [$0.rawValue] }
         ) { Reading($0) }
@@ -54,47 +56,69 @@ struct LiveTask {
         crashes = row.int("crashes")
         clientTaskId = row.textOrNil("client_task_id")
         node = row.textOrNil("node")
+        plannedMove = row.blobOrNil("move_document")
     }
 }
 
 extension Store {
     /// Commands one task.
     ///
-    /// - Throws: ``DomainError/taskCompleted``; ``DomainError/notFound``.
+    /// - Parameter overtakesMove: Whether a cancel is carried out though the task's content is being moved.
+    /// - Throws: ``DomainError/taskCompleted``; ``DomainError/notFound``; ``MoveUnderWay``.
     package func command(
-        _ command: TaskCommand, task id: TaskID, at now: Timestamp
+        _ command: TaskCommand, task id: TaskID, overtakesMove: Bool = false, at now: Timestamp
     ) async throws -> (TaskRecord, Aftermath) {
         let (_, aftermath) = try await transact(at: now) { transaction in
             guard let live = try transaction.live(id) else {
                 guard try self.readTask(id, transaction.db) != nil else { throw DomainError.notFound }
                 throw DomainError.taskCompleted
             }
+            if command.endsTask, !overtakesMove { try self.checkMove(live.plannedMove) }
             _ = try self.carryOut(command, live, transaction)
         }
         return (try await task(id), aftermath)
     }
 
+    /// What a step of a command to many tasks did.
+    package struct CommandStep: Sendable {
+        /// How many tasks match.
+        package var matched = 0
+        package var changed = 0
+        /// The last number looked at, nil at the end.
+        package var last: Int64?
+        /// Numbers of tasks that were passed over because their content is being moved.
+        package var moving: Set<Int64> = []
+    }
+
     /// Looks at up to `limit` tasks of a session that are not completed, beginning after a number, and commands those
     /// that match.
     ///
-    /// - Returns: How many matched and changed, and the last number looked at, nil at the end.
+    /// - Parameter overtakesMoves: Whether a cancel is carried out on tasks whose content is being moved.
     package func command(
         _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID, after number: Int64, limit: Int,
-        at now: Timestamp
-    ) async throws -> (matched: Int, changed: Int, last: Int64?, aftermath: Aftermath) {
-        guard filter.outcomes.isEmpty, filter.states != [.completed] else { return (0, 0, nil, Aftermath()) }
-        let (result, aftermath) = try await transact(at: now) { transaction -> (Int, Int, Int64?) in
+        overtakesMoves: Bool = false, at now: Timestamp
+    ) async throws -> (CommandStep, Aftermath) {
+        guard filter.outcomes.isEmpty, filter.states != [.completed] else { return (CommandStep(), Aftermath()) }
+        return try await transact(at: now) { transaction in
             let found = try Self.unfinished(
                 session, among: filter.numbers, after: number, limit: limit, transaction.db)
-            var (matched, changed) = (0, 0)
+            var step = CommandStep()
+            step.last = found.count < limit ? nil : found.last?.number
             for task in found where filter.matches(state: task.state, group: task.group) {
-                matched += 1
-                guard let live = try transaction.live(task.id) else { continue }
-                if try self.carryOut(command, live, transaction) { changed += 1 }
+                let live = try transaction.live(task.id)
+                if let live, command.endsTask, !overtakesMoves {
+                    do {
+                        try self.checkMove(live.plannedMove)
+                    } catch is MoveUnderWay {
+                        step.moving.insert(task.number)
+                        continue
+                    }
+                }
+                step.matched += 1
+                if let live, try self.carryOut(command, live, transaction) { step.changed += 1 }
             }
-            return (matched, changed, found.count < limit ? nil : found.last?.number)
+            return step
         }
-        return (result.0, result.1, result.2, aftermath)
     }
 
     /// - Returns: Whether it changed anything.
@@ -139,7 +163,8 @@ extension Store {
             UPDATE live SET stage = ?2, due_at = ?3, resource_deadline = ?4, resource_remaining = ?5, question = ?6, \
             disk_needed = ?7, disk_kept = ?8, disk_not_before = ?9, \
             progress_document = coalesce(?10, progress_document), crashes = ?11, \
-            node = CASE WHEN ?12 = 0 THEN node END, left_by = CASE WHEN ?13 = 0 THEN left_by END WHERE task = ?1
+            node = CASE WHEN ?12 = 0 THEN node END, move_document = CASE WHEN ?12 = 0 THEN move_document END, \
+            left_by = CASE WHEN ?13 = 0 THEN left_by END WHERE task = ?1
             """,
             live.id.rawValue, columns.phase, columns.dueAt, columns.deadline, columns.remaining, columns.question,
             columns.diskNeeded, columns.diskKept, columns.diskNotBefore, progress.map { documents.encode($0) },
@@ -156,9 +181,12 @@ extension Store {
 
     /// Changes a task. What is completed keeps all but its description and metadata.
     ///
-    /// - Throws: ``DomainError/taskCompleted``, ``DomainError/revisionMismatch``, ``DomainError/notFound``.
+    /// - Parameter overtakesMove: Whether the request is changed though the content of the old one is being moved.
+    /// - Throws: ``DomainError/taskCompleted``, ``DomainError/revisionMismatch``, ``DomainError/notFound``,
+    ///   ``MoveUnderWay``.
     package func changeTask(
-        _ id: TaskID, _ changes: TaskChanges, ifRevision revision: Int64?, at now: Timestamp
+        _ id: TaskID, _ changes: TaskChanges, ifRevision revision: Int64?, overtakesMove: Bool = false,
+        at now: Timestamp
     ) async throws -> (TaskRecord, Aftermath) {
         let (_, aftermath) = try await transact(at: now) { [documents] transaction in
             let db = transaction.db
@@ -168,6 +196,7 @@ extension Store {
             let changesTransfer =
                 changes.priority != nil || changes.earliestBeginDate != nil || changes.request != nil
             if live == nil && changesTransfer { throw DomainError.taskCompleted }
+            if changes.request != nil, !overtakesMove { try self.checkMove(live?.plannedMove) }
             task.specification.priority = changes.priority ?? task.specification.priority
             if let description = changes.taskDescription { task.specification.taskDescription = description }
             task.specification.metadata = changes.metadata ?? task.specification.metadata

@@ -170,8 +170,6 @@ extension Store {
         takeOver.hasMore = held.count == limit
         try transaction.preread(held)
         try transaction.forEachLive(held) { live in
-            // What was to be moved is on a disk that is out of reach.
-            try db.execute("UPDATE live SET move_document = NULL WHERE task = ?1", live.id.rawValue)
             if live.life.phase == .active {
                 try self.move(live, .interrupted, letsGo: true, transaction)
                 try self.noteLeft(live, db)

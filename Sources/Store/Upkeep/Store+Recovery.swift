@@ -112,7 +112,9 @@ extension Store {
         against live: LiveTask, _ recovered: inout Recovered, _ transaction: Transaction
     ) throws {
         let crashes = live.crashes + 1
-        switch (Quarantine.verdict(after: crashes), live.life.phase) {
+        // A task whose content is being moved ends as its move does.
+        let verdict = live.plannedMove == nil ? Quarantine.verdict(after: crashes) : .goOn
+        switch (verdict, live.life.phase) {
         case (.fail, _):
             try end(live, .failed, Quarantine.error, transaction)
             recovered.failed += 1
@@ -125,7 +127,7 @@ extension Store {
         case (.goOn, _), (.runAlone, _):
             try transaction.db.execute("UPDATE live SET crashes = ?2 WHERE task = ?1", live.id.rawValue, crashes)
         }
-        if Quarantine.verdict(after: crashes) == .runAlone { recovered.suspects += 1 }
+        if verdict == .runAlone { recovered.suspects += 1 }
     }
 
     private func clearSuspects(_ transaction: Transaction) throws {

@@ -1,0 +1,112 @@
+import Core
+import Notation
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// What a stored plan of a move to a destination keeps from being done to its task.
+struct PlannedMoveTests {
+    private static let move = PlannedMove { $0.destination = Destination(root: "out", path: "a.bin", replace: true) }
+
+    /// Two tasks under way, the first with a plan.
+    private struct Tasks {
+        let fixture: StoreFixture
+        let session: SessionRecord
+        let moving: TaskRecord
+        let other: TaskRecord
+
+        init(_ move: PlannedMove = PlannedMoveTests.move) async throws {
+            fixture = try await StoreFixture()
+            session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
+            let created = try await fixture.create([fixture.download(), fixture.download()], in: session)
+            (moving, other) = (created[0].task, created[1].task)
+            _ = try await fixture.claim()
+            #expect(try await fixture.store.plan(move, of: moving.id))
+        }
+
+        func outcome() async throws -> Outcome? { try await fixture.store.task(moving.id).outcome }
+    }
+
+    @Test
+    func `A cancel waits for the move of its task, and may overtake it`() async throws {
+        let tasks = try await Tasks()
+        let (store, now) = (tasks.fixture.store, tasks.fixture.now)
+        await #expect(throws: MoveUnderWay.self) {
+            try await store.command(.cancel(reason: nil), task: tasks.moving.id, at: now)
+        }
+        #expect(try await tasks.outcome() == nil)
+        _ = try await store.command(.suspend, task: tasks.moving.id, at: now)
+        _ = try await store.command(.cancel(reason: nil), task: tasks.moving.id, overtakesMove: true, at: now)
+        #expect(try await tasks.outcome() == .cancelled)
+        try await expectSoundLedger(tasks.fixture)
+    }
+
+    @Test
+    func `A cancel does not wait for a copy`() async throws {
+        var copy = Self.move
+        copy.isCopying = true
+        let tasks = try await Tasks(copy)
+        _ = try await tasks.fixture.store.command(
+            .cancel(reason: nil), task: tasks.moving.id, at: tasks.fixture.now)
+        #expect(try await tasks.outcome() == .cancelled)
+        #expect(try await !tasks.fixture.store.plan(Self.move, of: tasks.moving.id))
+    }
+
+    @Test
+    func `A session-wide cancel passes over a task that is being moved, and names it`() async throws {
+        let tasks = try await Tasks()
+        let store = tasks.fixture.store
+        func cancel(_ filter: TaskFilter, overtakesMoves: Bool = false) async throws -> Store.CommandStep {
+            try await store.command(
+                .cancel(reason: nil), filter, in: tasks.session.id, after: 0, limit: 100,
+                overtakesMoves: overtakesMoves, at: tasks.fixture.now
+            ).0
+        }
+        let first = try await cancel(TaskFilter())
+        #expect((first.matched, first.changed, first.moving) == (1, 1, [tasks.moving.number]))
+        #expect(try await store.task(tasks.other.id).outcome == .cancelled)
+        let second = try await cancel(TaskFilter(numbers: first.moving), overtakesMoves: true)
+        #expect((second.matched, second.changed, second.moving) == (1, 1, []))
+        try await expectSoundLedger(tasks.fixture)
+    }
+
+    @Test
+    func `A new request and the deletion of the session wait as well`() async throws {
+        let tasks = try await Tasks()
+        let (store, now) = (tasks.fixture.store, tasks.fixture.now)
+        let change = TaskChanges.with {
+            $0.request = TransferRequest(url: "https://origin.example/b", method: "GET")
+            $0.origin = "https://origin.example:443"
+        }
+        await #expect(throws: MoveUnderWay.self) {
+            try await store.changeTask(tasks.moving.id, change, ifRevision: nil, at: now)
+        }
+        await #expect(throws: MoveUnderWay.self) { try await store.forgetSession(tasks.session.id, at: now) }
+        _ = try await store.forgetSession(tasks.session.id, overtakesMoves: true, at: now)
+    }
+
+    @Test
+    func `A task that is being moved does not time out`() async throws {
+        let tasks = try await Tasks()
+        let fixture = tasks.fixture
+        fixture.advance(.seconds(200))
+        _ = try await fixture.store.expireTasks(at: fixture.now, limit: 10)
+        #expect(try await fixture.store.task(tasks.other.id).outcome == .failed)
+        #expect(try await tasks.outcome() == nil)
+        #expect(try await fixture.store.nextDueTime() == nil)
+        try await fixture.settle(fixture.completion(tasks.moving.id))
+        #expect(try await tasks.outcome() == .succeeded)
+    }
+
+    @Test(arguments: [false, true])
+    func `The end of an attempt forgets its plan`(isSuspended: Bool) async throws {
+        let tasks = try await Tasks()
+        let fixture = tasks.fixture
+        if isSuspended { _ = try await fixture.store.command(.suspend, task: tasks.moving.id, at: fixture.now) }
+        try await fixture.settle(Settlement(task: tasks.moving.id, .interrupted(TaskProgress())))
+        #expect(try await fixture.store.plannedMoves().isEmpty)
+        _ = try await fixture.store.command(.cancel(reason: nil), task: tasks.moving.id, at: fixture.now)
+        #expect(try await tasks.outcome() == .cancelled)
+    }
+}
