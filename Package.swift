@@ -96,17 +96,13 @@ let package = Package(
         .executableTarget(
             name: "background-app", dependencies: ["URLSessionClient"], path: "examples/background-app/Sources/app"),
 
+        // Tests run the programs, which are built with them, and do not wait for them to be compiled.
         library(
             "TestSupport", ["Base", "Buckets", "Core", "Notation", "SQL", "Store", "TransferEngine", "CLinux"]),
         tests("CoreTests", ["Core", "Notation", "TestSupport"]),
         tests("BaseTests", ["Base", "Notation"]),
         tests("WireTests", ["Wire"]),
-        tests(
-            "URLSessionClientTests",
-            [
-                "URLSessionClient", "Wire", "TestSupport", "urlsessiond", "urlsession", "background-app",
-                "first-download",
-            ]),
+        tests("URLSessionClientTests", ["URLSessionClient", "Wire", "TestSupport", "urlsession"]),
         tests("SQLTests", ["SQL", "Base", "TestSupport"]),
         tests("FilesTests", ["Files", "Base", "Notation", "TestSupport"]),
         tests("TransferEngineTests", ["TransferEngine", "Files", "Base", "Core", "Notation", "TestSupport"]),
@@ -122,8 +118,6 @@ let package = Package(
         tests(
             "APITests", ["API", "Wire", "HTTPServer", "Service", "Launches", "Base", "Core", "Notation", "TestSupport"]),
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
-        tests(
-            "SystemTests",
-            ["TestSupport", "Store", "Base", "Core", "Notation", "Wire", "urlsessiond", "swift-receiver", "CCrypto"]),
+        tests("SystemTests", ["TestSupport", "Store", "Base", "Core", "Notation", "Wire", "CCrypto"]),
     ]
 )

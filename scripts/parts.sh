@@ -11,8 +11,8 @@ on_the_engine+='|Node|Question|SharedQuestion|Refresh|Resume|Session|Task|Upload
 on_three_nodes='App|Kill|Launch|Question|Refresh|Session'
 # Suites with a test that takes a minute by itself: they begin at once, beside the others.
 slow='Cluster|Egress|LaunchStorm'
-# The storm over three nodes, whose troubles ClusterTests and StoreOutageTests have one by one, is left to the longer run.
-longer='ClusterStorm'
+# What three nodes do at length, and their storm, is left to the longer run.
+longer='ClusterStorm|ClusterTrouble'
 
 # The filter that takes the suites of a part, or those that are named: of PART [SUITE|SUITE…]
 of() { echo "^($1)Tests\.${2:+($2)Tests/}"; }

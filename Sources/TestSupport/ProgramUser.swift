@@ -9,8 +9,8 @@ struct ProgramUser: Sendable {
 
     private static func ids(_ name: String) -> (user: uid_t, group: gid_t)? {
         let lines = String(decoding: readFile("/etc/passwd") ?? [], as: UTF8.self).split(separator: "\n")
-        let fields = lines.lazy.map { $0.split(separator: ":", omittingEmptySubsequences: false) }
-            .first { $0.count > 3 && $0[0] == name }
+        let users: [[Substring]] = lines.map { $0.split(separator: ":", omittingEmptySubsequences: false) }
+        let fields = users.first { $0.count > 3 && $0[0] == name }
         guard let fields, let user = uid_t(fields[2]), let group = gid_t(fields[3]) else { return nil }
         return (user, group)
     }

@@ -83,10 +83,13 @@ extension ResponseHead {
     /// Whether the body comes in chunks. Throws where the connection codes it otherwise: nobody asked for that, and
     /// libcurl would undo it without telling whether all was there (RFC 9112 section 6.1).
     func isChunked() throws(HeadParser.Refused) -> Bool {
-        let codings = fields.values("Transfer-Encoding")
-            .flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }
-            .map { String(Substring($0)).asciiLowercased.filter { $0 != " " && $0 != "\t" } }
-            .filter { !$0.isEmpty && $0 != "identity" }
+        var codings: [String] = []
+        for line in fields.values("Transfer-Encoding") {
+            for part in line.utf8.split(separator: UInt8(ascii: ",")) {
+                let coding = String(Substring(part)).asciiLowercased.filter { $0 != " " && $0 != "\t" }
+                if !coding.isEmpty, coding != "identity" { codings.append(coding) }
+            }
+        }
         guard codings.isEmpty || codings == ["chunked"] else { throw HeadParser.Refused(fault: .unparsableResponse) }
         return !codings.isEmpty
     }

@@ -123,10 +123,10 @@ enum EitherEngine {
     static func expectSets(_ database: Database) async throws {
         typealias Thing = (name: String, size: Int, body: [UInt8]?)
         let count = 600
+        @Sendable func body(_ number: Int) -> [UInt8]? { number % 3 == 0 ? [UInt8(number % 256)] : nil }
         try await database.write { db in
-            try db.executeAll(
-                "INSERT INTO thing (name, size, body) VALUES (?1, ?2, ?3)",
-                (0..<count).map { ["\($0)", $0, $0 % 3 == 0 ? [UInt8($0 % 256)] : nil] })
+            let rows: [[(any SQLBindable)?]] = (0..<count).map { ["\($0)", $0, body($0)] }
+            try db.executeAll("INSERT INTO thing (name, size, body) VALUES (?1, ?2, ?3)", rows)
             // A value that is NULL in all lists, and one that is in some.
             try db.executeAll(
                 "UPDATE thing SET body = coalesce(?3, body), size = size + coalesce(?2, 0) WHERE name = ?1",

@@ -76,7 +76,8 @@ struct ResumableUploadTests {
         #expect(server.finished.map(\.length) == [64 << 20])
         #expect(server.bytesReceived == 64 << 20)
         #expect(server.intrusions == 0)
-        #expect(server.methods == ["POST"] + Array(repeating: ["HEAD", "PATCH"], count: 10).flatMap { $0 })
+        let goingOn: [[String]] = Array(repeating: ["HEAD", "PATCH"], count: 10)
+        #expect(server.methods == ["POST"] + goingOn.joined())
         let resumptions = try await stage.resumptions(session)
         #expect(resumptions.map { String($0.fileOffset) } == offsets(server))
         #expect(resumptions.allSatisfy { $0.expectedTotalBytes == 64 << 20 && $0.cause == "interrupted" })
@@ -312,9 +313,9 @@ struct ResumableUploadTests {
             #expect(try await stage.completed(task).outcome == .succeeded)
         }
         #expect(server.methods == ["PUT", "HEAD", "PATCH", "PUT", "HEAD", "PATCH"])
-        let canary = "Bearer canary"
-        #expect(
-            server.requests.map { $0.fields["Authorization"] } == [canary, canary, canary, canary, nil, nil])
+        let canary: String? = "Bearer canary"
+        let shown: [String?] = [canary, canary, canary, canary, nil, nil]
+        #expect(server.requests.map { $0.fields["Authorization"] } == shown)
         #expect(server.requests.map { $0.fields["If-Match"] != nil } == [true, false, false, true, false, false])
         #expect(server.requests.map { $0.fields["Content-Type"] }.filter { $0 == "a/b" }.count == 2)
     }

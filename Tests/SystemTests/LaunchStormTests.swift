@@ -14,7 +14,7 @@ import Testing
 
     @Test func `Launches survive a failing receiver and kills of the service, each under one identifier`() async throws
     {
-        let (count, kills) = Self.isSoak ? (10_000, 20) : (1000, 5)
+        let (count, kills) = Self.isSoak ? (10_000, 20) : (400, 3)
         let began = ContinuousClock.now
         let record = StormRecord(seed: 1)
         let receiver = try Receiver { record.answer($0) }
