@@ -2,13 +2,14 @@ public import Wire
 
 /// Webhooks: where they go, and the launches that went there.
 extension Client {
-    /// A page of the app's launches: all, or those that match what is given.
+    /// A page of the app's launches: all, or those that match what is given. Empty lists match all.
     public func launches(
-        of session: String? = nil, state: Launch.State? = nil, kind: String? = nil, cursor: String? = nil,
+        of session: String? = nil, states: [Launch.State] = [], kinds: [String] = [], cursor: String? = nil,
         limit: Int = 100
     ) async throws -> Page<Launch> {
         try await page(
-            ["v1", "launches"], cursor, limit, ["session": session, "state": state?.rawValue, "kind": kind])
+            ["v1", "launches"], cursor, limit,
+            ["session": session, "state": Self.list(states.map(\.rawValue)), "kind": Self.list(kinds)])
     }
 
     /// One launch, with its attempts.

@@ -90,6 +90,9 @@ public struct Client: Sendable {
         return try await send("GET", path, query: query)
     }
 
+    /// The value of a filter that takes several words; `nil` for none, which leaves it out.
+    static func list(_ words: [String]) -> String? { words.isEmpty ? nil : words.joined(separator: ",") }
+
     func send<Answer: JSONReadable>(
         _ method: String, _ path: [String], query: [String: String] = [:], body: [UInt8]? = nil,
         mediaType: String = "application/json", isHeld: Bool = false

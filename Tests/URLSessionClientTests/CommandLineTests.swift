@@ -411,6 +411,11 @@ struct CommandLineTests {
             try await service.api.get("/v1/launches?limit=1000").json["items"].array?.count == 106
         }
         #expect(try await call("launches").count == 106)
+        #expect(try await call("launches", "--state", "pending,parked", "--kind", "session.handleEvents").count == 106)
+        #expect(try await call("launches", "--state", "launched,completed").isEmpty)
+        #expect(try await call("tasks", "s", "--outcome", "failed,cancelled", "--state", "completed").count == 510)
+        let wrong = try await failure("launches", "--state", "parked,asleep")
+        #expect(wrong.status == 2 && wrong.errors.contains("or several with commas: parked,asleep"), "\(wrong.errors)")
         let ofOne = try await call("launches", "--session", "t1")
         let columns = ofOne.first?.split(separator: "\t").map(String.init) ?? []
         #expect(ofOne.count == 1 && columns.count == 6 && columns[4] == "t1" && columns[5].hasSuffix("Z"), "\(ofOne)")
@@ -451,7 +456,8 @@ struct CommandLineTests {
         _ = try await service.api.patch("/v1/app", ["webhook": ["url": .string(receiver.url)]])
         origin.serve("/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
         try await call("get", "--detach", "-s", "s", origin.url("/a"))
-        let line = try await eventually("a question") { try await call("questions").first }
+        let line = try await eventually("a question") { try await call("questions", "--state", "open,expired").first }
+        #expect(try await call("questions", "--state", "answered,expired").isEmpty)
         let words = line.split(separator: "\t").map(String.init)
         #expect(words.count == 5 && words[1] == "task.didReceiveChallenge" && words[2] == "open" && words[3] == "s/1")
         _ = try await run("p\n", ["answer", words[0], "useCredential", "--user", "u"])

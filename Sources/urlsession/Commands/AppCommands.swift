@@ -90,8 +90,8 @@ enum AppCommands {
             ["launch", "kind", "state", "attempts", "session", "created"],
             {
                 try await call.client.launches(
-                    of: words.text("session"), state: words.text("state").map { Launch.State(rawValue: $0) },
-                    kind: words.text("kind"), cursor: $0, limit: 1000)
+                    of: words.text("session"), states: words.list("state").map { Launch.State(rawValue: $0) },
+                    kinds: words.list("kind"), cursor: $0, limit: 1000)
             }, row)
     }
 
