@@ -124,6 +124,9 @@ let package = Package(
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
         tests(
             "SystemTests",
-            ["TestSupport", "Store", "Base", "Core", "Notation", "Wire", "urlsessiond", "swift-receiver", "CCrypto"]),
+            [
+                "TestSupport", "Store", "Base", "Core", "Notation", "Wire", "urlsessiond", "urlsession",
+                "swift-receiver", "CCrypto",
+            ]),
     ]
 )

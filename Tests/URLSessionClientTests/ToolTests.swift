@@ -123,7 +123,7 @@ struct ToolTests {
 
     @Test(arguments: [
         ("a.txt", "/f/a.txt"), ("../../etc/passwd", "/f/passwd"), ("..", "/f/x"), ("a\\b", "/f/b"), ("/", "/f/x"),
-        (".bashrc", "/f/_bashrc"), ("a\u{1B}[2J\n", "/f/a\u{FFFD}[2J\u{FFFD}"), ("", "/f/x"), (" a ", "/f/a"),
+        (".bashrc", "/f/_bashrc"), ("a\u{1B}[2J\n", "/f/a[2J"), ("", "/f/x"), (" a ", "/f/a"),
     ])
     func `Names of servers stay in the folder`(_ suggested: String, _ path: String) {
         let task = task("http://h/x", suggested: suggested)
