@@ -418,7 +418,8 @@ struct CommandLineTests {
         #expect(wrong.status == 2 && wrong.errors.contains("or several with commas: parked,asleep"), "\(wrong.errors)")
         let ofOne = try await call("launches", "--session", "t1")
         let columns = ofOne.first?.split(separator: "\t").map(String.init) ?? []
-        #expect(ofOne.count == 1 && columns.count == 6 && columns[4] == "t1" && columns[5].hasSuffix("Z"), "\(ofOne)")
+        #expect(ofOne.count == 1 && columns.count == 7 && columns[4] == "t1" && columns[5].hasSuffix("Z"), "\(ofOne)")
+        #expect(columns.last == "-", "\(ofOne)")
     }
 
     @Test func `Events are followed over a restart of the service`() async throws {
@@ -511,6 +512,20 @@ struct CommandLineTests {
         try await receiver.waitForDelivery(count: 2)
         #expect(try await failure("webhook", "redeliver").status == 2)
         #expect(try await failure("webhook", "redeliver", "--since", "yesterday").errors.contains("RFC 3339"))
+    }
+
+    @Test func `A launch that was answered and not completed says so, with the time that it had`() async throws {
+        let receiver = try Receiver()
+        try await call("webhook", "set", receiver.url, "--deadline", "5s")
+        origin.serve("/a", .text("x"))
+        try await call("get", "--detach", "-s", "s", origin.url("/a"))
+        let launch = try #require(try await receiver.waitForDelivery().first?.id)
+        let words = "204 No Content, not completed within 5 s"
+        try await eventually("the deadline has passed") {
+            try await call("launches").first?.hasSuffix("\t\(words)") == true
+        }
+        let lines = try await call("launch", launch)
+        #expect(lines.contains { $0.hasPrefix("Attempt 1: ") && $0.contains("  \(words), ") }, "\(lines)")
     }
 
     @Test func `A webhook is set, pinged and paused, and its secret replaced`() async throws {

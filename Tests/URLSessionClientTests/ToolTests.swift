@@ -191,13 +191,15 @@ struct ToolTests {
     }
 
     @Test func `A try that was answered and not completed is told as such`() {
-        func words(_ error: String?) -> String {
-            AppCommands.words(
-                LaunchAttempt {
-                    $0.startedAt = "2026-11-30T12:00:00.000Z"
-                    ($0.statusCode, $0.error) = (200, error)
-                })
+        func words(_ error: String?, deadline: Double? = nil) -> String {
+            let attempt = LaunchAttempt {
+                $0.startedAt = "2026-11-30T12:00:00.000Z"
+                ($0.statusCode, $0.error) = (200, error)
+            }
+            return AppCommands.words(attempt, deadline: deadline)
         }
+        #expect(words("notCompleted", deadline: 5).hasSuffix("200 OK, not completed within 5 s"))
+        #expect(words(nil, deadline: 5).hasSuffix("200 OK"))
         #expect(words("notCompleted").hasSuffix("200 OK, not completed in time"), "\(words("notCompleted"))")
         #expect(words(nil).hasSuffix("200 OK"), "\(words(nil))")
     }
