@@ -32,7 +32,7 @@ extension Client {
 
     /// Sends all launches that match and are not over once more, now: after a time in which the receiver was at fault.
     public func redeliverLaunches(_ selection: LaunchSelection) async throws -> SelectionAnswer {
-        try await send("POST", ["v1", "launches", "redeliver"], body: selection.jsonBytes)
+        try await send("POST", ["v1", "launches", "redeliver"], body: selection.jsonBytes, mayTakeLong: true)
     }
 
     /// Changes where and how the app is launched.
@@ -47,7 +47,7 @@ extension Client {
 
     /// Sends a `webhook.ping` now, and tells how it went.
     public func pingWebhook() async throws -> LaunchAttempt {
-        try await send("POST", ["v1", "app", "webhook", "ping"], isHeld: true)
+        try await send("POST", ["v1", "app", "webhook", "ping"], mayTakeLong: true)
     }
 
     /// Takes away the webhook's replaced secrets that still sign.

@@ -10,7 +10,8 @@ extension Client {
     /// Creates all tasks or none. Those with a `clientTaskId` that is there already come as they are.
     public func createTasks(_ tasks: [TaskCreation], in session: String) async throws -> Batch {
         try await send(
-            "POST", ["v1", "sessions", session, "tasks", "batch"], body: BatchCreation(tasks: tasks).jsonBytes)
+            "POST", ["v1", "sessions", session, "tasks", "batch"], body: BatchCreation(tasks: tasks).jsonBytes,
+            mayTakeLong: true)
     }
 
     /// Creates any number of tasks, each for itself. They are committed as they arrive.
@@ -19,7 +20,8 @@ extension Client {
     public func createEach(_ tasks: [TaskCreation], in session: String) async throws -> [LineResult] {
         let lines = tasks.flatMap { $0.jsonBytes + [UInt8(ascii: "\n")] }
         let answer = try await exchange(
-            "POST", ["v1", "sessions", session, "tasks"], body: lines, mediaType: "application/x-ndjson")
+            "POST", ["v1", "sessions", session, "tasks"], body: lines, mediaType: "application/x-ndjson",
+            mayTakeLong: true)
         return try answer.split(separator: UInt8(ascii: "\n")).map { try Self.read(Array($0)) }
     }
 
@@ -33,7 +35,7 @@ extension Client {
     public func task(_ number: Int64, in session: String, waiting: Int = 0) async throws -> SessionTask {
         try await send(
             "GET", ["v1", "sessions", session, "tasks", String(number)],
-            query: waiting > 0 ? ["wait": String(waiting)] : [:], isHeld: waiting > 0)
+            query: waiting > 0 ? ["wait": String(waiting)] : [:], mayTakeLong: waiting > 0)
     }
 
     /// A page of the session's tasks: all, or those that match what is given. Empty lists match all.
@@ -89,7 +91,9 @@ extension Client {
     public func command(
         _ command: Command, tasks selection: TaskSelection = TaskSelection(), in session: String
     ) async throws -> SelectionAnswer {
-        try await send("POST", ["v1", "sessions", session, "tasks", command.rawValue], body: selection.jsonBytes)
+        try await send(
+            "POST", ["v1", "sessions", session, "tasks", command.rawValue], body: selection.jsonBytes, mayTakeLong: true
+        )
     }
 
     /// Changes what may be changed of a task that is not completed.
