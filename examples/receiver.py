@@ -3,9 +3,10 @@
 Each step may be repeated after a crash of either side: a launch that is not completed comes again. Environment: LISTEN,
 INBOX, URLSESSIOND, API_KEY, WEBHOOK_SECRET (else those of `--dev`), or APP_FILE, the answer of POST /v1/apps, for both.
 """
-import base64, hashlib, hmac, json, os, pathlib, shutil, time, urllib.error, urllib.parse, urllib.request
+import base64, hashlib, hmac, itertools, json, os, pathlib, re, shutil, time, urllib.error, urllib.parse, urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 LISTEN, INBOX = os.environ.get("LISTEN", "127.0.0.1:9000"), pathlib.Path(os.environ.get("INBOX", "inbox")).resolve()
+UNSAFE = "[\0-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffd]"  # controls, marks that turn text
 DEV = {"apiKey": "dev", "webhook": {"secret": "whsec_" + base64.b64encode(bytes(32)).decode()}}
 
 def app():
@@ -33,17 +34,37 @@ def call(method, url, body=None, read=json.load):
                 raise
         time.sleep(pause)
 
+def places(event):
+    """Where its content may go, the best place first: docs/webhooks.md, "Names of saved files"."""
+    for name in (event["data"]["suggestedFilename"], event.get("clientTaskId"), f"task-{event['taskIdentifier']}"):
+        last = re.split(r"[/\\]", (name or "").rstrip("/\\"))[-1]
+        if name := re.sub(UNSAFE, "", last).strip(" ").rstrip(" ."):
+            break
+    stem, ending = os.path.splitext(name := re.sub(r"^\.", "_", name.encode()[-200:].decode(errors="ignore")))
+    yield from (INBOX / (f"{stem}-{number}{ending}" if number > 1 else name) for number in itertools.count(1))
+
 def save(event):
     """One event. Doing it twice must do no harm, so a file gets its name only when it is whole and right."""
-    if event["type"] == "task.didFinishDownloading":
-        place = (INBOX / (event.get("clientTaskId") or str(event["taskIdentifier"]))).resolve()
-        (INBOX / place.relative_to(INBOX)).parent.mkdir(parents=True, exist_ok=True)  # ValueError outside of INBOX
-        with open(f"{place}.part", "w+b") as file:
+    task = f"/v1/sessions/{event['sessionIdentifier']}/tasks/{event.get('taskIdentifier')}"
+    if event["type"] == "task.didFinishDownloading" and call("GET", task)["outcome"] == "succeeded":  # no error's page
+        INBOX.mkdir(parents=True, exist_ok=True)
+        part = INBOX / f".{event['sessionIdentifier']}-{event['taskIdentifier']}.part"
+        with open(part, "wb") as file:
             call("GET", event["data"]["contentURL"], read=lambda body: file.seek(0) or shutil.copyfileobj(body, file))
-            if file.seek(0) or hashlib.file_digest(file, "sha256").hexdigest() != event["data"]["digest"]["value"]:
-                raise ValueError(f"{place}: the content differs from its digest")
-        os.replace(f"{place}.part", place)
+        if not has(part, event["data"]["digest"]["value"]):
+            raise ValueError(f"{part}: the content differs from its digest")
+        for place in places(event):
+            try:
+                os.link(part, place)  # replaces nothing
+            except FileExistsError:
+                if not has(place, event["data"]["digest"]["value"]):
+                    continue
+            break
+        part.unlink()
     print(json.dumps(event), flush=True)
+
+def has(path, digest):
+    return path.is_file() and hashlib.file_digest(path.open("rb"), "sha256").hexdigest() == digest
 
 def drain(launch, handle):
     """All that is not acknowledged, in order, a page at a time. Fenced: an earlier handler of the launch gets 409."""

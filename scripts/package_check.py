@@ -77,7 +77,6 @@ def check_installed(root):
         libraries = root.run(["ldd", f"/usr/bin/{program}"])
         if "not found" in libraries or "swift" in libraries:
             sys.exit(f"{program} looks for libraries that are in no Debian package:\n{libraries}")
-    say(root.run(["urlsessiond", "--version"]).strip(), "and", root.run(["urlsession", "--version"]).strip(), "start")
     root.run(["dpkg", "--verify", "urlsessiond"])
     if not root.at(ENABLED).is_symlink():
         sys.exit("the service would not start with the machine")

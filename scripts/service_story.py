@@ -1,7 +1,9 @@
-"""What a service in a root of its own must show: it becomes healthy, transfers, and stops."""
+"""What programs in a root of their own must show: the service becomes healthy, transfers and stops, and the README's first
+story comes true."""
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -40,6 +42,65 @@ def send_a_transfer(admin, url, origin, expected):
     say(f"a download of {len(expected):,} bytes succeeded and reads back the same")
 
 
+def version():
+    return re.search(r'"(\d[^"]*)"', (ROOT / "Sources/Wire/Release.swift").read_text())[1]
+
+
+def check_versions(root):
+    for program in "urlsessiond", "urlsession":
+        said = root.run([program, "--version"]).strip()
+        if said != f"{program} {version()}":
+            sys.exit(f"{program} --version says {said}, and the release is {version()}")
+    say("both programs are of version", version())
+
+
+def tell_first_story(root, command, environment, ids, origin, expected):
+    """README, "Run" and "The first transfer", with the programs of the root: a receiver is launched and saves."""
+    home, port = "/tmp/first", free_port()
+    root.run(f"install -d -o {ids.replace(':', ' -g ')} {home}")
+    settings = {"PATH": PATH, **environment, "HOME": home, "URLSESSIOND_LISTEN": f"127.0.0.1:{port}",
+                "URLSESSION_URL": f"http://127.0.0.1:{port}"}
+
+    def start(*words):
+        return subprocess.Popen(root.inside(words, ids, home), env=settings, stdin=subprocess.DEVNULL, cwd="/",
+                                stdout=subprocess.DEVNULL)
+
+    def urlsession(*words):
+        return root.run(["urlsession", *words], settings, ids=ids, folder=home)
+
+    def until(what, condition):
+        deadline = time.monotonic() + 60
+        while not condition():
+            if time.monotonic() > deadline:
+                sys.exit(f"the first story: {what} does not come: {urlsession('launches')}")
+            time.sleep(0.2)
+
+    def listens(port):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    hook, place = free_port(), root.at(home)
+    service = start(*command, "--dev", "--data-dir", f"{home}/data")
+    receiver = None
+    try:
+        until("the service", lambda: listens(port))
+        urlsession("get", origin)
+        if (place / "file.bin").read_bytes() != expected:
+            sys.exit("urlsession get saved something else")
+        receiver = start("urlsession", "receive", "--save", "inbox", "--listen", f"127.0.0.1:{hook}")
+        until("the receiver", lambda: listens(hook))
+        urlsession("open", "first")
+        urlsession("get", "--detach", "--session", "first", origin)
+        until("the launch", lambda: "\tcompleted\t" in urlsession("launches"))
+        if (place / "inbox/file.bin").read_bytes() != expected or "succeeded" not in urlsession("explain", "first", "1"):
+            sys.exit("the receiver saved something else")
+    finally:
+        for process in filter(None, (receiver, service)):
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
+    say("the README's first story: a download, and a launch whose receiver saved it")
+
+
 def serve_and_check(root, command, check, environment, ids, scratch):
     """The command serves in the root until SIGTERM; `check` is its health check."""
     port, origin_port = free_port(), free_port()
@@ -67,6 +128,8 @@ def serve_and_check(root, command, check, environment, ids, scratch):
         if status:
             sys.exit(f"SIGTERM: exit status {status}")
         say("SIGTERM: exit status 0")
+        check_versions(root)
+        tell_first_story(root, command, environment, ids, f"http://127.0.0.1:{origin_port}/file.bin", expected)
     finally:
         if process.poll() is None:
             process.kill()

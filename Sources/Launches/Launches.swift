@@ -159,13 +159,13 @@ package final class Launches: Sendable {
         try await store.launch(launchId, app: app)
     }
 
-    /// Up to `limit` launches of an app after a cursor, with the cursor of each.
+    /// Up to `limit` launches of an app after a cursor, with the cursor of each. Empty sets match all.
     package func launches(
-        of app: AppID, session identifier: String?, state: LaunchState.Phase?, kind: LaunchKind?,
+        of app: AppID, session identifier: String?, states: Set<LaunchState.Phase>, kinds: Set<LaunchKind>,
         _ span: ListSpan, after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, launch: LaunchRecord)] {
         try await store.launches(
-            of: app, session: identifier, state: state, kind: kind, span, after: cursor, limit: limit)
+            of: app, session: identifier, states: states, kinds: kinds, span, after: cursor, limit: limit)
     }
 
     /// Takes what an app answers to a launch by a call, as the sender does with what comes with the 2xx.

@@ -6,7 +6,9 @@ extension Client {
     public func app() async throws -> App { try await send("GET", ["v1", "app"]) }
 
     /// Cancels every task of the app, and launches it no more until ``activate()``.
-    public func forceQuit() async throws -> App { try await send("POST", ["v1", "app", "force-quit"]) }
+    public func forceQuit() async throws -> App {
+        try await send("POST", ["v1", "app", "force-quit"], mayTakeLong: true)
+    }
 
     /// Ends a force quit.
     public func activate() async throws -> App { try await send("POST", ["v1", "app", "activate"]) }

@@ -121,7 +121,8 @@ extension Client {
     public func claimContents(
         ofTasks selection: TaskSelection = TaskSelection(), in session: String
     ) async throws -> SelectionAnswer {
-        try await send("POST", ["v1", "sessions", session, "tasks", "claim"], body: selection.jsonBytes)
+        try await send(
+            "POST", ["v1", "sessions", session, "tasks", "claim"], body: selection.jsonBytes, mayTakeLong: true)
     }
 
     /// - Returns: nil when there is nothing behind the offset.

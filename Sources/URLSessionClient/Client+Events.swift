@@ -11,7 +11,7 @@ extension Client {
         var query = ["limit": String(limit)]
         query["after"] = seq.map { String($0) }
         if waiting > 0 { query["wait"] = String(waiting) }
-        return try await send("GET", ["v1", "sessions", session, "events"], query: query, isHeld: waiting > 0)
+        return try await send("GET", ["v1", "sessions", session, "events"], query: query, mayTakeLong: waiting > 0)
     }
 
     /// The session's events in order, from the first that is not acknowledged. The sequence has no end.

@@ -2,13 +2,14 @@ public import Wire
 
 /// Webhooks: where they go, and the launches that went there.
 extension Client {
-    /// A page of the app's launches: all, or those that match what is given.
+    /// A page of the app's launches: all, or those that match what is given. Empty lists match all.
     public func launches(
-        of session: String? = nil, state: Launch.State? = nil, kind: String? = nil, cursor: String? = nil,
+        of session: String? = nil, states: [Launch.State] = [], kinds: [String] = [], cursor: String? = nil,
         limit: Int = 100
     ) async throws -> Page<Launch> {
         try await page(
-            ["v1", "launches"], cursor, limit, ["session": session, "state": state?.rawValue, "kind": kind])
+            ["v1", "launches"], cursor, limit,
+            ["session": session, "state": Self.list(states.map(\.rawValue)), "kind": Self.list(kinds)])
     }
 
     /// One launch, with its attempts.
@@ -31,7 +32,7 @@ extension Client {
 
     /// Sends all launches that match and are not over once more, now: after a time in which the receiver was at fault.
     public func redeliverLaunches(_ selection: LaunchSelection) async throws -> SelectionAnswer {
-        try await send("POST", ["v1", "launches", "redeliver"], body: selection.jsonBytes)
+        try await send("POST", ["v1", "launches", "redeliver"], body: selection.jsonBytes, mayTakeLong: true)
     }
 
     /// Changes where and how the app is launched.
@@ -46,7 +47,7 @@ extension Client {
 
     /// Sends a `webhook.ping` now, and tells how it went.
     public func pingWebhook() async throws -> LaunchAttempt {
-        try await send("POST", ["v1", "app", "webhook", "ping"], isHeld: true)
+        try await send("POST", ["v1", "app", "webhook", "ping"], mayTakeLong: true)
     }
 
     /// Takes away the webhook's replaced secrets that still sign.

@@ -2,11 +2,12 @@ public import Wire
 
 /// What tasks ask the app.
 extension Client {
-    /// A page of the questions: of one session or of all, in one state or in any.
+    /// A page of the questions: of one session or of all, in any of the states given.
     public func questions(
-        in session: String? = nil, state: QuestionState? = nil, cursor: String? = nil, limit: Int = 100
+        in session: String? = nil, states: [QuestionState] = [], cursor: String? = nil, limit: Int = 100
     ) async throws -> Page<Question> {
-        try await page(["v1", "questions"], cursor, limit, ["session": session, "state": state?.rawValue])
+        try await page(
+            ["v1", "questions"], cursor, limit, ["session": session, "state": Self.list(states.map(\.rawValue))])
     }
 
     /// One question.

@@ -10,7 +10,8 @@ extension Client {
     /// Creates all tasks or none. Those with a `clientTaskId` that is there already come as they are.
     public func createTasks(_ tasks: [TaskCreation], in session: String) async throws -> Batch {
         try await send(
-            "POST", ["v1", "sessions", session, "tasks", "batch"], body: BatchCreation(tasks: tasks).jsonBytes)
+            "POST", ["v1", "sessions", session, "tasks", "batch"], body: BatchCreation(tasks: tasks).jsonBytes,
+            mayTakeLong: true)
     }
 
     /// Creates any number of tasks, each for itself. They are committed as they arrive.
@@ -19,7 +20,8 @@ extension Client {
     public func createEach(_ tasks: [TaskCreation], in session: String) async throws -> [LineResult] {
         let lines = tasks.flatMap { $0.jsonBytes + [UInt8(ascii: "\n")] }
         let answer = try await exchange(
-            "POST", ["v1", "sessions", session, "tasks"], body: lines, mediaType: "application/x-ndjson")
+            "POST", ["v1", "sessions", session, "tasks"], body: lines, mediaType: "application/x-ndjson",
+            mayTakeLong: true)
         return try answer.split(separator: UInt8(ascii: "\n")).map { try Self.read(Array($0)) }
     }
 
@@ -33,35 +35,37 @@ extension Client {
     public func task(_ number: Int64, in session: String, waiting: Int = 0) async throws -> SessionTask {
         try await send(
             "GET", ["v1", "sessions", session, "tasks", String(number)],
-            query: waiting > 0 ? ["wait": String(waiting)] : [:], isHeld: waiting > 0)
+            query: waiting > 0 ? ["wait": String(waiting)] : [:], mayTakeLong: waiting > 0)
     }
 
-    /// A page of the session's tasks: all, or those that match what is given.
+    /// A page of the session's tasks: all, or those that match what is given. Empty lists match all.
     ///
     /// - Parameter search: A part of a name, URL or client id. With it, a page may be short or empty before the last one.
     public func tasks(
-        in session: String, state: TaskState? = nil, outcome: TaskOutcome? = nil, group: String? = nil,
+        in session: String, states: [TaskState] = [], outcomes: [TaskOutcome] = [], group: String? = nil,
         clientTaskId: String? = nil, search: String? = nil, cursor: String? = nil, limit: Int = 100
     ) async throws -> Page<SessionTask> {
         try await page(
             ["v1", "sessions", session, "tasks"], cursor, limit,
             [
-                "state": state?.rawValue, "outcome": outcome?.rawValue, "group": group, "clientTaskId": clientTaskId,
+                "state": Self.list(states.map(\.rawValue)), "outcome": Self.list(outcomes.map(\.rawValue)),
+                "group": group, "clientTaskId": clientTaskId,
                 "search": search,
             ])
     }
 
-    /// A page of the tasks of all sessions: all, or those that match what is given.
+    /// A page of the tasks of all sessions: all, or those that match what is given. Empty lists match all.
     ///
     /// - Parameter search: A part of a name, URL or client id. With it, a page may be short or empty before the last one.
     public func tasks(
-        state: TaskState? = nil, outcome: TaskOutcome? = nil, group: String? = nil, clientTaskId: String? = nil,
+        states: [TaskState] = [], outcomes: [TaskOutcome] = [], group: String? = nil, clientTaskId: String? = nil,
         search: String? = nil, cursor: String? = nil, limit: Int = 100
     ) async throws -> Page<SessionTask> {
         try await page(
             ["v1", "tasks"], cursor, limit,
             [
-                "state": state?.rawValue, "outcome": outcome?.rawValue, "group": group, "clientTaskId": clientTaskId,
+                "state": Self.list(states.map(\.rawValue)), "outcome": Self.list(outcomes.map(\.rawValue)),
+                "group": group, "clientTaskId": clientTaskId,
                 "search": search,
             ])
     }
@@ -87,7 +91,9 @@ extension Client {
     public func command(
         _ command: Command, tasks selection: TaskSelection = TaskSelection(), in session: String
     ) async throws -> SelectionAnswer {
-        try await send("POST", ["v1", "sessions", session, "tasks", command.rawValue], body: selection.jsonBytes)
+        try await send(
+            "POST", ["v1", "sessions", session, "tasks", command.rawValue], body: selection.jsonBytes, mayTakeLong: true
+        )
     }
 
     /// Changes what may be changed of a task that is not completed.

@@ -55,7 +55,7 @@ public struct Client: Sendable {
     public func session(_ identifier: String, waiting: Int = 0) async throws -> Session {
         try await send(
             "GET", ["v1", "sessions", identifier], query: waiting > 0 ? ["wait": String(waiting)] : [:],
-            isHeld: waiting > 0)
+            mayTakeLong: waiting > 0)
     }
 
     /// A page of the app's sessions; a `nextCursor` reads the next one.
@@ -70,7 +70,7 @@ public struct Client: Sendable {
 
     /// Cancels the session's tasks and ends it.
     public func invalidateAndCancel(_ identifier: String) async throws -> Session {
-        try await send("POST", ["v1", "sessions", identifier, "invalidate-and-cancel"])
+        try await send("POST", ["v1", "sessions", identifier, "invalidate-and-cancel"], mayTakeLong: true)
     }
 
     /// Cancels the session's tasks, ends it, and forgets it with all its contents.
@@ -90,12 +90,15 @@ public struct Client: Sendable {
         return try await send("GET", path, query: query)
     }
 
+    /// The value of a filter that takes several words; `nil` for none, which leaves it out.
+    static func list(_ words: [String]) -> String? { words.isEmpty ? nil : words.joined(separator: ",") }
+
     func send<Answer: JSONReadable>(
         _ method: String, _ path: [String], query: [String: String] = [:], body: [UInt8]? = nil,
-        mediaType: String = "application/json", isHeld: Bool = false
+        mediaType: String = "application/json", mayTakeLong: Bool = false
     ) async throws -> Answer {
-        if isHeld { await knock() }
-        let bytes = try await exchange(method, path, query: query, body: body, mediaType: mediaType)
+        let bytes = try await exchange(
+            method, path, query: query, body: body, mediaType: mediaType, mayTakeLong: mayTakeLong)
         return try Self.read(bytes)
     }
 
@@ -111,10 +114,13 @@ public struct Client: Sendable {
     }
 
     /// One request; the body of its answer, or the problem it tells.
+    ///
+    /// - Parameter mayTakeLong: Whether the service may answer late: a held request, or one for any number of tasks.
     func exchange(
         _ method: String, _ path: [String], query: [String: String] = [:], body: [UInt8]? = nil,
-        mediaType: String = "application/json"
+        mediaType: String = "application/json", mayTakeLong: Bool = false
     ) async throws -> [UInt8] {
+        if mayTakeLong { await knock() }
         var request = try request(method, path, query: query)
         if let body {
             request.setValue(mediaType, forHTTPHeaderField: "Content-Type")

@@ -362,7 +362,7 @@ import TransferEngine
             #expect(delivery.json["data"]["app"].string == "com.example.app")
             #expect(delivery.isSigned(with: Stage.secretText))
             let launches = try await stage.store.launches(
-                of: stage.app, session: nil, state: nil, kind: nil, after: 0, limit: 10)
+                of: stage.app, session: nil, states: [], kinds: [], after: 0, limit: 10)
             #expect(launches.isEmpty)
         }
     }

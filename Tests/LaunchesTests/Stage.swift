@@ -114,7 +114,7 @@ final class Stage: Sendable {
     }
 
     func onlyLaunch() async throws -> LaunchRecord {
-        let all = try await store.launches(of: app, session: nil, state: nil, kind: nil, after: 0, limit: 10)
+        let all = try await store.launches(of: app, session: nil, states: [], kinds: [], after: 0, limit: 10)
         guard let launch = all.last?.launch else { throw DomainError.notFound }
         return launch
     }

@@ -94,7 +94,7 @@ final class LaunchStage: Sendable {
     }
 
     func launches() async throws -> [LaunchRecord] {
-        try await store.launches(of: app, session: nil, state: nil, kind: nil, after: 0, limit: 100).map(\.launch)
+        try await store.launches(of: app, session: nil, states: [], kinds: [], after: 0, limit: 100).map(\.launch)
     }
 
     func change(_ body: (inout AppChanges) -> Void) async throws {

@@ -42,7 +42,7 @@ import Testing
         }
         func names(_ span: ListSpan, after cursor: Int64 = 0, limit: Int = 10) async throws -> [String?] {
             try await stage.store.launches(
-                of: stage.app, session: nil, state: nil, kind: nil, span, after: cursor, limit: limit
+                of: stage.app, session: nil, states: [], kinds: [], span, after: cursor, limit: limit
             ).map(\.launch.sessionIdentifier)
         }
         #expect(try await names(ListSpan()) == ["a", "b", "c"])
@@ -245,23 +245,26 @@ import Testing
         }
     }
 
-    @Test func `Launches are listed by session, state and kind, page by page`() async throws {
+    @Test func `Launches are listed by session, states and kinds, page by page`() async throws {
         let stage = try await LaunchStage()
         for name in ["a", "b", "c"] { try await stage.finishTask(in: name) }
         try await stage.report(try await stage.claim(limit: 1)[0], .succeeded(nil))
         func list(
-            _ session: String? = nil, _ state: String? = nil, _ kind: LaunchKind? = nil, after: Int64 = 0
+            _ session: String? = nil, _ states: Set<LaunchState.Phase> = [], _ kinds: Set<LaunchKind> = [],
+            after: Int64 = 0
         ) async throws -> [String?] {
             try await stage.store.launches(
-                of: stage.app, session: session, state: state.flatMap(LaunchState.Phase.init), kind: kind,
-                after: after, limit: 2
+                of: stage.app, session: session, states: states, kinds: kinds, after: after, limit: 2
             ).map(\.launch.sessionIdentifier)
         }
         #expect(try await list() == ["a", "b"])
         #expect(try await list(after: 2) == ["c"])
         #expect(try await list("b") == ["b"])
-        #expect(try await list(nil, "launched") == ["a"])
-        #expect(try await list(nil, nil, .performFetch) == [])
+        #expect(try await list(nil, [.launched]) == ["a"])
+        #expect(try await list(nil, [.launched, .pending]) == ["a", "b"])
+        #expect(try await list(nil, [.pending, .exhausted]) == ["b", "c"])
+        #expect(try await list(nil, [], [.performFetch]) == [])
+        #expect(try await list(nil, [.pending, .launched], [.performFetch, .handleEvents], after: 2) == ["c"])
     }
 }
 

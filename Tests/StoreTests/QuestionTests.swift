@@ -51,10 +51,13 @@ struct QuestionTests {
             times.append(fixture.now)
             _ = try await asked(fixture, session, .delayedRequest)
         }
-        for (place, state) in [(nil, nil), (nil, .open), (session.id, nil)] as [(SessionID?, QuestionState.Phase?)] {
+        let filters: [(SessionID?, Set<QuestionState.Phase>)] = [
+            (nil, []), (nil, [.open]), (nil, [.open, .expired]), (session.id, []), (session.id, [.expired, .open]),
+        ]
+        for (place, states) in filters {
             func names(_ span: ListSpan, after cursor: Int64 = 0, limit: Int = 10) async throws -> [String] {
                 try await fixture.store.questions(
-                    of: session.app, session: place, state: state, span, after: cursor, limit: limit
+                    of: session.app, session: place, states: states, span, after: cursor, limit: limit
                 ).map(\.question.questionId)
             }
             #expect(try await names(ListSpan()) == ["q1", "q2", "q3"])
@@ -78,9 +81,9 @@ struct QuestionTests {
                 "q1", app: other, with: Answer(disposition: .cancel), origin: nil, at: fixture.now)
         }
         #expect(
-            try await fixture.store.questions(of: other, session: nil, state: nil, after: 0, limit: 10).isEmpty)
+            try await fixture.store.questions(of: other, session: nil, states: [], after: 0, limit: 10).isEmpty)
         let own = try await fixture.store.questions(
-            of: session.app, session: session.id, state: .open, after: 0, limit: 10)
+            of: session.app, session: session.id, states: [.open], after: 0, limit: 10)
         #expect(own.map(\.question.questionId) == ["q1"])
     }
 

@@ -37,10 +37,10 @@ import Testing
         #expect(try await store.content(of: tasks[0].id).record.length == 7)
         let events = try await store.events(of: session.id, after: 0, limit: 10).events.map(\.kind)
         #expect(events == [.didFinishDownloading, .didFinishCollectingMetrics, .didComplete, .didReceiveChallenge])
-        let questions = try await store.questions(of: app.id, session: nil, state: .open, after: 0, limit: 10)
+        let questions = try await store.questions(of: app.id, session: nil, states: [.open], after: 0, limit: 10)
         #expect(questions.map(\.question.questionId) == ["q"])
         let launches = try await store.launches(
-            of: app.id, session: nil, state: nil, kind: nil, after: 0, limit: 10)
+            of: app.id, session: nil, states: [], kinds: [], after: 0, limit: 10)
         #expect(launches.map(\.launch.kind) == [.handleEvents])
         #expect(try await fixture.claim().map(\.id) == [tasks[2].id])
     }

@@ -39,7 +39,7 @@ struct SharedQuestionTests {
     }
 
     private func open() async throws -> [QuestionRecord] {
-        try await store.questions(of: session.app, session: session.id, state: .open, after: 0, limit: 100)
+        try await store.questions(of: session.app, session: session.id, states: [.open], after: 0, limit: 100)
             .map(\.question)
     }
 

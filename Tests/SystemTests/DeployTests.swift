@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -49,6 +50,55 @@ import Testing
             let questions = (panel["targets"].array ?? []).compactMap { $0["expr"].string }
             #expect(!questions.isEmpty && panel["title"].string != nil, "\(panel)")
         }
+    }
+
+    @Test(
+        .enabled(if: getuid() == 0 && access("/usr/bin/setpriv", X_OK) == 0, "another user needs root and setpriv"),
+        .enabled(if: access("/usr/bin/python3", X_OK) == 0, "python3 is not installed"))
+    func `The setup of compose waits until it can keep the app's keys, and the receiver gets what it hands over`()
+        async throws
+    {
+        let compose = String(decoding: readFile("\(repository)/compose.yaml") ?? [], as: UTF8.self)
+        let opening = "chmod 777 /app && exec python3 /examples/receiver.py"
+        #expect(compose.contains("\"\(opening)\"") && compose.contains("user: \"10001\""))
+        let scene = try await Scene(configuration: nil)
+        for path in ["/receiver.py", "/"] { scene.origin.serve(path, .text("content of \(path)")) }
+        let folder = TemporaryFolder()
+        for place in ["app", "inbox"] {
+            try FileManager.default.createDirectory(atPath: folder.file(place), withIntermediateDirectories: true)
+        }
+        folder.write(Array((scene.service.admin.key ?? "").utf8), to: "admin.key")
+        for place in [folder.path, folder.file("app")] { chmod(place, 0o755) }
+        chown(folder.file("admin.key"), 10001, 10001)
+        let port = try ExampleTests.freePort()
+        let keys = folder.file("app/app.json")
+        let setup = try await ChildProcess(
+            [
+                "/usr/bin/setpriv", "--reuid=10001", "--regid=10001", "--clear-groups", "/bin/sh",
+                "\(repository)/examples/compose/setup",
+            ],
+            environment: [
+                "URLSESSIOND=http://127.0.0.1:\(scene.service.port)", "ORIGIN=\(scene.origin.url(""))",
+                "RECEIVER=http://127.0.0.1:\(port)/", "ADMIN_KEY_FILE=\(folder.file("admin.key"))", "APP_FILE=\(keys)",
+            ])
+        try await stays("it waits for the folder", for: .seconds(1)) {
+            !setup.hasEnded && !FileManager.default.fileExists(atPath: keys)
+        }
+        let receiver = try await ExampleTests.start(
+            [
+                "/bin/sh", "-c",
+                opening.replacing("/app", with: folder.file("app")).replacing("/examples", with: ExampleTests.examples),
+            ],
+            ["LISTEN": "127.0.0.1:\(port)", "INBOX": folder.file("inbox"), "APP_FILE": keys], port: port,
+            service: scene.service.port, log: folder.file("log"))
+        try await eventually("it has handed over two downloads") { setup.hasEnded }
+        #expect(FileManager.default.fileExists(atPath: keys))
+        // The second one has no name but its host's.
+        try await eventually("both are saved", within: .seconds(60)) {
+            Set(filesBelow(folder.file("inbox"))) == ["receiver.py", "127.0.0.1.txt"]
+        }
+        #expect(readFile(folder.file("inbox/receiver.py")) == Array("content of /receiver.py".utf8))
+        withExtendedLifetime(receiver) {}
     }
 
     @Test func `Every alert leads to what to do`() throws {

@@ -328,6 +328,30 @@ import Testing
         #expect(second.id != delivery.id && second.json["data"]["taskCounts"]["succeeded"] == 1, "\(second.json)")
     }
 
+    @Test func `Launches are listed by several states and kinds`() async throws {
+        let receiver = try Receiver { $0.type == "app.performFetch" ? .launched : .json(["completed": true]) }
+        let (scene, delivery, path) = try await finishOne(receiver)
+        try await eventually("it is completed") { try await scene.api.get(path).json["state"] == "completed" }
+        let fetch = try await scene.api.post("/v1/app/background-refresh/simulate").json["launchId"]
+        try await eventually("the app is launched") {
+            try await scene.api.get("/v1/launches/\(fetch.string ?? "")").json["state"] == "launched"
+        }
+        func list(_ query: String) async throws -> [JSON]? {
+            try await scene.api.get("/v1/launches?order=asc&\(query)").json["items"].array?.map { $0["launchId"] }
+        }
+        let both: [JSON] = [.string(delivery.id ?? ""), fetch]
+        #expect(try await list("state=launched,completed") == both)
+        #expect(try await list("state=pending,launched") == [fetch])
+        #expect(try await list("kind=app.performFetch,session.handleEvents") == both)
+        #expect(try await list("kind=webhook.ping,session.handleEvents&state=completed,launched") == [both[0]])
+        #expect(try await list("state=pending,parked") == [])
+        for query in ["state=launched,", "state=launched,asleep", "kind=session.handleEvents,launched"] {
+            let refused = try await scene.api.get("/v1/launches?\(query)")
+            expectProblem(refused, 422, "invalid-value")
+            #expect(refused.json["errors"][0]["parameter"].string == query.prefix { $0 != "=" }.description)
+        }
+    }
+
     @Test func `Redeliver sends an open launch now`() async throws {
         let receiver = try Receiver(answers: [.status(503, [("Retry-After", "3600")]), .launched])
         let (scene, delivery, path) = try await finishOne(receiver)

@@ -78,6 +78,7 @@ import Testing
         try await tour.bodies()
         try await tour.questions()
         try await tour.launches()
+        try await tour.stalls()
         try await tour.refresh()
         try await tour.system()
         try await tour.ends()
@@ -252,6 +253,21 @@ private struct Tour {
         try await api.post(path + "/complete")
         try await api.get(path)
         try await api.get("/v1/sessions/l/events?after=0")
+    }
+
+    func stalls() async throws {
+        scene.origin.serve("/hopeless", .text("x"), always: [.noAnswer(.reset)])
+        try await api.put("/v1/sessions/stalled", ["configuration": ["stallInterval": 1]])
+        try await api.post("/v1/sessions/stalled/tasks", scene.downloadOf("/hopeless"))
+        let launch = try await eventually("the launch of a stall") {
+            receiver.deliveries.first { $0.json["data"]["reasons"] == ["tasksStalled"] }
+        }
+        // The webhook has the event as well.
+        #expect(launch.json["data"]["events"].array?.last?["type"] == "session.didStall", "\(launch.json)")
+        let events = try await api.get("/v1/sessions/stalled/events?after=0").json["items"].array ?? []
+        #expect(events.contains { $0["type"] == "session.didStall" && $0["data"]["errors"].array?.isEmpty == false })
+        try await api.get("/v1/launches/\(launch.id ?? "")")
+        try await api.delete("/v1/sessions/stalled")
     }
 
     func refresh() async throws {

@@ -63,6 +63,33 @@ import Testing
         expectSound(try await scene.events())
     }
 
+    @Test func `Questions are listed by several states`() async throws {
+        let scene = try await Scene()
+        try await scene.launches(to: try Receiver())
+        scene.origin.serve("/a", .text("x"))
+        for _ in 1...2 { try await scene.download("/a", ["confirmBeforeStart": true]) }
+        func list(_ query: String) async throws -> [JSON] {
+            try await scene.api.get("/v1/questions?\(query)").json["items"].array ?? []
+        }
+        let questions = try await eventually("two questions") { () -> [JSON]? in
+            let open = try await list("state=open")
+            return open.count == 2 ? open : nil
+        }
+        expect(try await answer(scene, questions[0], ["disposition": "continueLoading"]), 200)
+        func places(_ query: String) async throws -> [Int?] {
+            try await list(query).map { question in
+                questions.firstIndex { $0["questionId"] == question["questionId"] }
+            }
+        }
+        for session in ["", "session=s&"] {
+            #expect(try await places(session + "state=answered,open") == [0, 1])
+            #expect(try await places(session + "state=answered,open&order=desc") == [1, 0])
+            #expect(try await places(session + "state=answered,open&order=desc&limit=1") == [1])
+            #expect(try await places(session + "state=expired,answered") == [0])
+        }
+        expectProblem(try await scene.api.get("/v1/questions?state=open,,answered"), 422, "invalid-value")
+    }
+
     @Test(arguments: ["cancelAuthenticationChallenge", "performDefaultHandling", "rejectProtectionSpace"])
     func `Other answers end the task`(_ disposition: String) async throws {
         let scene = try await Scene()

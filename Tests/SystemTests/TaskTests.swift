@@ -247,6 +247,44 @@ import Testing
         try await eventually("they succeed") { try await scene.session()["taskCounts"]["succeeded"] == 4 }
     }
 
+    @Test func `Commands for a whole session take a thousand task identifiers, and no more`() async throws {
+        let scene = try await Scene()
+        let later = scene.downloadOf("/a", ["earliestBeginDate": "2999-01-01T00:00:00Z", "group": "x"])
+        let batch: JSON = ["tasks": .array(Array(repeating: later, count: 1002))]
+        expect(try await scene.api.post("\(tasks)/batch?return=minimal", batch), 201)
+        func tell(_ command: String, _ numbers: some Sequence<Int>, _ more: [String: JSON] = [:]) async throws
+            -> APIClient.Answer
+        {
+            var selection = more
+            selection["taskIdentifiers"] = .array(numbers.map { .integer($0) })
+            return try await scene.api.post("\(tasks)/\(command)", .object(selection))
+        }
+        func count(_ state: String) async throws -> Int? { try await scene.session()["taskCounts"][state].int }
+        let all: JSON = ["matched": 1000, "changed": 1000]
+        #expect(try await tell("suspend", 1...1000).json == all)
+        #expect(try await (count("suspended"), count("running")) == (1000, 2))
+        // Numbers of no task are passed over, and other members of the selection count as well.
+        #expect(try await tell("resume", [1, 2, 1001, 5000]).json == ["matched": 3, "changed": 2])
+        #expect(try await tell("suspend", [1, 2], ["group": "y"]).json == ["matched": 0, "changed": 0])
+        #expect(try await tell("suspend", [1, 2, 3], ["state": "running"]).json == ["matched": 2, "changed": 2])
+        #expect(try await tell("resume", 1...1000).json == all)
+        #expect(try await tell("cancel", 1...1000).json == all)
+        try await eventually("they are cancelled") { try await count("cancelled") == 1000 }
+        #expect(try await count("running") == 2)
+        // Retries begin at once, and end soon.
+        #expect(try await tell("retry", 1...1000).json == all)
+        try await eventually("the last of them ends", within: .seconds(60)) { try await count("httpError") == 1000 }
+        let counts = try await scene.session()["taskCounts"]
+        for command in ["suspend", "resume", "cancel", "retry"] {
+            for numbers in [Array(1...1001), []] {
+                let refused = try await tell(command, numbers)
+                expectProblem(refused, 422, "invalid-value", pointer: "/taskIdentifiers")
+                #expect(refused.json["errors"][0]["detail"].string?.contains("1000") == true, "\(refused.text)")
+            }
+        }
+        #expect(try await scene.session()["taskCounts"] == counts)
+    }
+
     @Test func `A completed task can be retried as a new one`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.status(404)]])

@@ -149,7 +149,7 @@ struct ClientTests {
         let receiver = try Receiver()
         _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
         let number = try await house.download("/a") { $0.confirmBeforeStart = true }
-        let first = try await eventually("a question") { try await house.client.questions(state: .open).items.first }
+        let first = try await eventually("a question") { try await house.client.questions(states: [.open]).items.first }
         #expect(first.type == .taskWillBeginDelayedRequest && first.taskIdentifier == number)
         #expect(try await house.client.questions(in: "absent").items.isEmpty)
         #expect(try await house.client.answer(Answer(.continueLoading), to: first.questionId).state == .answered)
@@ -158,7 +158,7 @@ struct ClientTests {
         }
         #expect(problem?.code == .questionAnswered)
         let second = try await eventually("a challenge") {
-            try await house.client.questions(in: "s", state: .open).items.first
+            try await house.client.questions(in: "s", states: [.open]).items.first
         }
         #expect(second.protectionSpace?.realm == "r" && second.type == .taskDidReceiveChallenge)
         let answer = Answer.useCredential(Credential(.password(user: "u", password: "p")))

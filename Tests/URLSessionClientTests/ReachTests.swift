@@ -116,6 +116,7 @@ struct ReachTests {
         }
         await call { _ = try await client.cancelByProducingResumeData(1, in: "s") }
         await call { _ = try await client.content(ofTask: 1, in: "s") }
+        await call { _ = try await client.saveContent(of: Event(), in: folder.path) }
         await call { _ = try await client.claimContent(ofTask: 1, in: "s") }
         await call { _ = try await client.claimContents(in: "s") }
 

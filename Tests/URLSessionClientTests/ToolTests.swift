@@ -123,7 +123,7 @@ struct ToolTests {
 
     @Test(arguments: [
         ("a.txt", "/f/a.txt"), ("../../etc/passwd", "/f/passwd"), ("..", "/f/x"), ("a\\b", "/f/b"), ("/", "/f/x"),
-        (".bashrc", "/f/_bashrc"), ("a\u{1B}[2J\n", "/f/a\u{FFFD}[2J\u{FFFD}"), ("", "/f/x"), (" a ", "/f/a"),
+        (".bashrc", "/f/_bashrc"), ("a\u{1B}[2J\n", "/f/a[2J"), ("", "/f/x"), (" a ", "/f/a"),
     ])
     func `Names of servers stay in the folder`(_ suggested: String, _ path: String) {
         let task = task("http://h/x", suggested: suggested)
@@ -191,13 +191,15 @@ struct ToolTests {
     }
 
     @Test func `A try that was answered and not completed is told as such`() {
-        func words(_ error: String?) -> String {
-            AppCommands.words(
-                LaunchAttempt {
-                    $0.startedAt = "2026-11-30T12:00:00.000Z"
-                    ($0.statusCode, $0.error) = (200, error)
-                })
+        func words(_ error: String?, deadline: Double? = nil) -> String {
+            let attempt = LaunchAttempt {
+                $0.startedAt = "2026-11-30T12:00:00.000Z"
+                ($0.statusCode, $0.error) = (200, error)
+            }
+            return AppCommands.words(attempt, deadline: deadline)
         }
+        #expect(words("notCompleted", deadline: 5).hasSuffix("200 OK, not completed within 5 s"))
+        #expect(words(nil, deadline: 5).hasSuffix("200 OK"))
         #expect(words("notCompleted").hasSuffix("200 OK, not completed in time"), "\(words("notCompleted"))")
         #expect(words(nil).hasSuffix("200 OK"), "\(words(nil))")
     }

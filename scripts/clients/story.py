@@ -151,7 +151,7 @@ def main(url: str, admin_key: str) -> None:
     uploaded = got(SessionTask, create_task.sync(name, client=client, body=upload))
 
     def asked() -> Question | None:
-        page = got(QuestionPage, list_questions.sync(client=client, session=name, state=QuestionState.OPEN))
+        page = got(QuestionPage, list_questions.sync(client=client, session=name, state=[QuestionState.OPEN]))
         return page.items[0] if page.items else None
 
     question = eventually("a question", asked)

@@ -38,13 +38,14 @@ extension Call {
 
     fileprivate func listBodies() async throws -> HTTPResponse {
         let app = try app
-        let isComplete = try queryWord("state", [("complete", true), ("partial", false)])
+        let areComplete = try queryWords("state", [("complete", true), ("partial", false)])
         let isInUse = try queryWord("inUse", [("true", true), ("false", false)])
         let span = try span()
         return try await page(
             fetch: { cursor, limit in
                 try await service.bodies(
-                    of: app, isComplete: isComplete, isInUse: isInUse, span, after: cursor, limit: limit)
+                    of: app, isComplete: areComplete.count == 1 ? areComplete.first : nil, isInUse: isInUse, span,
+                    after: cursor, limit: limit)
             },
             position: \.cursor, write: { ListedBody($0.body) })
     }

@@ -32,14 +32,14 @@ extension Call {
     fileprivate func listLaunches() async throws -> HTTPResponse {
         let app = try app
         let session = try queryText("session", .identifier)
-        let state = try queryWord("state", LaunchState.Phase.allCases.map { ($0.rawValue, $0) })
-        let kind = try queryWord("kind", LaunchKind.allCases.map { ($0.rawValue, $0) })
+        let states = try queryWords("state", LaunchState.Phase.allCases.map { ($0.rawValue, $0) })
+        let kinds = try queryWords("kind", LaunchKind.allCases.map { ($0.rawValue, $0) })
         // What people look for is what came last.
         let span = try span(.descending)
         return try await page(
             fetch: { cursor, limit in
                 try await server.launches.launches(
-                    of: app, session: session, state: state, kind: kind, span, after: cursor, limit: limit)
+                    of: app, session: session, states: states, kinds: kinds, span, after: cursor, limit: limit)
             },
             position: \.cursor, write: { Launch($0.launch) })
     }

@@ -24,7 +24,7 @@ extension APIServer {
 extension Call {
     fileprivate func listQuestions() async throws -> HTTPResponse {
         let app = try app
-        let state = try queryWord("state", QuestionState.Phase.allCases.map { ($0.rawValue, $0) })
+        let states = try queryWords("state", QuestionState.Phase.allCases.map { ($0.rawValue, $0) })
         let span = try span()
         var session: SessionID?
         if let identifier = try queryText("session", .identifier) {
@@ -38,7 +38,7 @@ extension Call {
         return try await page(
             fetch: { cursor, limit in
                 try await service.questions(
-                    of: app, session: session, state: state, span, after: cursor, limit: limit)
+                    of: app, session: session, states: states, span, after: cursor, limit: limit)
             },
             position: \.cursor, write: { Question($0.question) })
     }

@@ -12,6 +12,14 @@ const states = ["pending", "delivering", "launched", "completed", "superseded", 
 const kinds = ["session.handleEvents", "app.performFetch", "app.backgroundRefreshStatusDidChange", "webhook.ping"];
 const redeliverable = new Set(["pending", "delivering", "launched", "exhausted", "parked"]);
 
+const notCompleted = "notCompleted";
+
+/** Why an attempt failed. `deadline`: the webhook's, in seconds, where it is known and counts. */
+function attemptError(error, deadline) {
+  if (error !== notCompleted) return error;
+  return `accepted, not completed ${deadline ? `within ${deadline} s` : "in time"}`;
+}
+
 /** The list of launches. */
 export function launchesView(host, route) {
   let place = route.query;
@@ -120,6 +128,8 @@ function row(launch, load) {
             h("a", { href: link(["sessions", launch.sessionIdentifier]) }, launch.sessionIdentifier),
           h("span", { class: "narrow muted" }, time(launch.createdAt)),
           h("code", { class: "muted wide" }, launch.launchId),
+          redeliverable.has(launch.state) && launch.attempts.at(-1)?.error &&
+            h("span", { class: "bad-text" }, attemptError(launch.attempts.at(-1).error)),
         ),
       ),
       badge(launchStatus(launch)),
@@ -141,9 +151,16 @@ async function redeliver(launch, load) {
 /** One launch with its attempts. */
 export function launchView(host, route) {
   const [, launchId] = route.segments;
-  const ask = (signal) => call("GET", path("launches", launchId), { signal });
+  const ask = async (signal) => {
+    const launch = await call("GET", path("launches", launchId), { signal });
+    const isLate = launch.kind !== "app.performFetch" && launch.attempts.some(({ error }) => error === notCompleted);
+    // A key for events alone may not read the app.
+    const app = isLate ? await call("GET", "/v1/app", { signal }).catch(() => null) : null;
+    return [launch, app?.webhook.launchDeadline];
+  };
 
-  function draw(launch, problem) {
+  function draw(found, problem) {
+    const [launch, deadline] = found ?? [];
     if (!launch) {
       render(
         host,
@@ -215,7 +232,7 @@ export function launchView(host, route) {
                   "div",
                   { class: "name" },
                   attempt.error
-                    ? h("span", { class: "bad-text" }, attempt.error)
+                    ? h("span", { class: "bad-text" }, attemptError(attempt.error, deadline))
                     : attempt.duration === null
                     ? "under way"
                     : "accepted",

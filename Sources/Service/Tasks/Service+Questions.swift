@@ -10,10 +10,10 @@ extension Service {
     }
 
     package func questions(
-        of app: AppID, session: SessionID?, state: QuestionState.Phase?, _ span: ListSpan, after cursor: Int64,
+        of app: AppID, session: SessionID?, states: Set<QuestionState.Phase>, _ span: ListSpan, after cursor: Int64,
         limit: Int
     ) async throws -> [(cursor: Int64, question: QuestionRecord)] {
-        try await store.questions(of: app, session: session, state: state, span, after: cursor, limit: limit)
+        try await store.questions(of: app, session: session, states: states, span, after: cursor, limit: limit)
     }
 
     /// Answers a question; a credential to be kept is kept for its protection space.

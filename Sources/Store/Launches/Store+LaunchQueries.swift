@@ -2,30 +2,32 @@ package import Core
 import SQL
 
 extension Store {
-    /// Up to `limit` launches of an app after a cursor, with the cursor of each.
+    /// Up to `limit` launches of an app after a cursor, with the cursor of each. Empty sets match all.
     package func launches(
-        of app: AppID, session identifier: String?, state: LaunchState.Phase?, kind: LaunchKind?,
+        of app: AppID, session identifier: String?, states: Set<LaunchState.Phase>, kinds: Set<LaunchKind>,
         _ span: ListSpan = ListSpan(), after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, launch: LaunchRecord)] {
         try await database.read { db in
             let stretch = try Self.stretch(of: span, after: cursor, db)
+            // An index leads to the app's launches, whose words are compared one by one.
+            let (states, kinds) = (Self.listed(states), Self.listed(kinds))
             let ids =
                 switch span.order {
                 case .ascending:
                     try db.all(
                         """
                         SELECT id FROM launch WHERE app = ?1 AND id > ?2 AND id < ?3 \
-                        AND (session_identifier = ?4 OR ?4 IS NULL) AND (state = ?5 OR ?5 IS NULL) \
-                        AND (kind = ?6 OR ?6 IS NULL) ORDER BY id LIMIT ?7
-                        """, app.rawValue, stretch.low, stretch.high, identifier, state?.rawValue, kind?.rawValue, limit
+                        AND (session_identifier = ?4 OR ?4 IS NULL) AND (?5 LIKE '%,' || state || ',%' OR ?5 IS NULL) \
+                        AND (?6 LIKE '%,' || kind || ',%' OR ?6 IS NULL) ORDER BY id LIMIT ?7
+                        """, app.rawValue, stretch.low, stretch.high, identifier, states, kinds, limit
                     ) { $0.integer(0) }
                 case .descending:
                     try db.all(
                         """
                         SELECT id FROM launch WHERE app = ?1 AND id > ?2 AND id < ?3 \
-                        AND (session_identifier = ?4 OR ?4 IS NULL) AND (state = ?5 OR ?5 IS NULL) \
-                        AND (kind = ?6 OR ?6 IS NULL) ORDER BY id DESC LIMIT ?7
-                        """, app.rawValue, stretch.low, stretch.high, identifier, state?.rawValue, kind?.rawValue, limit
+                        AND (session_identifier = ?4 OR ?4 IS NULL) AND (?5 LIKE '%,' || state || ',%' OR ?5 IS NULL) \
+                        AND (?6 LIKE '%,' || kind || ',%' OR ?6 IS NULL) ORDER BY id DESC LIMIT ?7
+                        """, app.rawValue, stretch.low, stretch.high, identifier, states, kinds, limit
                     ) { $0.integer(0) }
                 }
             return try ids.compactMap { id in try self.readLaunch(id, db).map { (id, $0) } }
@@ -40,6 +42,11 @@ extension Store {
             let id = try self.launchID(launchId, app: app, db)
             return try self.readLaunch(id, db).orNotFound()
         }
+    }
+
+    /// The words between commas, which `LIKE` finds one in; `nil` for none, which match all.
+    private static func listed<Word: RawRepresentable<String>>(_ words: Set<Word>) -> String? {
+        words.isEmpty ? nil : ",\(words.map(\.rawValue).joined(separator: ",")),"
     }
 
     /// The launches of all apps that lie in a span.

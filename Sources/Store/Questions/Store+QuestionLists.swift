@@ -2,9 +2,9 @@ package import Core
 import SQL
 
 extension Store {
-    /// Up to `limit` questions of an app after a cursor, with the cursor of each.
+    /// Up to `limit` questions of an app after a cursor, with the cursor of each. An empty set matches all states.
     package func questions(
-        of app: AppID, session: SessionID?, state: QuestionState.Phase?, _ span: ListSpan = ListSpan(),
+        of app: AppID, session: SessionID?, states: Set<QuestionState.Phase>, _ span: ListSpan = ListSpan(),
         after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, question: QuestionRecord)] {
         try await database.read { db in
@@ -14,7 +14,11 @@ extension Store {
                 }
             }
             let list = span.order == .ascending ? Self.questionIDs : Self.newestQuestionIDs
-            return try list(app, session, state, stretch, limit, db)
+            // By the index of each state, as there is none of several.
+            let found = try (states.isEmpty ? [nil] : states.map(Optional.init)).flatMap {
+                try list(app, session, $0, stretch, limit, db)
+            }
+            return try found.sorted { span.order == .ascending ? $0.0 < $1.0 : $0.0 > $1.0 }.prefix(limit)
                 .compactMap { id, publicId in try self.readQuestion(publicId, db).map { (id, $0) } }
         }
     }

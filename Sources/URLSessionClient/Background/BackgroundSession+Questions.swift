@@ -18,7 +18,7 @@ extension BackgroundSession {
         var cursor: String?
         repeat {
             let next = cursor
-            let page = try await insist { try await $0.questions(in: $1, state: .open, cursor: next) }
+            let page = try await insist { try await $0.questions(in: $1, states: [.open], cursor: next) }
             for question in page.items {
                 let number = question.taskIdentifier
                 guard let shown = try? await insist({ try await $0.task(number, in: $1) }) else { continue }

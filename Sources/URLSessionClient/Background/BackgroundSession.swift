@@ -198,15 +198,15 @@ public final class BackgroundSession: Sendable {
     /// The tasks that are not completed, those from before a relaunch included.
     public var allTasks: [BackgroundSessionTask] {
         get async {
-            for state in [TaskState.suspended, .running, .canceling] {
-                var cursor: String?
-                repeat {
-                    let next = cursor
-                    let page = try? await insist { try await $0.tasks(in: $1, state: state, cursor: next) }
-                    for task in page?.items ?? [] { _ = await self.task(as: task) }
-                    cursor = page?.nextCursor
-                } while cursor != nil
-            }
+            var cursor: String?
+            repeat {
+                let next = cursor
+                let page = try? await insist {
+                    try await $0.tasks(in: $1, states: [.suspended, .running, .canceling], cursor: next)
+                }
+                for task in page?.items ?? [] { _ = await self.task(as: task) }
+                cursor = page?.nextCursor
+            } while cursor != nil
             return facts.withLock { Array($0.tasks.values) }.filter { $0.state != .completed }
                 .sorted { $0.taskIdentifier < $1.taskIdentifier }
         }

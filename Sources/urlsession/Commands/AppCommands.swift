@@ -42,16 +42,23 @@ enum AppCommands {
         guard let status = attempt.statusCode, (200..<300).contains(status) else { throw Failure.silent(1) }
     }
 
-    /// `12:00:00  200 OK, 0.1 s: the beginning of the answer`.
-    static func words(_ attempt: LaunchAttempt) -> String {
-        let error = attempt.error.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 }
+    /// `200 OK`, or why the attempt failed: `204 No Content, not completed within 60 s`.
+    ///
+    /// - Parameter deadline: The webhook's `launchDeadline` in seconds; `nil` where it is not known or does not count.
+    static func result(_ attempt: LaunchAttempt, deadline: Double? = nil) -> String {
         let status = attempt.statusCode.map { Words.status($0) }
-        let result =
-            attempt.error == LaunchAttempt.notCompleted
-            ? "\(status ?? "answered"), not completed in time" : status ?? error ?? "no answer yet"
+        if attempt.error == LaunchAttempt.notCompleted {
+            return "\(status ?? "answered"), not completed " + (deadline.map { "within \(Int($0)) s" } ?? "in time")
+        }
+        let error = attempt.error.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 }
+        return status ?? error ?? "no answer yet"
+    }
+
+    /// `12:00:00  200 OK, 0.1 s: the beginning of the answer`.
+    static func words(_ attempt: LaunchAttempt, deadline: Double? = nil) -> String {
         let duration = attempt.duration.map { ", \(Words.duration($0))" } ?? ""
         let excerpt = attempt.excerpt.flatMap { $0.isEmpty ? nil : ": \($0.prefix(100))" } ?? ""
-        return "\(Words.time(attempt.startedAt))  \(result)\(duration)\(excerpt)"
+        return "\(Words.time(attempt.startedAt))  \(result(attempt, deadline: deadline))\(duration)\(excerpt)"
     }
 
     static func rotate(_ call: Call) async throws {
@@ -86,22 +93,34 @@ enum AppCommands {
 
     static func launches(_ call: Call) async throws {
         let words = call.words
+        let deadline = await launchDeadline(call)
         try await call.output.list(
-            ["launch", "kind", "state", "attempts", "session", "created"],
+            ["launch", "kind", "state", "attempts", "session", "created", "last attempt"],
             {
                 try await call.client.launches(
-                    of: words.text("session"), state: words.text("state").map { Launch.State(rawValue: $0) },
-                    kind: words.text("kind"), cursor: $0, limit: 1000)
-            }, row)
+                    of: words.text("session"), states: words.list("state").map { Launch.State(rawValue: $0) },
+                    kinds: words.list("kind"), cursor: $0, limit: 1000)
+            },
+            { launch in
+                let last = launch.attempts.last
+                return row(launch) + [last.map { result($0, deadline: launch.isFetch ? nil : deadline) } ?? "-"]
+            })
+    }
+
+    /// Seconds from the 2xx to the completion; `nil` for a key that may not read the app.
+    private static func launchDeadline(_ call: Call) async -> Double? {
+        try? await call.client.app().webhook.launchDeadline
     }
 
     static func launch(_ call: Call) async throws {
-        try call.output.show(try await call.client.launch(call.words.text("LAUNCH") ?? "")) { launch in
+        let launch = try await call.client.launch(call.words.text("LAUNCH") ?? "")
+        let deadline = launch.isFetch ? nil : await launchDeadline(call)
+        try call.output.show(launch) { launch in
             var lines = ["\(launch.launchId): \(launch.kind), \(launch.state)"]
             if let session = launch.sessionIdentifier {
                 lines.append("Session \(session): \(launch.reasons.joined(separator: ", "))")
             }
-            lines += launch.attempts.map { "Attempt \($0.number): \(words($0))" }
+            lines += launch.attempts.map { "Attempt \($0.number): \(words($0, deadline: deadline))" }
             if let next = launch.nextAttemptAt {
                 lines.append("The next attempt begins \(Words.distance(next) ?? next).")
             }
@@ -261,4 +280,9 @@ enum AppCommands {
     static func revokeKey(_ call: Call) async throws {
         try await call.client.deleteKey(call.words.text("KEY") ?? "", ofApp: call.words.text("APP") ?? "")
     }
+}
+
+extension Launch {
+    /// Whether it has a deadline of its own instead of the webhook's.
+    fileprivate var isFetch: Bool { kind == "app.performFetch" }
 }

@@ -84,11 +84,14 @@ extension Command {
             options: [
                 Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
                 Option(
-                    name: "state", value: "STATE", kind: .choice(Launch.State.known.map(\.rawValue)),
-                    help: "only those in this state"),
+                    name: "state", value: "STATE,...", kind: .choices(Launch.State.known.map(\.rawValue)),
+                    help: "only those in these states"),
                 Option(
-                    name: "kind", value: "KIND", kind: .choice(["session.handleEvents", "app.performFetch"]),
-                    help: "only of this kind"),
+                    name: "kind", value: "KIND,...",
+                    kind: .choices([
+                        "session.handleEvents", "app.performFetch", "app.backgroundRefreshStatusDidChange",
+                    ]),
+                    help: "only of these kinds"),
             ],
             run: AppCommands.launches),
         Command(

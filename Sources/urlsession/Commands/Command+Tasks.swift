@@ -5,6 +5,7 @@ extension Command {
     static let session = Argument(name: "SESSION", help: "the name of a session", kind: .session)
     static let task = Argument(name: "TASK", help: "the number of a task", kind: .number(1 ... .max))
 
+    private static let group = Option(name: "group", value: "NAME", help: "only those of this group")
     private static let selection = [
         Option(
             name: "state", value: "STATE", kind: .choice(TaskState.known.map(\.rawValue)),
@@ -12,7 +13,7 @@ extension Command {
         Option(
             name: "outcome", value: "OUTCOME", kind: .choice(TaskOutcome.known.map(\.rawValue)),
             help: "only those that ended so"),
-        Option(name: "group", value: "NAME", help: "only those of this group"),
+        group,
     ]
 
     private static func telling(_ name: String, _ summary: String, _ about: String) -> Command {
@@ -56,8 +57,15 @@ extension Command {
                 Argument(
                     name: "SESSION", help: "the name of a session; without it, all", kind: .session, isOptional: true)
             ],
-            options: selection + [
-                Option(name: "search", value: "TEXT", help: "only those with this in their name, URL or client id")
+            options: [
+                Option(
+                    name: "state", value: "STATE,...", kind: .choices(TaskState.known.map(\.rawValue)),
+                    help: "only those in these states"),
+                Option(
+                    name: "outcome", value: "OUTCOME,...", kind: .choices(TaskOutcome.known.map(\.rawValue)),
+                    help: "only those that ended so"),
+                group,
+                Option(name: "search", value: "TEXT", help: "only those with this in their name, URL or client id"),
             ], run: TaskCommands.list),
         Command(name: "task", summary: "show a task", arguments: [session, task], run: TaskCommands.show),
         Command(
@@ -95,8 +103,8 @@ extension Command {
             options: [
                 Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
                 Option(
-                    name: "state", value: "STATE", kind: .choice(QuestionState.known.map(\.rawValue)),
-                    help: "only those in this state"),
+                    name: "state", value: "STATE,...", kind: .choices(QuestionState.known.map(\.rawValue)),
+                    help: "only those in these states"),
             ],
             run: EventCommands.questions),
         Command(

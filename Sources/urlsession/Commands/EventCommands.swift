@@ -69,11 +69,13 @@ enum EventCommands {
     // MARK: Questions
 
     static func questions(_ call: Call) async throws {
-        let state = call.words.text("state").map { QuestionState(rawValue: $0) }
+        let states = call.words.list("state").map { QuestionState(rawValue: $0) }
         try await call.output.list(
             ["question", "type", "state", "task", "subject"],
-            { try await call.client.questions(in: call.words.text("session"), state: state, cursor: $0, limit: 1000) },
-            row)
+            {
+                try await call.client.questions(
+                    in: call.words.text("session"), states: states, cursor: $0, limit: 1000)
+            }, row)
     }
 
     private static func row(_ question: Question) -> [String] {

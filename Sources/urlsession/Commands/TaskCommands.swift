@@ -49,8 +49,8 @@ enum SessionCommands {
 enum TaskCommands {
     static func list(_ call: Call) async throws {
         let words = call.words
-        let state = words.text("state").map { TaskState(rawValue: $0) }
-        let outcome = words.text("outcome").map { TaskOutcome(rawValue: $0) }
+        let states = words.list("state").map { TaskState(rawValue: $0) }
+        let outcomes = words.list("outcome").map { TaskOutcome(rawValue: $0) }
         let group = words.text("group")
         let search = words.text("search")
         let columns = ["task", "state", "received", "URL"]
@@ -59,14 +59,14 @@ enum TaskCommands {
                 ["session"] + columns,
                 {
                     try await call.client.tasks(
-                        state: state, outcome: outcome, group: group, search: search, cursor: $0, limit: 1000)
+                        states: states, outcomes: outcomes, group: group, search: search, cursor: $0, limit: 1000)
                 }, { [$0.sessionIdentifier] + row($0) })
         }
         try await call.output.list(
             columns,
             {
                 try await call.client.tasks(
-                    in: session, state: state, outcome: outcome, group: group, search: search, cursor: $0,
+                    in: session, states: states, outcomes: outcomes, group: group, search: search, cursor: $0,
                     limit: 1000)
             }, row)
     }

@@ -118,8 +118,10 @@ struct Receive {
         {
             for event in events {
                 try show(event)
-                if event.type == .taskDidFinishDownloading, let number = event.taskIdentifier {
-                    try await save(number, session)
+                if let folder = call.words.text("save"),
+                    let path = try await client.saveContent(of: event, in: LocalFiles.absolute(folder))
+                {
+                    try call.output.say("     saved \(LocalFiles.relative(path))")
                 }
             }
             try await client.acknowledge(through: last, in: session, epoch: lease.epoch)
@@ -133,27 +135,6 @@ struct Receive {
         if call.output.isJSON { return try call.output.json(event) }
         let subject = event.taskIdentifier.map { "task \($0) " } ?? ""
         try call.output.say("  \(event.seq ?? 0)  \(Words.time(event.occurredAt))  \(subject)\(Words.event(event))")
-    }
-
-    /// Saves a content under a name of its own; what an earlier launch saved is left.
-    private func save(_ number: Int64, _ session: String) async throws {
-        guard let folder = call.words.text("save") else { return }
-        let task = try await call.client.task(number, in: session)
-        if let saved = Place.saved(task), LocalFiles.exists(saved) { return }
-        // As with `get`, the pages of errors are no contents.
-        guard task.content != nil, task.outcome == .succeeded else { return }
-        let place = Place.folder(LocalFiles.absolute(folder))
-        var taken: Set<String> = []
-        while let path = place.path(for: task, besides: taken) {
-            guard !LocalFiles.exists(path) else {
-                taken.insert(path)
-                continue
-            }
-            try await call.client.content(ofTask: number, in: session, to: path)
-            let change = Place.change(saying: path, savedContentOf: task)
-            _ = try? await call.client.change(change, ofTask: number, in: session)
-            return try call.output.say("     saved \(LocalFiles.relative(path))")
-        }
     }
 
     private func perform(_ fetch: WebhookPayload.PerformFetch) async throws {

@@ -155,6 +155,10 @@ struct CallWords: Sendable {
             guard words.contains(text) else {
                 throw fault("\(name) must be one of \(words.joined(separator: ", ")): \(text)")
             }
+        case .choices(let words):
+            guard Self.list(text).allSatisfy(words.contains) else {
+                throw fault("\(name) must be one of \(words.joined(separator: ", ")), or several with commas: \(text)")
+            }
         }
     }
 
@@ -167,6 +171,13 @@ struct CallWords: Sendable {
     func text(_ name: String) -> String? { options[name]?.last ?? arguments[name]?.last }
 
     func texts(_ name: String) -> [String] { options[name] ?? arguments[name] ?? [] }
+
+    /// The words of a value that may have several; none where the option is not given.
+    func list(_ name: String) -> [String] { text(name).map { Self.list($0) } ?? [] }
+
+    private static func list(_ text: String) -> [String] {
+        text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    }
 
     func number(_ name: String) -> Int64? { text(name).flatMap { Int64($0) } }
 

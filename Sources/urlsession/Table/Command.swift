@@ -20,6 +20,8 @@ struct Command: Sendable {
         case session
         case file
         case choice([String])
+        /// One of the words or more, separated by commas.
+        case choices([String])
     }
 
     /// A word that the command needs, or may have, in its place.

@@ -153,7 +153,8 @@ enum Completions {
         switch kind {
         case .file: "COMPREPLY=($(compgen -f -- \"$word\"))"
         case .session: "_urlsession_sessions"
-        case .choice(let words): "COMPREPLY=($(compgen -W \(quoted(words.joined(separator: " "))) -- \"$word\"))"
+        case .choice(let words), .choices(let words):
+            "COMPREPLY=($(compgen -W \(quoted(words.joined(separator: " "))) -- \"$word\"))"
         default: otherwise
         }
     }
@@ -256,7 +257,7 @@ enum Completions {
         switch kind {
         case .file: "_files"
         case .session: "_urlsession_sessions"
-        case .choice(let words): "(\(words.joined(separator: " ")))"
+        case .choice(let words), .choices(let words): "(\(words.joined(separator: " ")))"
         // Not a space, which would be a message, and hide the options.
         default: "()"
         }
@@ -339,7 +340,8 @@ enum Completions {
         switch kind {
         case .file: required ? " -r -F" : " -F"
         case .session: (required ? " -x" : "") + " -a '(__urlsession_sessions)'"
-        case .choice(let words): (required ? " -x" : "") + " -a \(quoted(words.joined(separator: " ")))"
+        case .choice(let words), .choices(let words):
+            (required ? " -x" : "") + " -a \(quoted(words.joined(separator: " ")))"
         default: required ? " -x" : ""
         }
     }

@@ -38,8 +38,10 @@ enum Help {
     }
 
     static func describe(_ help: String, _ kind: Command.Kind) -> String {
-        if case .choice(let words) = kind { return "\(help): \(words.joined(separator: ", "))" }
-        return help
+        switch kind {
+        case .choice(let words), .choices(let words): "\(help): \(words.joined(separator: ", "))"
+        default: help
+        }
     }
 
     /// Two columns, the second one broken at 100 columns.

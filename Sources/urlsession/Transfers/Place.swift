@@ -1,4 +1,5 @@
 import Glibc
+import URLSessionClient
 import Wire
 
 /// Where the content of a download is to be saved.
@@ -92,17 +93,17 @@ enum Place: Sendable, Equatable {
         case .nowhere, .standardOutput: return nil
         case .file(let path): return path
         case .folder(let folder):
-            let own = Self.lastPart(of: task.originalRequest.address).flatMap(Self.safe)
-            var name = task.response?.suggestedFilename.flatMap(Self.safe) ?? own ?? "download"
             // Servers may not make files that nobody sees, unless they were asked for by that name.
-            if name.hasPrefix("."), name != own { name = "_" + name.dropFirst() }
+            let own = Self.lastPart(of: task.originalRequest.address).flatMap { SavedName($0, isHidden: true) }
+            let suggested = task.response?.suggestedFilename
+            let name = suggested.flatMap { SavedName($0, isHidden: SavedName($0, isHidden: true) == own) } ?? own
             let base = folder.hasSuffix("/") ? folder : folder + "/"
-            var (path, number) = (base + name, 1)
-            while taken.contains(path) {
+            var number = 1
+            while true {
+                let path = base + (name ?? .download).numbered(number)
+                guard taken.contains(path) else { return path }
                 number += 1
-                path = base + Self.numbered(name, number)
             }
-            return path
         }
     }
 
@@ -117,14 +118,6 @@ enum Place: Sendable, Equatable {
             taken.insert(path)
         }
         return files
-    }
-
-    /// The last part of a name without what steers terminals or leads elsewhere; `nil` when nothing is left.
-    static func safe(_ name: String) -> String? {
-        let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" || $0 == "\0" }.last ?? [][...]
-        var text = Terminal.printable(String(String.UnicodeScalarView(last)).replacing("\t", with: " ")).trimmed
-        while text.utf8.count > 200 { text.removeFirst() }
-        return text.isEmpty || text == "." || text == ".." ? nil : text
     }
 
     /// The last part of a URL's path, decoded.
@@ -143,11 +136,5 @@ enum Place: Sendable, Equatable {
         guard let start = url.firstRange(of: "://")?.upperBound else { return nil }
         let authority = url[start...].prefix { !"/?#".contains($0) }
         return authority.split(separator: "@").last.map { Terminal.printable(String($0)) }
-    }
-
-    /// `a-2.tar` of `a.tar`.
-    private static func numbered(_ name: String, _ number: Int) -> String {
-        guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return "\(name)-\(number)" }
-        return "\(name[..<dot])-\(number)\(name[dot...])"
     }
 }

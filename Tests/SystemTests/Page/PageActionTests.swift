@@ -213,6 +213,19 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
+    @Test func `An attempt that was accepted and not completed says so, with the time that it had`() async throws {
+        let scene = try await Scene()
+        let receiver = try Receiver()
+        try await scene.launches(to: receiver, ["launchDeadline": 5])
+        try await scene.download("/nowhere")
+        try await receiver.waitForDelivery()
+        let page = try await PageDriver(scene.service, at: "/#/launches")
+        try await page.seeText("accepted, not completed in time", in: "tbody")
+        try await page.click("Handle events")
+        try await page.seeText("accepted, not completed within 5 s", in: ".bad-text")
+        #expect(page.browser.takeComplaints() == [])
+    }
+
     @Test func `Launches are sent again, events acknowledged, and contents saved`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver { _ in .status(500) }

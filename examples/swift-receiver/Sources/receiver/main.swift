@@ -1,8 +1,8 @@
 // A receiver of urlsessiond's launches in Swift: `swift run --package-path examples/swift-receiver`.
 //
-// It verifies each launch, answers 2xx at once, drains the session's events in order, saves the content of finished
-// downloads below INBOX, acknowledges and completes the launch. Each step may be repeated after a crash. Environment:
-// URLSESSIOND, API_KEY, WEBHOOK_SECRET (those of `urlsessiond serve --dev`), PORT, INBOX.
+// It verifies each launch, answers 2xx at once, drains the session's events in order, saves the contents of downloads in
+// INBOX (docs/webhooks.md, "Names of saved files"), acknowledges and completes the launch. Each step may be repeated
+// after a crash. Environment: URLSESSIOND, API_KEY, WEBHOOK_SECRET (those of `urlsessiond serve --dev`), PORT, INBOX.
 import FoundationEssentials
 import Glibc
 import URLSessionClient
@@ -21,18 +21,16 @@ func drain(_ launch: WebhookPayload.HandleEvents) async throws {
     let session = launch.sessionIdentifier
     let lease = try await service.attach(to: session, ttl: 300, launchId: launch.launchId, takeover: true)
     while case let events = try await service.eventPage(of: session).items, let last = events.last?.seq {
-        for event in events { try await handle(event, session) }
+        for event in events { try await handle(event) }
         try await service.acknowledge(through: last, in: session, epoch: lease.epoch)
     }
     _ = try await service.completeLaunch(launch.launchId, epoch: lease.epoch)
 }
 
 /// One event. Doing it twice must do no harm.
-func handle(_ event: Event, _ session: String) async throws {
+func handle(_ event: Event) async throws {
     print(event.seq ?? 0, event.type, event.clientTaskId ?? "")
-    guard event.type == .taskDidFinishDownloading, let task = event.taskIdentifier else { return }
-    let name = event.clientTaskId?.split(separator: "/").last.map(String.init) ?? String(task)
-    try await service.content(ofTask: task, in: session, to: inbox.appending(path: name).path(), replacing: true)
+    if let file = try await service.saveContent(of: event, in: inbox.path()) { print("saved", file) }
 }
 
 /// What a webhook asks for, done after its 2xx. What fails is not completed, so it comes again.
