@@ -53,7 +53,7 @@ extension Call {
         }
     }
 
-    /// Whoever sends a form means what is in it, and would find the boundaries between the bytes.
+    /// A client that sends a form means the bytes of its parts, and would find the boundaries stored between them.
     private func refuseForm() throws {
         guard bodyType?.hasPrefix("multipart/") != true else {
             throw Problem(

@@ -118,7 +118,7 @@ extension Call {
     /// Whether `If-Match` names a tag. It compares strongly (RFC 9110 section 13.1.1).
     func expects(_ tag: String) -> Bool { entityTags("If-Match").contains(tag) }
 
-    /// Reads a resource and changes it, once more where somebody else changed it in between. Whether the client's condition
+    /// Reads a resource and changes it, once more if another client changed it in between. Whether the client's condition
     /// holds is what ``expectedRevision(of:)`` says of each version that was read.
     func untilUndisturbed<Result>(_ change: () async throws -> Result) async throws -> Result {
         while true {
@@ -130,7 +130,7 @@ extension Call {
         }
     }
 
-    /// What all tags of a version have in common. Keyed, as numbers of rows are nobody's business.
+    /// The common beginning of all tags of a version. Keyed, so that it does not reveal numbers of rows.
     private func beginning(of version: Version) -> String {
         let mark = HMAC.sha256(key: server.settings.cursorKey, message: Array(version.row.utf8)).prefix(6)
         return "\"r\(version.revision)-\(Array(mark).hexadecimal)-"

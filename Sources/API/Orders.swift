@@ -4,7 +4,7 @@ import Service
 import Wire
 
 // What apps ask for with URLs in it. An address that the egress policy forbids is accepted here and refused when the
-// task runs; a URL that could never be asked for is refused now. Webhooks are judged sooner: nobody watches them fail.
+// task runs; a URL that could never be asked for is refused now. Webhooks are judged sooner, because their failure is less visible.
 
 extension TaskOrder {
     /// - Parameter pointer: Where the creation stands in the request's body, for the fault.

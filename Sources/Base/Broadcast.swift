@@ -1,6 +1,6 @@
 /// Wakes all who watch one key, such as the long polls of one session.
 ///
-/// Nothing is kept for keys that nobody watches. To miss nothing, watch first and look then:
+/// Nothing is kept for keys without a watch. To miss nothing, watch first and look then:
 ///
 ///     let watch = broadcast.watch(session)
 ///     while true {
@@ -19,7 +19,7 @@ package final class Broadcast<Key: Hashable & Sendable>: Sendable {
 
     package init(clock: Clock = .system) { self.clock = clock }
 
-    /// Wakes everyone who watches `key`. Callable from any thread, blocks nobody.
+    /// Wakes all watches of `key`. Callable from any thread, never blocks.
     package func signal(_ key: Key) {
         let bells = state.withLock { state in state.bells[key].map { Array($0.values) } ?? [] }
         for bell in bells { bell.ring() }

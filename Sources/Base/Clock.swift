@@ -2,7 +2,7 @@ import Glibc
 
 /// The two times a service needs, as a value, so that tests can set them.
 package struct Clock: Sendable {
-    /// Milliseconds since 1970 UTC. Jumps when somebody sets the clock.
+    /// Milliseconds since 1970 UTC. Jumps when the clock is set.
     package let wall: @Sendable () -> Int64
     /// Milliseconds of a clock that only moves forward, suspended time included (`CLOCK_BOOTTIME`).
     package let monotonic: @Sendable () -> Int64

@@ -1,7 +1,7 @@
 /// Wakes a loop that waits for work.
 ///
-/// Rings coalesce, and a ring while nobody waits is remembered for the next wait: whoever stores work and then rings
-/// can be sure that the loop looks again. Where several wait, a ring wakes all of them.
+/// Rings coalesce, and a ring without a waiting loop is remembered for the next wait: after work is stored, a ring ensures
+/// that the loop looks again. Where several loops wait, a ring wakes all of them.
 package final class Doorbell: Sendable {
     private struct State {
         var isRung = false
@@ -14,7 +14,7 @@ package final class Doorbell: Sendable {
 
     package init(clock: Clock = .system) { self.clock = clock }
 
-    /// Wakes who waits, or the next who does. Callable from any thread, blocks nobody.
+    /// Wakes the waiting loops, or the next one that waits. Callable from any thread, never blocks.
     package func ring() {
         let woken = state.withLock { state in
             state.isRung = state.waiters.isEmpty

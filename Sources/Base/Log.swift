@@ -1,7 +1,7 @@
 import Notation
 import Synchronization
 
-/// Structured logging: a static message and facts beside it, one line each, which nobody waits for (``LogWriter``).
+/// Structured logging: a static message and facts beside it, one line each, without waiting for the output (``LogWriter``).
 ///
 /// `error`: a person must act. `warning`: it healed, but look. `info`: the life of the process, of a task, of a
 /// launch. `debug`: the rest. Secrets, header values, bodies and query strings never become facts.

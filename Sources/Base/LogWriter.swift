@@ -1,6 +1,6 @@
 import Glibc
 
-/// Writes lines to a descriptor from a thread of its own, so that whoever logs never waits for whoever reads.
+/// Writes lines to a descriptor from a thread of its own, so that logging never waits for the reader of the log.
 ///
 /// What waits is bounded. Lines beyond are dropped and counted; the count becomes a line when there is room again. The
 /// descriptor stays as it is: a terminal's is shared with the shell, so that `O_NONBLOCK` is not ours to set.
@@ -19,7 +19,7 @@ package final class LogWriter: Sendable {
     private let capacity: Int
     private let told: @Sendable (_ dropped: Int) -> [UInt8]
 
-    /// Bytes that a pipe takes in one piece, whoever else writes to it (`PIPE_BUF`).
+    /// Bytes that a pipe accepts atomically, whichever processes write to it (`PIPE_BUF`).
     private static let pieceLength = 4096
     /// Microseconds in which lines gather after others were written. A lone line goes out at once.
     private static let pause: UInt32 = 5000
@@ -43,7 +43,7 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// Takes a line, or drops and counts it. Blocks nobody.
+    /// Accepts a line, or drops and counts it. Never blocks.
     package func write(_ line: [UInt8]) {
         state.withLock { state in
             guard state.bytes + line.count <= capacity else { return state.dropped += 1 }
@@ -74,7 +74,7 @@ package final class LogWriter: Sendable {
             send(piece)
             // They were dropped because these lines waited, so it belongs behind them.
             if dropped > 0 { send(told(dropped)) }
-            // Each line that wakes this thread costs whoever writes it more than the line.
+            // A wake-up of this thread costs the writer of the line more than the line itself.
             usleep(Self.pause)
         }
     }
@@ -98,7 +98,7 @@ package final class LogWriter: Sendable {
             if count > 0 {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {
-                // Whoever shares the descriptor made it so.
+                // A process that shares the descriptor made it non-blocking.
                 var state = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&state, 1, -1)
             } else if errno != EINTR {

@@ -17,12 +17,12 @@ package final class Metrics: Sendable {
         Gauge(series: register(name, help, "gauge", labels))
     }
 
-    /// A number that is looked up when somebody asks.
+    /// A number that is read at each scrape.
     package func gauge(_ name: String, _ help: String, read: @escaping @Sendable () -> Double) {
         register(Family(name: name, help: help, kind: "gauge") { page in page.sample(name, "", read()) })
     }
 
-    /// A number that only grows and is looked up when somebody asks. Its name ends in `_total`.
+    /// A number that only grows and is read at each scrape. Its name ends in `_total`.
     package func counter(_ name: String, _ help: String, read: @escaping @Sendable () -> Double) {
         register(Family(name: name, help: help, kind: "counter") { page in page.sample(name, "", read()) })
     }

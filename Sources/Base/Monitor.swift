@@ -29,7 +29,7 @@ package final class Monitor<Value>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs `body` while no other thread can see the value. Wakes nobody.
+    /// Runs `body` while no other thread can see the value. Wakes no thread.
     package func withLock<Result>(_ body: (inout sending Value) -> sending Result) -> sending Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }

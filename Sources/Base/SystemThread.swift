@@ -29,7 +29,7 @@ package struct SystemThread: Sendable {
         id = thread
     }
 
-    /// Starts a thread that nobody waits for.
+    /// Starts a thread that is never joined.
     package static func start(
         _ name: String, stackSize: Int? = nil, _ body: sending @escaping () -> Void
     ) throws(SystemError) {
@@ -41,7 +41,7 @@ package struct SystemThread: Sendable {
         if pthread_equal(id, pthread_self()) != 0 { letGo() } else { pthread_join(id, nil) }
     }
 
-    /// Says that nobody will wait for the thread.
+    /// Detaches the thread: it will not be joined.
     package func letGo() { pthread_detach(id) }
 
     fileprivate final class Start {

@@ -111,7 +111,7 @@ package final class BucketClient: Sendable {
         return answer.body
     }
 
-    /// An address at which whoever has it may read an object for a while.
+    /// A presigned URL of an object, which is valid for a while.
     ///
     /// - Parameters:
     ///   - method: `GET` or `HEAD`.
@@ -149,7 +149,7 @@ package final class BucketClient: Sendable {
 
     // MARK: Writing an object in parts
 
-    /// Begins an upload. Where the answer is lost, one may be there that nobody knows.
+    /// Begins an upload. If the response is lost, an orphaned upload may exist.
     ///
     /// - Returns: Its identifier.
     package func createUpload(_ key: String, _ terms: ObjectTerms) async throws(BucketFault) -> String {
@@ -286,7 +286,7 @@ package final class BucketClient: Sendable {
             egress: egress
         ) { _ in HeadJudgement(.keep(at: 0)) }
         request.headers = headers
-        // Somebody waits for the first byte of an answer of ours.
+        // A client waits for the first byte of our response.
         if isHasty { (request.connectTimeout, request.idleTimeout) = (.seconds(3), .seconds(10)) }
         // On a connection that breaks libcurl would send it again by itself.
         request.usesFreshConnection = manner == .once

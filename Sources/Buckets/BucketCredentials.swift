@@ -61,7 +61,7 @@ package final class CredentialsSource: Sendable {
 
     private let place: Place
 
-    /// Credentials that somebody hands in, and may replace.
+    /// Given credentials, which may be replaced.
     package init(_ credentials: BucketCredentials) { place = .given(Locked(credentials)) }
 
     /// Those of the machine's role.

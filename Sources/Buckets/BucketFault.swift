@@ -17,7 +17,7 @@ package enum BucketFault: Error, Hashable, Sendable {
     package enum Remedy: Hashable, Sendable {
         /// The same again may work later.
         case later
-        /// Only somebody who changes something helps: the operator, or the app.
+        /// Repeating does not help: the operator or the app has to change something.
         case change
         /// What was written is not there any more: the content has to come anew.
         case anew

@@ -64,7 +64,7 @@ package struct SignatureV4: Sendable {
         return own
     }
 
-    /// An address that whoever has it may use for a while, without credentials.
+    /// A presigned URL, which is valid for a while without credentials.
     ///
     /// - Parameter seconds: How long, 1 to ``longestLife``.
     package func presigned(method: String, _ target: S3Target, for seconds: Int, at now: Timestamp) -> S3Target {

@@ -155,7 +155,7 @@ static inline void clinux_ring(int number) {
     int error = errno;
     uint64_t one = 1;
     if (write(*clinux_bell(number), &one, sizeof one) < 0) {
-        // Only where it is full: whoever waits is awake by then.
+        // Fails only if the counter is full: the waiting thread is awake by then.
     }
     errno = error;
 }

@@ -59,7 +59,7 @@ package final class BufferPool: Sendable {
 
 /// Memory that the disk can read by itself. Freed with its last reference.
 ///
-/// Unchecked: whoever has it fills it, and afterwards nobody changes it.
+/// Unchecked: its owner fills it, and afterwards it is only read.
 final class AlignedMemory: @unchecked Sendable {
     let bytes: UnsafeMutableRawBufferPointer
 
@@ -74,7 +74,7 @@ final class AlignedMemory: @unchecked Sendable {
 /// Unchecked: one thread fills it, then hands it over and does not touch it again.
 package final class DiskBuffer: @unchecked Sendable {
     package static let size = 1 << 20
-    /// What it takes beyond its end, so that nobody needs two buffers at once.
+    /// Bytes that a buffer accepts beyond its end, so that no file needs two buffers at once.
     package static let slack = 64 * 1024
     /// What writes past the page cache are aligned to: no disk has larger blocks.
     package static let blockSize = 4096

@@ -38,7 +38,7 @@ package final class ContentReader: Sendable {
     private let disk: DiskQueue
     private let pieces: Pieces?
     private let total: Int64
-    /// Held for the whole of a step: one follows the other, so nobody waits for it.
+    /// Held for the whole of a step. Steps follow each other, so the lock is never contended.
     private let state: Locked<State>
 
     package init(

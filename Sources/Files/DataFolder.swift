@@ -75,7 +75,7 @@ extension DataFolder {
         return StagedFile(path: file, folder: self)
     }
 
-    /// Forgets a staged file. One that nobody adopted is removed first, on a disk thread.
+    /// Forgets a staged file. One that no commit adopted is removed first, on a disk thread.
     func end(_ file: String, removes: Bool) {
         guard removes else { return forget(file) }
         remove(file) { [self] in forget(file) }

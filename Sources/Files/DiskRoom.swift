@@ -4,8 +4,8 @@ import Synchronization
 
 /// How many bytes may still be written before the disk is down at its floor.
 ///
-/// The disk is measured now and then; what is written in between is counted. Whoever finds too little room, and whoever
-/// takes a good part of what there is, rings for a new measurement.
+/// The disk is measured now and then; what is written in between is counted. A transfer that finds too little room, or
+/// claims a good part of the rest, rings for a new measurement.
 package final class DiskRoom: Sendable {
     /// Bytes above the floor that content leaves to the database and its log.
     package static let headroom: Int64 = 4 << 20
@@ -88,7 +88,7 @@ package final class DiskRoom: Sendable {
     /// Bytes went into a buffer on their way to the disk.
     func gather(_ count: Int) { gathered.add(Int64(count), ordering: .relaxed) }
 
-    /// They are written, or nobody wants them any more.
+    /// Bytes that were written, or are not wanted any more.
     func letGo(_ count: Int) { gathered.subtract(Int64(count), ordering: .relaxed) }
 }
 

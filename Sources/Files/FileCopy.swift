@@ -17,7 +17,7 @@ final class FileCopy: Sendable {
     private let source: DirectFile
     private let target: DirectFile
     private let room: DiskRoom?
-    /// Each is held while a piece is read or digested: one follows the other, so nobody waits for it.
+    /// Each is held while a piece is read or digested. Steps follow each other, so the locks are never contended.
     private let reached = Locked<(offset: Int64, isAtEnd: Bool)>((0, false))
     private let digests: Locked<[Digest]>
     private let spare = Locked<[AlignedMemory]>([])
@@ -59,7 +59,7 @@ final class FileCopy: Sendable {
         if isSyncDue, !target.isDirect { try target.file.sync() }
     }
 
-    /// Nobody reads these bytes any more.
+    /// Releases the memory of bytes that were read.
     func letGo(_ piece: Piece) { spare.withLock { $0.append(piece.memory) } }
 
     /// Makes all that was written durable. Once.

@@ -85,7 +85,7 @@ package final class PartialFile: Sendable {
     private let sync: SharedSync
     let tell: @Sendable (News) -> Void
     private let isDigested: Bool
-    /// Held for the whole of a step: one follows the other, so nobody waits for it.
+    /// Held for the whole of a step. Steps follow each other, so the lock is never contended.
     private let digests: Locked<[Digest]>
     private let state: Locked<State>
 
@@ -110,7 +110,7 @@ package final class PartialFile: Sendable {
     /// How far it is written and digested.
     package var reached: Mark { state.withLock(\.reached) }
 
-    /// Takes the next bytes, in a buffer that nobody touches any more.
+    /// Receives the next bytes, in a buffer that the caller gives up.
     package func write(_ buffer: DiskBuffer) { add(.buffer(buffer)) }
 
     /// Takes the next bytes.

@@ -7,11 +7,11 @@ package typealias Fetching =
         Range<Int64>, @escaping @Sendable (Result<[UInt8], SystemError>) -> Void
     ) -> Void
 
-/// The next bytes of a file that is sent in order, read on disk threads before they are wanted, or of what somebody else
-/// fetches.
+/// The next bytes of a file that is sent in order, read on disk threads before they are wanted, or of bytes that are
+/// fetched from a bucket.
 ///
 /// Its pieces are long while there are buffers for them and the bytes go soon. Else they are short, one at a time, in
-/// memory of its own: nobody waits for another's buffers. Belongs to one thread, which hands it what arrives.
+/// memory of their own: no reader waits for another's buffers. Belongs to one thread, which passes it what arrives.
 package final class ReadAhead {
     /// A piece that was read, or not.
     package struct Arrival: Sendable {
@@ -120,7 +120,7 @@ package final class ReadAhead {
         return since + Self.patience
     }
 
-    /// Gives back the buffers where nobody takes what is in them.
+    /// Gives back the buffers if their bytes are not read.
     package func giveBack(at now: Int64) {
         guard deadline <= now, let first = pieces.first else { return }
         longFrom = first.range.lowerBound + Self.rest

@@ -11,7 +11,7 @@ final class RunningDigest: Sendable {
     let file: OpenFile
     /// Where it ends, or the end of the file where that comes first.
     private let end: Int64
-    /// Held for the whole of a step: one follows the other, so nobody waits for it.
+    /// Held for the whole of a step. Steps follow each other, so the lock is never contended.
     private let state: Locked<State>
 
     init(_ file: OpenFile, _ algorithms: [DigestAlgorithm], first end: Int64 = .max) {

@@ -3,8 +3,8 @@ import Glibc
 
 /// Makes a file durable for all who write stretches of it: one sync tells each how far its stretch is.
 ///
-/// Who asks while a sync is under way waits for the next one, with all who ask meanwhile. After a failure nobody succeeds
-/// any more: whose bytes are lost is not known, and the kernel tells of it once.
+/// A request while a sync is in flight waits for the next one, with all requests that come meanwhile. After a failure every
+/// request fails: the kernel reports a failure once, and the lost bytes may be of any request.
 package final class SharedSync: Sendable {
     typealias News = @Sendable (Result<PartialFile.Mark, SystemError>) -> PartialFile.News
 
@@ -25,7 +25,7 @@ package final class SharedSync: Sendable {
 
     package init() {}
 
-    /// Has a file told of each sync, whoever asked for it.
+    /// Reports each sync to a file, whichever file requested it.
     func join(_ file: PartialFile, at offset: Int64) {
         state.withLock { $0.members[ObjectIdentifier(file)] = Member(file: file, told: offset) }
     }
@@ -48,7 +48,7 @@ package final class SharedSync: Sendable {
         for (file, news) in asking { file.tell(news(.failure(SystemError("queue", errno: ESHUTDOWN)))) }
     }
 
-    /// Syncs for all who asked. False where nobody asked meanwhile.
+    /// Syncs for all requests. False if none came meanwhile.
     private func step(_ file: PartialFile) -> Bool {
         let (asking, others, failure) = state.withLock { state in
             let asking = state.asking.takeAll()

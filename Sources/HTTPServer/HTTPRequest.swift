@@ -15,7 +15,7 @@ package struct HTTPRequest: Sendable {
     /// How the client framed a body, which tells an empty one from none.
     package var framing: BodyFraming
     package var body = HTTPRequestBody.none
-    /// Tells a handler that waits that nobody waits for it any more.
+    /// Tells a waiting handler that its client has left.
     package var clientGone: ClientGone
 }
 

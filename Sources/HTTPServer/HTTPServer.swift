@@ -89,7 +89,7 @@ package final class HTTPServer: Sendable {
         state.withLock { if $0.certificate != nil { $0.certificate = certificate } }
     }
 
-    /// GnuTLS's words for TLS 1.3 and 1.2 with authenticated encryption and keys that nobody can compute later. A client
+    /// GnuTLS's words for TLS 1.3 and 1.2 with authenticated encryption and forward secrecy. A client
     /// that asks for another handshake is cut off, by libmicrohttpd.
     private static let tlsPriorities = """
         NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:\

@@ -1,7 +1,7 @@
 import Base
 import Glibc
 
-/// A bound socket that nobody serves yet, so that its port is known before the parts that need it are made.
+/// A bound socket that is not served yet, so that its port is known before the parts that need it are made.
 ///
 /// Clients that connect meanwhile wait in the kernel's queue.
 package final class Listener: Sendable {

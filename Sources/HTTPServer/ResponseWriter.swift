@@ -84,7 +84,7 @@ package final class ResponseWriter: Sendable {
         }
     }
 
-    /// Ends the body because nobody takes it any more, and closes the connection. Returns whether it was not ended.
+    /// Ends the body because the client does not read it any more, and closes the connection. Returns whether it was not ended.
     func abort() -> Bool {
         let wasOpen = state.withLock { state in
             state.isGone = true

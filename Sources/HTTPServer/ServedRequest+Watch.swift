@@ -51,7 +51,7 @@ extension ServedRequest {
         if let streamed {
             facts.withLock { $0.halfClosedAt = streamed.received - 1 }
         } else {
-            // Whoever is told that the client left finds that nothing can be written any more.
+            // A handler that learns that the client left finds that nothing can be written any more.
             _ = writer?.abort()
             gone.fire(.left)
         }

@@ -26,7 +26,7 @@ package final class Launches: Sendable {
     private let refreshBell: Doorbell
 
     /// - Parameters:
-    ///   - bell: Rung by whoever stored a due launch.
+    ///   - bell: Rung after a commit that stored a due launch.
     ///   - carryOut: Does what commits leave to do, such as waking readers of events.
     package init(
         store: Store, settings: LaunchSettings, bell: Doorbell, clock: Clock, log: Log, metrics: Metrics,

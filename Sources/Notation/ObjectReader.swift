@@ -136,7 +136,7 @@ public struct ObjectReader {
         Place(.name(name), in: path, faults, mode, orNull: orNull)
     }
 
-    /// Reports the members that nobody took. Called when the object has been read.
+    /// Reports the members that were not read. Called when the object has been read.
     @usableFromInline
     func finish() {
         guard mode == .strict, isTaken.contains(false) else { return }

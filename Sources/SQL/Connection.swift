@@ -126,7 +126,7 @@ package class Connection {
     /// Waits until all is answered that was asked.
     func waitForAnswers() throws(SQLError) {}
 
-    /// Runs a statement whose answer nobody waits for.
+    /// Runs a statement without waiting for its answer.
     func enqueue(_ sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) {
         preconditionFailure("an engine's")
     }

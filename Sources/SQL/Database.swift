@@ -78,7 +78,7 @@ package final class Database: Sendable {
         try await readers(for: Self.readingParty).read(body)
     }
 
-    /// The threads that read for somebody. What prefers them as its executor reads without a change of thread.
+    /// The threads that read for a party. A task that prefers them as its executor reads without a change of thread.
     package func readers(for party: ReadingParty) -> Readers {
         switch party {
         case .requests: readers.requests
@@ -94,7 +94,7 @@ package final class Database: Sendable {
 
     /// Writes all that was asked for, closes the database, and waits for that.
     ///
-    /// Whoever asks for more afterwards is refused. Idempotent.
+    /// Later calls are refused. Idempotent.
     package func close() {
         guard let writer = writer.withLock({ $0.take() }) else { return }
         // Readers first: none is in the way of the last checkpoint.

@@ -1,6 +1,6 @@
 /// A closure that waits for its connection, and the caller who waits for its result.
 struct Job: Sendable {
-    /// Runs the closure. Answers nobody yet: a write is answered after its commit.
+    /// Runs the closure. The caller is answered later, since a write is answered after its commit.
     let run: @Sendable (Connection) -> Outcome
     /// Answers the caller with an error, instead of the closure's own result.
     let fail: @Sendable (any Error) -> Void

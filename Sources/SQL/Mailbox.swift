@@ -27,7 +27,7 @@ final class Mailbox<Item: Sendable>: Sendable {
 
     /// Adds one, unless the mailbox is closed.
     ///
-    /// - Returns: Whether somebody will take it.
+    /// - Returns: Whether the item will be received.
     func put(_ item: Item) -> Bool {
         let isTaken = state.withLock { state in
             if !state.isClosed { state.items.append(item) }

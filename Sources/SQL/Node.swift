@@ -1,7 +1,7 @@
 /// A process that shares the database of a server with others, as its row says.
 package struct Node: Sendable {
     package let id: String
-    /// Whether it is within its lease. One that is not loses its place to whoever looks first.
+    /// Whether the node is within its lease. A node whose lease expired loses its place to the first node that looks.
     package let isAlive: Bool
     /// How long ago it said last that it lives.
     package let silence: Duration

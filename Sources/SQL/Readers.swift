@@ -4,7 +4,7 @@ import Glibc
 /// Threads that read, each with a connection of its own, which never writes.
 ///
 /// They run whatever prefers ``turns(of:)`` as its executor, and what runs on them reads at once: nothing waits for another
-/// thread. There are as many connections as threads, so whoever runs here finds one that nobody uses. Owners take turns,
+/// thread. There are as many connections as threads, so each job that runs here finds a free one. Owners take turns,
 /// however much they have waiting: a turn lasts until the task first waits, or yields.
 package final class Readers: Sendable {
     private struct State {
@@ -52,7 +52,7 @@ package final class Readers: Sendable {
         self.state = Monitor(state)
         self.longestRead = Int64(longestRead / .milliseconds(1))
         for number in 1...count {
-            // Nobody waits for their end: they run jobs for as long as somebody has the readers.
+            // The threads are never joined: they run jobs for as long as the readers are referred to.
             try Database.thread("\(name)-\(number)") { [work, threads] in
                 threads.withLock { $0.append(pthread_self()) }
                 while let turn = work.wait(for: { $0.next() }) {
@@ -110,7 +110,7 @@ package final class Readers: Sendable {
         if isAwaited { state.wakeAll() }
     }
 
-    /// Waits for those who read and closes the connections. Whoever reads later is refused.
+    /// Waits for the reads in flight and closes the connections. Later reads are refused.
     func close() {
         state.withLock { $0.isClosed = true }
         let idle = state.wait { $0.inUse == 0 ? $0.idle.takeAll() : nil }

@@ -10,7 +10,7 @@ protocol Writer {
     /// Runs all jobs and answers each, once what it did is durable or undone.
     func perform(_ jobs: [Job])
 
-    /// Does what is put off until nobody waits.
+    /// Does the work that is put off until no closure waits.
     func rest()
 
     /// The last that it does.

@@ -10,9 +10,9 @@ package enum Failure: Error, Sendable {
     case domain(DomainError)
     case refused(Refused)
     case service(ServiceError)
-    /// Nobody waits for the answer any more.
+    /// The client has left, or the service shuts down.
     case cancelled
-    /// Nobody's mistake but ours, or the machine's.
+    /// A fault of the service or of the machine.
     case unexpected(String)
 
     package init(_ error: any Error) {

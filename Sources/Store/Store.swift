@@ -20,7 +20,7 @@ package final class Store: Sendable {
         package var contentRetention: Duration
         /// How long contents live while it is not.
         package var unacknowledgedRetention: Duration
-        /// Whether somebody is attached to a session, or was a moment ago. Kept in memory by the service.
+        /// Whether a client is attached to a session, or was a moment ago. The service keeps this in memory.
         package var presence: @Sendable (SessionID) -> Presence
 
         package init(
@@ -48,7 +48,7 @@ package final class Store: Sendable {
     ///
     /// - Parameters:
     ///   - profile: What the process says of itself to the others, where it shares the store.
-    ///   - onFatalError: Ends the process: a commit whose outcome nobody knows cannot be repaired while running.
+    ///   - onFatalError: Ends the process: a commit in doubt cannot be repaired while the process runs.
     package init(
         _ place: Place, profile: NodeProfile? = nil, sealer: Sealer, policies: Policies, log: Log,
         onCommit: @escaping @Sendable (StoreCommit) -> Void = { _ in },

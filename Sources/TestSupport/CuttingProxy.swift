@@ -193,7 +193,7 @@ private final class Link: Sendable {
 
     init(_ client: Socket) { self.client = client }
 
-    /// Nil when nobody listens there, or it was cut meanwhile.
+    /// Nil if no server listens there, or the connection was cut meanwhile.
     func connect(to port: UInt16) -> Socket? {
         guard let server = try? Socket.connect(port: port) else { return nil }
         let isCut = state.withLock { state in

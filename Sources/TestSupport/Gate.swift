@@ -22,7 +22,7 @@ package final class Gate: Sendable {
         defer { state.withLock { $0.waiting -= 1 } }
         let deadline = ContinuousClock.now + .seconds(600)
         while !isOpen {
-            precondition(ContinuousClock.now < deadline, "nobody opened")
+            precondition(ContinuousClock.now < deadline, "the gate was not opened")
             usleep(1000)
         }
     }

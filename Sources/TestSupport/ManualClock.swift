@@ -21,6 +21,6 @@ package final class ManualClock: Sendable {
         }
     }
 
-    /// Moves the wall clock alone, as somebody who sets it does.
+    /// Sets the wall clock alone, as an operator does.
     package func setWall(_ milliseconds: Int64) { time.withLock { $0.wall = milliseconds } }
 }

@@ -43,7 +43,7 @@ package enum Misbehaviour: Sendable {
     case raw([UInt8], Ending = .finish)
     /// Another status, with more header lines and a small body instead of the content.
     case status(Int, [(String, String)] = [], body: String = "")
-    /// A 401 with this challenge to whoever does not send that `Authorization`.
+    /// A 401 with this challenge to requests without that `Authorization`.
     case demand(authorization: String, challenge: String)
     /// A 1xx answer before the real one.
     case informational(Int, [(String, String)] = [])

@@ -124,8 +124,8 @@ package final class Nginx: Sendable {
     }
 }
 
-/// Starts a program that cannot pick its ports itself: on ports that were free a moment ago, and on others where somebody
-/// was faster.
+/// Starts a program that cannot pick its ports itself: on ports that were free a moment ago, and on others if
+/// another program was faster.
 package func startOnFreePorts(
     _ count: Int, command: ([UInt16]) -> [String], isReady: () -> Bool
 ) async throws -> ([UInt16], ChildProcess) {

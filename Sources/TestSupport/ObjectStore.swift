@@ -106,7 +106,7 @@ package final class ObjectStore: Sendable {
         state.withLock { $0.put(key, bytes, HTTPFields()) }
     }
 
-    /// Begins an upload that nobody goes on with.
+    /// Begins an upload that stays orphaned.
     package func beginUpload(_ key: String) {
         state.withLock { state in
             state.lastUpload += 1

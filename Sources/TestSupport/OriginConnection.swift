@@ -19,7 +19,7 @@ final class OriginConnection {
 
     /// Serves requests until one side ends the connection.
     func serve() {
-        // A peer that hangs up or sends nonsense ends the connection: nobody else wants to know.
+        // A peer that hangs up or sends nonsense ends the connection, and nothing else depends on it.
         while (try? serveOne()) == true {}
         // A FIN before the RST would be an ordinary end to the peer.
         if !isReset { socket.shutdown() }

@@ -1,5 +1,5 @@
 extension PostgreSQL {
-    /// A copy on a port of its own that follows this one. From here on nobody is told of a commit that the copy does not
+    /// A copy on a port of its own that follows this one. From here on no commit is confirmed that the copy does not
     /// have.
     package func standby() async throws -> PostgreSQL {
         let connection = connection("postgres")
@@ -9,7 +9,7 @@ extension PostgreSQL {
                 "-D", data,
             ]
         }
-        // Not before the copy was made, which is to wait for nobody once it is promoted.
+        // After the copy was made, so that the copy waits for no standby once it is promoted.
         _ = try await query("ALTER SYSTEM SET synchronous_standby_names = '*'", in: "postgres")
         _ = try await query("SELECT pg_reload_conf()", in: "postgres")
         try await eventually("the standby is waited for") {
@@ -18,7 +18,7 @@ extension PostgreSQL {
         return standby
     }
 
-    /// Has a standby follow nobody any more, and take writes.
+    /// Promotes a standby: it follows no server any more, and accepts writes.
     package func promote() async throws {
         let isPromoted = try await query("SELECT pg_promote()", in: "postgres")
         guard isPromoted == [["t"]] else { throw Failed(log: log) }

@@ -213,7 +213,7 @@ package final class PostgreSQL: Sendable {
         return copy
     }
 
-    /// Removes a database, whoever has a session in it. Makes no folder: one would stay behind where the tests end first.
+    /// Removes a database, with its open sessions. Makes no folder: one would stay behind where the tests end first.
     func drop(_ database: String) async throws {
         try await ChildProcess.run([
             "\(Self.binaries)/psql", "-X", "-q", "-o", "/dev/null", "-d", connection("postgres"), "-c",

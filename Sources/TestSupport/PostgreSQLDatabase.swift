@@ -1,4 +1,4 @@
-/// A database of a test; dropped when the last reference goes, whoever has a session in it.
+/// A database of a test; dropped with the last reference, even while sessions are open.
 package final class PostgreSQLDatabase: Sendable {
     package let server: PostgreSQL
     package let name: String
@@ -24,7 +24,7 @@ package final class PostgreSQLDatabase: Sendable {
         "postgresql://test@\(ports.map { "127.0.0.1:\($0)" }.joined(separator: ","))/\(name)"
     }
 
-    /// As it is at one moment, whoever uses it.
+    /// A copy of one moment, even while the database is in use.
     package func copy() async throws -> PostgreSQLDatabase { try await server.copy(of: name) }
 
     /// Sends SQL in one transaction and returns the rows of its answers, NULL as an empty field. Throws

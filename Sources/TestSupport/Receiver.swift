@@ -114,7 +114,7 @@ package final class Receiver: Sendable {
 
     private static func serve(_ socket: Socket, _ state: State) {
         let reader = HTTPReader(socket)
-        // A peer that hangs up ends the connection: nobody else wants to know.
+        // A peer that hangs up ends the connection, and nothing else depends on it.
         while (try? serveOne(socket, reader, state)) == true {}
         socket.shutdown()
     }

@@ -52,7 +52,7 @@ package final class SeaweedFS: Sendable {
             ["/bin/sh", "-c", command], environment: ["GOMEMLIMIT=200MiB", "HOME=\(data.path)"])
     }
 
-    /// A prefix of the bucket that nobody else has.
+    /// A prefix of the bucket of its own.
     package func folder() -> BucketFolder { BucketFolder(self, "\(RandomBytes.make(6).hexadecimal)/") }
 
     /// The environment with which it lets in.

@@ -57,7 +57,7 @@ package final class Socket: Sendable {
     private static let ports: ClosedRange<UInt16> = 10_000...32_000
     private static let nextPort = Locked(UInt16.random(in: ports))
 
-    /// Takes ports in turn: whoever still calls a server that is gone does not reach another test's.
+    /// Uses ports in turn, so that a late call to a server that has gone does not reach another test's.
     private static func boundToNext(_ ip: UInt32) throws -> (socket: Socket, port: UInt16) {
         for _ in ports {
             let port = nextPort.withLock { next in
@@ -154,7 +154,7 @@ package final class Socket: Sendable {
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 
-    /// Keeps the kernel from taking more than a few kilobytes that nobody has read.
+    /// Keeps the kernel from buffering more than a few kilobytes of unread bytes.
     func receiveLittle() { setReceiveBuffer(4096) }
 
     private func setReceiveBuffer(_ bytes: Int32) {

@@ -7,7 +7,7 @@ package final class SocksServer: Sendable {
     private let server: SocketServer
     private let asked: Locked<[String]>
 
-    /// - Parameter user: `user:password` that clients must say; nil where nobody is asked.
+    /// - Parameter user: `user:password` that clients must send; nil for no authentication.
     package init(user: String? = nil) throws {
         let asked = Locked<[String]>([])
         self.asked = asked

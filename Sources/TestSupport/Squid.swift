@@ -19,22 +19,23 @@ package final class Squid: Sendable {
     private let process: ChildProcess
 
     package init(_ authentication: Authentication = .none) async throws {
-        // Whoever squid becomes has to get there, which not every folder of temporary files allows.
+        // The user that squid becomes needs access, which not every folder of temporary files allows.
         let folder = TemporaryFolder(in: "/tmp")
         self.folder = folder
         let hash = try await ChildProcess.run(["/usr/bin/openssl", "passwd", "-apr1", "p"])
         folder.write(Array("u:".utf8) + hash, to: "users")
         let secret = Content.hex(Digest.of(Array("u:the proxy:p".utf8), .md5))
         folder.write(Array("u:the proxy:\(secret)\n".utf8), to: "digests")
-        // It refuses to be root, and whoever it becomes has to write its log.
-        let nobody: uid_t = 65534
+        // Squid refuses to be root, and the user that it becomes has to write its log.
+        let unprivileged: uid_t = 65534
         var prefix: [String] = []
         if geteuid() == 0 {
             chmod(folder.path, 0o755)
-            for name in ["", "/users", "/digests"] { chown("\(folder.path)\(name)", nobody, nobody) }
+            for name in ["", "/users", "/digests"] { chown("\(folder.path)\(name)", unprivileged, unprivileged) }
             // The kernel forgets with whom to kill it when it becomes another user.
             prefix = [
-                "/usr/bin/setpriv", "--reuid=\(nobody)", "--regid=\(nobody)", "--clear-groups", "--pdeathsig", "KILL",
+                "/usr/bin/setpriv", "--reuid=\(unprivileged)", "--regid=\(unprivileged)", "--clear-groups",
+                "--pdeathsig", "KILL",
             ]
         }
         let (ports, process) = try await startOnFreePorts(1) { ports in

@@ -21,7 +21,7 @@ package enum TestStore {
         try await databases.database(for: folder.path).connection
     }
 
-    /// A copy of what a folder's store has, whoever uses it. It lives for as long as what is returned.
+    /// A copy of a folder's store, even while it is in use. The copy lives for as long as the returned value.
     package static func copy(of folder: TemporaryFolder) async throws -> (Store.Place, PostgreSQLDatabase) {
         let copy = try await databases.database(for: folder.path).copy()
         try await copy.query("DELETE FROM node")

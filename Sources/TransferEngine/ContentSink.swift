@@ -215,7 +215,7 @@ final class ContentSink {
 
     /// Leaves it at what the file holds by now: after a failure fewer bytes than came.
     ///
-    /// - Returns: Their SHA-256; nil where there is no file, or nobody wants the digest.
+    /// - Returns: Their SHA-256; nil if there is no file, or no digest is wanted.
     func settle() -> [UInt8]? {
         buffer = nil
         guard let mark = file?.reached else { return nil }

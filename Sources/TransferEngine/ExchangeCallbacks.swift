@@ -101,7 +101,7 @@ extension Exchange.Running {
         let missing = length.map { min($0, sink.end) - sink.length } ?? 0
         let isLarge = hasBody && (length.map(sink.isLarge) ?? false)
         if sink.isInParts {
-            // A part that a server begins earlier than it was asked to is in nobody's memory.
+            // A part that a server begins earlier than it was asked to is not in memory.
             guard offset == 0 || offset == sink.length else { return end(.prefixMissing) }
             if offset == 0 {
                 sink.restart()

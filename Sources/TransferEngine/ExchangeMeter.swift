@@ -1,7 +1,7 @@
 import Base
 import Synchronization
 
-/// Figures of a running exchange: written by its loop, read by whoever looks.
+/// Figures of a running exchange: written by its loop, read by any thread.
 final class ExchangeMeter: Sendable {
     let phase = Atomic<UInt8>(ExchangeProgress.Phase.resolving.rawValue)
     let length = Atomic<Int64>(0)
@@ -9,7 +9,7 @@ final class ExchangeMeter: Sendable {
     let sent = Atomic<Int64>(0)
     /// -1 where it is not known.
     let expected = Atomic<Int64>(-1)
-    /// Nobody waits any more for what a disk thread digests.
+    /// Whether the result of the disk thread that digests is not needed any more.
     let isAbandoned = Atomic<Bool>(false)
 
     func enter(_ phase: ExchangeProgress.Phase) { self.phase.store(phase.rawValue, ordering: .relaxed) }

@@ -51,7 +51,7 @@ package struct ExchangeRequest: Sendable {
     /// the request again by itself.
     package var usesFreshConnection = false
     /// Bytes of content that may be at hand beyond those that ``TransferEngine/recorded(_:upTo:)`` told of: until it tells
-    /// of more, the connection is not read. Nil where nobody tells.
+    /// of more, the connection is not read. Nil if nothing reports it.
     package var maximumUnrecorded: Int64?
 
     package init(
@@ -73,7 +73,7 @@ package enum ExchangeBody: Sendable {
     case none
     case bytes([UInt8])
     case file(path: String, offset: Int64, length: Int64)
-    /// Somebody else has the bytes.
+    /// The bytes are fetched from a bucket while they are sent.
     case fetched(Fetching, offset: Int64, length: Int64)
 }
 

@@ -80,7 +80,7 @@ struct HeadParser {
 }
 
 extension ResponseHead {
-    /// Whether the body comes in chunks. Throws where the connection codes it otherwise: nobody asked for that, and
+    /// Whether the body comes in chunks. Throws if the transfer coding is another one: no `TE` field asked for it, and
     /// libcurl would undo it without telling whether all was there (RFC 9112 section 6.1).
     func isChunked() throws(HeadParser.Refused) -> Bool {
         var codings: [String] = []

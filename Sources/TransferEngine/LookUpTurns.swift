@@ -40,7 +40,7 @@ struct LookUpTurns {
         queues[pool, default: Queue()].names.append(name)
     }
 
-    /// Nobody of this pool waits for the name any more.
+    /// Removes a name that no exchange of this pool waits for any more.
     mutating func remove(_ name: String, of pool: Int64) {
         queues[pool]?.names.removeAll { $0 == name }
         forgetIfIdle(pool)

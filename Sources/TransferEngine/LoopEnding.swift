@@ -112,7 +112,7 @@ extension TransferLoop {
         }
     }
 
-    /// Asks a server that was not trusted for its key, so that somebody can decide about it.
+    /// Asks an untrusted server for its key, so that the app can decide about it.
     private func probe(_ exchange: Exchange, _ result: ExchangeResult) {
         guard let easy = spare.popLast() ?? Easy() else { return conclude(exchange, result) }
         do throws(CurlError) {

@@ -96,7 +96,7 @@ extension TransferLoop {
     // MARK: Buffers
 
     /// Lets exchanges that wait for a buffer go on, apps in turns. Where all buffers are half full, the fullest go to the
-    /// disk: an origin that has become silent keeps nobody waiting.
+    /// disk: an origin that has become silent keeps no exchange waiting.
     func shareBuffers() {
         while buffers.hasFree, let (exchange, _) = state.awaitingBuffer.next() {
             guard case .running(let running) = exchange.stage, running.bufferIsFree() else { continue }

@@ -137,7 +137,7 @@ package final class PartMemory: Sendable {
         if unused == nil { serve { _ in } }
     }
 
-    /// Serves whoever can be served after a change.
+    /// Serves the waiting requests that fit after a change.
     private func serve(_ change: (inout State) -> Void) {
         let served = state.withLock { state in
             change(&state)

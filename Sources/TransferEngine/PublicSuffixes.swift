@@ -20,7 +20,7 @@ package enum PublicSuffixes {
         return host.withCString { host in domain(list, host).map { String(cString: $0) } }
     }
 
-    /// Whether two hosts belong to one owner. Addresses, and names that nobody registered, only to themselves.
+    /// Whether two hosts belong to one owner. Addresses, and names without a registered domain, only to themselves.
     package static func areRelated(_ one: ParsedURL, _ other: ParsedURL) -> Bool {
         if one.host == other.host { return true }
         guard one.address == nil, other.address == nil, let domain = registrableDomain(of: one.host) else {

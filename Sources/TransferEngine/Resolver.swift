@@ -15,11 +15,11 @@ package enum Resolution: Hashable, Sendable {
 /// Looks names up, each on a thread of its own, with the system's `getaddrinfo`.
 ///
 /// libcurl's threaded resolver blocks its loop for seconds when a look-up is abandoned, and would connect to answers
-/// that nobody judged. Threads rather than c-ares: `getaddrinfo` answers as all else on the machine does
+/// that were not judged. Threads rather than c-ares: `getaddrinfo` answers as all else on the machine does
 /// (`nsswitch.conf` with its modules, `gai.conf`, a changed `resolv.conf`). They live only while there are names.
 ///
-/// Concurrent look-ups of one name are one, whoever asks; answers are kept for 30 s. Who looks up next:
-/// ``LookUpTurns``.
+/// Concurrent look-ups of one name are one, whichever app asks; answers are kept for 30 s. ``LookUpTurns`` chooses the next
+/// name.
 final class Resolver: Sendable {
     /// Where a name stands when it was asked for.
     enum Answer: Hashable, Sendable {
@@ -97,7 +97,7 @@ final class Resolver: Sendable {
         return answer
     }
 
-    /// An exchange waits no longer. A name that nobody else wants loses its place.
+    /// An exchange waits no longer. A name that no other exchange wants loses its turn.
     func leave(_ name: String, _ exchange: ExchangeID) {
         names.withLock { names in
             guard let index = names.waiting[name]?.firstIndex(where: { $0.exchange == exchange }),

@@ -5,7 +5,7 @@ package enum TransferFault: Error, Hashable, Sendable {
     /// The resolver says with authority that there is no such name, or no address for it.
     case nameDoesNotExist
     case couldNotResolve
-    /// The name's turn to be looked up did not come in time: nobody was asked, and the origin is not to blame.
+    /// The name's turn to be looked up did not come in time: no server was asked, and the origin is not to blame.
     case nameNotAsked
     case connectFailed
     case connectTimedOut

@@ -19,7 +19,7 @@ struct LoopSurroundings: Sendable {
 
 /// The whole life of one `transfer` thread.
 ///
-/// Sequential code, no locks: nobody else can see these properties.
+/// Sequential code, no locks: no other thread can see these properties.
 final class TransferLoop {
     let surroundings: LoopSurroundings
     let mailbox: Mailbox
@@ -206,7 +206,7 @@ final class TransferLoop {
         if deadline < nextSweep { nextSweep = max(deadline, state.now + Self.sweepPrecision) }
     }
 
-    /// Looks at every exchange's limits, and closes pools that nobody used for a while.
+    /// Checks the limits of every exchange, and closes pools that were not used for a while.
     func sweep() {
         nextSweep = .max
         for exchange in Array(exchanges.values) {

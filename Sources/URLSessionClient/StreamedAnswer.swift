@@ -18,7 +18,7 @@ final class StreamedAnswer: NSObject, URLSessionDataDelegate {
 
     private init(_ pieces: AsyncThrowingStream<Piece, any Error>.Continuation) { self.pieces = pieces }
 
-    /// Sends a request. Its connection is closed when nobody reads the answer any more.
+    /// Sends a request. Its connection is closed when the answer is not read any more.
     ///
     /// - Parameter knock: A request that is answered at once, which opens the connection. On Linux a URLSession goes on
     ///   asking whether a connection can be written to until the first answer over it is whole, and takes a whole

@@ -52,7 +52,7 @@ public struct Webhook: Sendable {
         return payload
     }
 
-    /// Takes as long for any two of one length, so that nobody learns a signature by timing.
+    /// Compares in constant time for one length, so that timing reveals no signature.
     private static func isEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         left.count == right.count && zip(left, right).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
     }

@@ -16,7 +16,7 @@ enum HealthCheck {
         let scheme = values.text("tls-certificate") == nil ? "http" : "https"
         let url = question(to: base.contains("://") ? base : "\(scheme)://\(base)")
         guard let status = Probe.status(of: url, within: .seconds(3)) else {
-            Command.complain("urlsessiond: nobody answers at \(url)")
+            Command.complain("urlsessiond: no service answers at \(url)")
             return Command.Exit.failed
         }
         return status == 200 ? Command.Exit.done : Command.Exit.failed

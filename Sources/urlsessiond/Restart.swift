@@ -5,8 +5,8 @@ import Glibc
 /// A node that was given up while it stood still begins anew, in the same process: as who it was it can change nothing.
 enum Restart {
     private static let startedAt = Clock.system.monotonic()
-    /// Nobody is given up sooner than this for being silent: a process that is has a double of the same name. It ends, or
-    /// the two would take each other's place for ever. In milliseconds.
+    /// The time in milliseconds before which no node is given up as silent. A process that was given up sooner has a double
+    /// of the same name; it ends, because the two would replace each other for ever.
     private static let shortest: Int64 = 15_000
 
     /// Notes when the process started, and what its parent wants. Call it first.

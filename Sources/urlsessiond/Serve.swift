@@ -242,7 +242,7 @@ struct Serve {
 
     // MARK: Running and ending
 
-    /// Before anything answers or is announced: whoever sees the service may signal it at that very moment.
+    /// Called before the service answers or announces its port, because a supervisor may signal it at that very moment.
     private func listenForSignals() throws(Failure) -> (end: SignalBell, hangup: SignalBell) {
         guard let end = SignalBell(SIGTERM, SIGINT), let hangup = SignalBell(SIGHUP) else {
             throw Failure(text: "signals: \(String(cString: strerror(errno)))", status: Command.Exit.system)

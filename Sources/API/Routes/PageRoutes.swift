@@ -33,7 +33,7 @@ enum PageFiles {
 
     static let types = ["text/javascript", "text/css", "image/svg+xml", "text/html"]
 
-    /// Nothing runs, loads or connects but what the service itself serves, and nobody frames it or learns its address.
+    /// The page runs, loads and connects to the service alone, cannot be framed, and sends no referrer.
     static let headers = [
         (
             "Content-Security-Policy",

@@ -27,7 +27,7 @@ export class Problem extends Error {
  *
  * @param {string} method
  * @param {string} path
- * @param {object} [options] `{body, audience, key, headers, signal}`; the audience is `app`, `operator` or `nobody`.
+ * @param {object} [options] `{body, audience, key, headers, signal}`; the audience is `app`, `operator` or `public`.
  * @returns {Promise<any>} The answer's JSON, or its text where it is something else; null where it has no body.
  * @throws {Problem}
  */

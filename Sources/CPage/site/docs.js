@@ -197,7 +197,7 @@ function openPlace() {
 async function begin() {
   showFrame();
   try {
-    description = new Description(await call("GET", "/openapi.json", { audience: "nobody" }));
+    description = new Description(await call("GET", "/openapi.json", { audience: "public" }));
   } catch (problem) {
     render(main, notice(problem));
     return;

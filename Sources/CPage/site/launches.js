@@ -78,7 +78,7 @@ export function launchesView(host, route) {
           "No launches",
           place.state || place.kind || place.session
             ? "None fits the filter."
-            : "When the last task of a session ends and nobody reads its events, the app’s webhook is called. That is a launch.",
+            : "When the last task of a session ends and no client reads its events, the app’s webhook is called. That is a launch.",
         )
         : table("Launches", [
           { title: "Launch" },

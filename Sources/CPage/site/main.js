@@ -46,7 +46,7 @@ function viewAt([first, second, third, fourth]) {
     case "apps":
       return ["apps", "operator", appsView, "Apps"];
     default:
-      return ["nowhere", "nobody", nowhereView, "Not found"];
+      return ["nowhere", "public", nowhereView, "Not found"];
   }
 }
 
@@ -54,7 +54,7 @@ function show() {
   const route = here();
   if (route.segments[0] === "main") return;
   const [name, audience, make, title] = viewAt(route.segments);
-  const needsKey = audience !== "nobody" && !keyOf(audience);
+  const needsKey = audience !== "public" && !keyOf(audience);
   const wanted = needsKey ? `sign in ${audience}` : name;
   document.title = `${needsKey ? "Key" : title} · urlsessiond`;
   showFrame(name, needsKey);
@@ -63,7 +63,7 @@ function show() {
   current?.view.close?.();
   clear(main);
   document.getElementById("announcer").textContent = "";
-  // A place of its own: what a view draws after it was left, when a last answer comes, nobody sees.
+  // A place of its own: a view that was left may still draw when its last answer comes, out of sight.
   const host = h("div", { class: "view" });
   main.append(host);
   current = { name: wanted, view: needsKey ? signInView(host, audience) : make(host, route) };

@@ -35,7 +35,7 @@ export function serviceView(host) {
     try {
       const [text, health, declared] = await Promise.all([
         call("GET", "/metrics", { audience: "operator", signal: ender.signal }),
-        call("GET", "/readyz", { audience: "nobody", signal: ender.signal }).then(
+        call("GET", "/readyz", { audience: "public", signal: ender.signal }).then(
           () => ({ ready: true }),
           (error) => ({ ready: false, why: error.message }),
         ),

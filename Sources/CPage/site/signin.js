@@ -11,7 +11,7 @@ import { button, dialog, field, notice } from "./parts.js";
  * @param {string} key
  * @param {boolean} isForTab Whether a reload is to find it again.
  * @returns {Promise<"app"|"operator">}
- * @throws {Problem} Where it is nobody's.
+ * @throws {Problem} If the key is unknown.
  */
 export async function useKey(key, isForTab) {
   const refused = (error) => {

@@ -56,7 +56,7 @@ function target(description, operation, values) {
 
 /** Who a request goes as: the audience of the first key that fits. */
 function audienceOf({ security }) {
-  if (security.length === 0) return "nobody";
+  if (security.length === 0) return "public";
   return security.some((scheme) => "adminKey" in scheme) &&
       !(security.some((scheme) => "appKey" in scheme) && keyOf("app"))
     ? "operator"
@@ -95,7 +95,7 @@ export function tryIt(description, operation) {
         submit: async (event) => {
           event.preventDefault();
           const audience = audienceOf(operation);
-          if (audience !== "nobody" && !keyOf(audience)) return openKeys();
+          if (audience !== "public" && !keyOf(audience)) return openKeys();
           submit.setAttribute("aria-busy", "true");
           const values = Object.fromEntries(inputs.map(([parameter, input]) => [parameter.name, input.value]));
           const headers = Object.fromEntries(
@@ -137,7 +137,7 @@ export function tryIt(description, operation) {
       h(
         "span",
         { class: "muted" },
-        audienceOf(operation) === "nobody"
+        audienceOf(operation) === "public"
           ? "Without a key."
           : `As ${holderOf(audienceOf(operation))?.label ?? "whose key you set"}.`,
       ),

@@ -150,7 +150,7 @@ export class SessionWatch {
       sum += moved;
     }
     for (const task of this.completed) this.rates.delete(task);
-    // A series for each of very many transfers would help nobody.
+    // A series for each of very many transfers would be of no use.
     for (const task of this.rates.keys()) if (this.rates.size > mostRates) this.rates.delete(task);
     for (const [task, series] of this.rates) series.add(smoothed(series, (this.moved.get(task) ?? 0) / seconds), now);
     this.throughput.add(smoothed(this.throughput, sum / seconds), now);

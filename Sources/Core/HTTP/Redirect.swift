@@ -99,7 +99,7 @@ package enum Redirect {
         return !hasUserInformation(bytes)
     }
 
-    /// Whether a location begins with a scheme that nobody here speaks.
+    /// Whether a location begins with an unsupported scheme.
     private static func hasOtherScheme(_ location: String) -> Bool {
         guard let colon = location.utf8.firstIndex(of: UInt8(ascii: ":")) else { return false }
         let scheme = location[..<colon].utf8.map(\.asciiLowercased)

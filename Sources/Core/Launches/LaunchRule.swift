@@ -22,7 +22,7 @@ package struct LaunchRule: Hashable, Sendable {
         case no
     }
 
-    /// How long after the last client went nobody is launched: it may only be reconnecting.
+    /// The grace period after the last detachment, in which no launch is created: the client may only be reconnecting.
     package static let grace = Duration.seconds(5)
 
     package var sendsLaunchEvents = true

@@ -15,7 +15,7 @@ package struct LaunchSlots: Sendable {
     private var holders: [(launch: Int64, since: Int64)] = []
     private var underWay: [AppID: Int] = [:]
     private var silent: Set<AppID> = []
-    /// How many attempts have begun. Whoever began one last is served last.
+    /// How many attempts have begun. The app that began one last is served last.
     package private(set) var turn: Int64 = 0
 
     package init() {}
@@ -42,7 +42,7 @@ package struct LaunchSlots: Sendable {
         turn += 1
     }
 
-    /// - Parameter wasAnswered: Whether the receiver sent a status; nil when nobody knows.
+    /// - Parameter wasAnswered: Whether the receiver sent a status; nil if that is unknown.
     package mutating func ended(_ launch: Int64, of app: AppID, wasAnswered: Bool?) {
         holders.removeAll { $0.launch == launch }
         let left = underWay(of: app) - 1
@@ -56,7 +56,7 @@ package struct LaunchSlots: Sendable {
 
     /// Takes the slots of those that have waited long.
     ///
-    /// - Returns: When the next will have, or nil when nobody holds a slot.
+    /// - Returns: The time at which the next lease ends, or nil if no slot is held.
     package mutating func takeBack(at now: Int64) -> Int64? {
         let patience = Self.patience.milliseconds
         holders.removeAll { $0.since + patience <= now }

@@ -18,12 +18,12 @@ package import Notation
 /// Open are `pending`, `delivering`, `launched` and `parked`; `delivering` and `launched` can be parked as well, and all
 /// of them are superseded when their session ends.
 /// Who moves it on: `pending` the sender when it is due, `delivering` the receiver's answer, `launched` the app or the
-/// deadline, `parked` whoever enables the webhook. After a crash `delivering` is fed `.interrupted`: the attempt is not
+/// deadline, `parked` the request that enables the webhook. After a crash `delivering` is fed `.interrupted`: the attempt is not
 /// charged and made again with the same id; the others go on from their stored moments.
 package enum LaunchState: Hashable, Sendable {
     /// `attempts` counts those made; the next is due at the moment given.
     case pending(attempts: Int, nextAttemptAt: Timestamp)
-    /// `attempt` is under way; after the lease nobody carries it any more.
+    /// `attempt` is in flight; after the lease it is lost.
     case delivering(attempt: Int, leaseUntil: Timestamp)
     /// The receiver answered 2xx; the app has until the deadline.
     case launched(attempts: Int, deadline: Timestamp)
@@ -46,7 +46,7 @@ package enum LaunchState: Hashable, Sendable {
         case failed(Failure)
         /// The app did not complete it in time; a failed attempt.
         case deadlinePassed(Failure)
-        /// Nobody carries the attempt any more: the service was restarted, or shut down in the middle.
+        /// The attempt is lost: the service was restarted, or shut down in the middle.
         case interrupted
         /// The lease ended without a report.
         case leaseExpired
@@ -57,7 +57,7 @@ package enum LaunchState: Hashable, Sendable {
         case park(ParkReason)
         /// The incarnation of its session ends.
         case sessionEnded
-        /// It became due while nobody could send it: like others, it waits for its moment.
+        /// It became due while no node could send it: like others, it waits for its moment.
         case putOff(until: Timestamp)
         /// The webhook can be sent to again; the moment is chosen so that parked launches come gently.
         case enabled(nextAttemptAt: Timestamp)
@@ -213,7 +213,7 @@ extension LaunchState {
         }
     }
 
-    /// Attempts made so far, the one under way included; nil where nobody counts any more.
+    /// Attempts made so far, the one in flight included; nil in states without a count.
     package var attempts: Int? {
         switch self {
         case .pending(let attempts, _), .delivering(let attempts, _), .launched(let attempts, _),

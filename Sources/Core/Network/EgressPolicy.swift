@@ -1,6 +1,6 @@
 /// Which addresses transfers and webhooks may reach.
 ///
-/// A pure judgement of one binary address: whoever connects asks for every answer of the resolver, again at the socket,
+/// A pure judgement of one binary address: it is asked for every answer of the resolver, again at the socket,
 /// and again before each request on a connection that is used once more. Text is never judged: too many spellings.
 ///
 /// Sources: the IANA special-purpose address registries for IPv4 and IPv6 (RFC 6890), multicast (RFC 5771), and

@@ -2,7 +2,7 @@
 ///
 ///     open ── answer ──▶ answered          all who wait go on as the answer says
 ///       ├── deadlinePassed ──▶ expired     the task whose question it is fails, it alone; others who wait ask anew
-///       └── taskEnded ──▶ expired          nobody needs the answer any more
+///       └── taskEnded ──▶ expired          the answer is not needed any more
 ///
 /// `open` is moved on by the app or the clock; after a crash it is still open, its deadline is in the store.
 package enum QuestionState: Hashable, Sendable {

@@ -45,7 +45,7 @@ package struct OriginPauses: Hashable, Sendable {
     package var isEmpty: Bool { pauses.isEmpty }
 }
 
-/// When origins may be asked again, for whoever waits for it. Ends within a tenth of a second are one, so that answers
+/// When origins may be asked again, for the tasks that wait for it. Ends within a tenth of a second are one, so that answers
 /// by the thousand leave no more than their Retry-After has tenths.
 package struct PauseEnds: Sendable {
     private static let grain = Duration.milliseconds(100)

@@ -163,7 +163,7 @@ package struct ResumableUpload: Hashable, Sendable {
     private mutating func answered(_ head: ResponseHead, _ hasSentAll: Bool) -> Decision {
         switch (head.status, step) {
         case (200...299, _):
-            // Before version 7 nobody had to say that it is complete.
+            // Before version 7 servers did not have to say that it is complete.
             guard isComplete(head) == false else { return .respond }
             step = .ask
             return .proceed

@@ -46,7 +46,7 @@ package struct ResumePoint: Shape {
         let length = ContentLength.parse(head.fields)
         guard length != .invalid else { return nil }
         let entityTag = head.fields.single("ETag").flatMap { $0.isStrongEntityTag ? $0 : nil }
-        // Whoever sent a tag may not be asked by date (RFC 9110 section 13.1.5), so a weak tag ends it.
+        // An origin that sent a tag may not be asked by date (RFC 9110 section 13.1.5), so a weak tag ends it.
         guard entityTag != nil || !head.fields.contains("ETag") else { return nil }
         let lastModified = head.fields.single("Last-Modified")
         let isStrong = lastModified.map { isStrongDate($0, head: head, receivedAt: receivedAt) } ?? false

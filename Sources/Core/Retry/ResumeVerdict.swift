@@ -73,7 +73,7 @@ package enum ResumeVerdict: Hashable, Sendable {
     private static func judgeFresh(_ head: ResponseHead, requestHasOwnRange: Bool) -> ResumeVerdict {
         guard (200..<300).contains(head.status) else { return .notADownload(status: head.status) }
         guard head.status == 206, !requestHasOwnRange else { return .append(at: 0) }
-        // A part nobody asked for is whole only when it says so.
+        // A part that was not asked for is whole only if it says so.
         guard case .part(first: 0, let last, let total?)? = ContentRange(head.fields), last == total - 1 else {
             return .askAgainFromZero(.unaskedPart)
         }

@@ -85,7 +85,7 @@ package struct Segmentation: Hashable, Sendable {
         return offset..<end
     }
 
-    /// What a new connection to a source fetches: the first bytes that nobody has or fetches. Where there are none, the
+    /// What a new connection to a source fetches: the first bytes that are neither stored nor in flight. Where there are none, the
     /// second half of what is left to the connection with the most.
     ///
     /// - Parameter positions: How far connections are, on disk or not.
@@ -125,7 +125,7 @@ package struct Segmentation: Hashable, Sendable {
         return Assignment(bytes: cut..<segment.end, shortened: number)
     }
 
-    /// Bytes that nobody has or fetches.
+    /// Bytes that are neither stored nor in flight.
     private var gaps: [Range<Int64>] {
         let taken = onDisk.held.map { ($0.offset, $0.end) } + segments.values.map { ($0.offset, $0.end) }
         var reached: Int64 = 0
@@ -238,7 +238,7 @@ package struct Segmentation: Hashable, Sendable {
         standings[source] = .resting(until: now + max(wait, pause))
     }
 
-    /// Lets whoever rests be asked again, by the next attempt.
+    /// Lets the next attempt ask the resting sources again.
     package mutating func endRests() {
         for (source, standing) in standings.enumerated() {
             if case .resting = standing { standings[source] = .untried }
@@ -255,7 +255,7 @@ package struct Segmentation: Hashable, Sendable {
         return segments.filter { $0.value.source == source }.keys.sorted()
     }
 
-    /// Whether nobody is left who could be asked, now or later.
+    /// Whether no source is left that could be asked, now or later.
     package var isForsaken: Bool { standings.allSatisfy { $0 == .dropped } }
 }
 

@@ -28,7 +28,7 @@ package struct Attachment: Shape {
     package enum Event: Hashable, Sendable {
         /// Refused while another client's lease is in force, unless it is to be taken over.
         case take(ttl: Duration, launchId: String?, takeover: Bool)
-        /// Works after the expiry too, as long as nobody else came.
+        /// Works after the expiry too, unless another client has taken the lease.
         case renew(epoch: Int64, ttl: Duration)
         /// Repeating it with the same epoch changes nothing.
         case release(epoch: Int64)
@@ -44,7 +44,7 @@ package struct Attachment: Shape {
     /// The number of the latest lease; 0 before the first.
     package private(set) var epoch: Int64 = 0
     package private(set) var lease: Lease?
-    /// Whether a lease in force was ever taken from its client: from then on nobody acts without the epoch.
+    /// Whether a lease in force was ever taken from its client: from then on no request is accepted without the epoch.
     package private(set) var wasTakenOver = false
     /// When the latest lease was given back.
     package private(set) var endedAt: Timestamp?

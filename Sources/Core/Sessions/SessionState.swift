@@ -16,7 +16,7 @@ package enum SessionState: Hashable, Sendable {
         case invalidate
         /// All its tasks are completed.
         case noTaskLeft
-        /// It ends at once, with its tasks, and nobody is told.
+        /// It ends at once, with its tasks and without events.
         case forget
     }
 

@@ -48,7 +48,7 @@ package enum TaskLife: Hashable, Sendable {
         case noRoom(needed: Int64, kept: Int64, notBefore: Timestamp)
         /// What it kept on the full disk is gone.
         case emptied
-        /// By the app, or by nobody in time.
+        /// The app answered the question, or the deadline passed.
         case answered
         case interrupted
         /// It is no suspect any more.

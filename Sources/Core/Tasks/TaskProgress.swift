@@ -21,8 +21,8 @@ package struct TaskProgress: Shape {
     /// Bytes of content that came and have to be fetched once more: what was not recorded when the service was killed,
     /// and what could not be continued.
     package var bytesFetchedTwice: Int64 = 0
-    /// Bytes that came and are in none of the parts which the bucket has: they are fetched twice where nobody finds out how
-    /// the attempt ended.
+    /// Bytes that came and are in none of the parts which the bucket has: they are fetched twice if the end of the
+    /// attempt stays unknown.
     package var bytesInMemory: Int64 = 0
     package var redirects: [RedirectRecord] = []
     package var currentURL: String?

@@ -23,14 +23,14 @@ package enum DiskPlan {
         case goOn([TaskID])
         /// What this one keeps goes, so that others find room.
         case empty(TaskID)
-        /// Nobody would be helped: all wait for room from elsewhere.
+        /// No task would be helped: all wait for room from elsewhere.
         case wait
     }
 
     /// What to do next; asked again when it is done and the disk was measured.
     ///
-    /// Who needs the least goes on first. Where nobody fits, the one with the most to come gives up what it keeps,
-    /// provided that this, or the same of those after it, helps somebody.
+    /// The task that needs the least resumes first. If none fits, the task with the most bytes to come gives up its partial
+    /// file, provided that this, or the same of the tasks after it, lets another one fit.
     ///
     /// - Parameter othersWait: Whether tasks that have not begun wait for any room at all.
     package static func next(room: Int64, waiting: [Waiting], othersWait: Bool) -> Step {

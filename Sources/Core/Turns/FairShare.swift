@@ -1,6 +1,6 @@
 /// Picks which transfers start when there is room: apps in turn, then their sessions in turn, then their hosts.
 ///
-/// The turn goes to whoever has the fewest transfers running for its weight, then to whoever was served longest ago, so
+/// The turn goes to the candidate with the fewest running transfers for its weight, then to the one served longest ago, so
 /// that one slot shared by many goes round as well. A session of service type `background` weighs a quarter. Within a
 /// session the higher priority goes first. Each pick is deterministic: equal input and history, equal output.
 package struct FairShare: Sendable {

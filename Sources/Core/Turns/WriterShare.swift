@@ -1,7 +1,7 @@
-/// How much of the writer's time cleaning may take: a quarter while others write, all of it while nobody does.
+/// How much of the writer's time cleaning may take: a quarter while requests write, all of it while none does.
 package struct WriterShare: Hashable, Sendable {
-    /// For this long after somebody else's write, in milliseconds, cleaning keeps to its quarter: whose next request still
-    /// waits for a core or a reader would else find the machine taken.
+    /// For this long after a write of a request, in milliseconds, cleaning keeps to its quarter: the next request of the same
+    /// client, which still waits for a core or a reader, would else find the machine busy.
     private static let memory: Int64 = 1000
 
     private var seenWrites = 0

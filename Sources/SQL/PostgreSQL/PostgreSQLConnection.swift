@@ -1,6 +1,7 @@
 import Base
 
-/// One connection to a PostgreSQL server: what nobody waits for travels with what somebody does.
+/// One pipelined connection to a PostgreSQL server. A statement without a result is sent together with the next statement
+/// whose result is read.
 ///
 /// An error undoes the transaction, and whatever is asked of it afterwards fails with the same error until ``rollBack()``.
 final class PostgreSQLConnection: Connection {
@@ -11,7 +12,7 @@ final class PostgreSQLConnection: Connection {
     /// What was asked and is not answered, in order.
     private var questions: [Question] = []
 
-    /// Statements whose rows somebody wants to see.
+    /// Statements whose rows a caller reads.
     private struct Question {
         /// How many answer it.
         var statements: Int
@@ -51,7 +52,7 @@ final class PostgreSQLConnection: Connection {
 
     /// Waits for the turn to write, which a node has until its transaction ends; what is sent next waits with it.
     ///
-    /// The turn makes of all nodes one writer: what a closure has read nobody changes before it writes.
+    /// The turn makes all nodes one writer: no other node changes rows between the reads and the writes of a closure.
     ///
     /// - Parameter patience: How long the turn and each lock after it may take together, in milliseconds, from the beginning
     ///   of the transaction.
@@ -112,7 +113,7 @@ final class PostgreSQLConnection: Connection {
 
     /// Waits for the answers to all that was sent.
     ///
-    /// - Returns: That to the last statement, where it is nobody else's.
+    /// - Returns: The answer to the last statement, unless it belongs to a question.
     @discardableResult
     private func answer() throws(SQLError) -> PostgreSQLAnswer? {
         var answers = try pipeline.wait()[...]

@@ -3,7 +3,7 @@
 /// The node's clock is never asked: leases are judged by the server's.
 struct PostgreSQLNode: Sendable {
     let id: String
-    /// Where the files are that rows tell of. Nodes that keep them elsewhere cannot share the store; nil where nobody can.
+    /// Where the files are that rows refer to. Nodes that keep them elsewhere cannot share the store; nil where no node can.
     let contents: String?
     /// What it says of itself when it enters, in whatever form; nil for nothing.
     let document: [UInt8]?
@@ -24,7 +24,7 @@ struct PostgreSQLNode: Sendable {
 
     private static func draw() -> Int64 { Int64.random(in: 1...Int64.max) }
 
-    /// Takes the node's place from whoever had it before under the same name.
+    /// Takes the node's place from an earlier process of the same name.
     ///
     /// - Throws: ``SQLError/Code/superseded`` where another node holds the store, and keeps contents elsewhere.
     mutating func enter(_ db: PostgreSQLConnection) throws(SQLError) {
@@ -69,7 +69,7 @@ struct PostgreSQLNode: Sendable {
     /// not committed afterwards.
     ///
     /// - Parameter next: The epoch that holds from here on. The same one when it is asked again.
-    /// - Throws: ``SQLError/Code/superseded`` where somebody else took the node's place.
+    /// - Throws: ``SQLError/Code/superseded`` where another process took the node's place.
     mutating func settle(_ next: Int64, _ db: PostgreSQLConnection) throws(SQLError) {
         try db.begin("BEGIN ISOLATION LEVEL READ COMMITTED")
         defer { db.rollBack() }
@@ -100,7 +100,7 @@ struct PostgreSQLNode: Sendable {
             """, id, epoch, number, Double(Self.lease))
     }
 
-    /// Leaves the place to whoever wants it.
+    /// Gives up the place.
     func leave(_ db: PostgreSQLConnection) throws(SQLError) {
         try db.begin("BEGIN ISOLATION LEVEL READ COMMITTED")
         defer { db.rollBack() }

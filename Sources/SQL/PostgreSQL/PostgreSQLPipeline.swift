@@ -11,7 +11,7 @@ final class PostgreSQLPipeline {
     private enum Sent {
         case preparation(Prepared)
         case statement(Prepared, isWanted: Bool)
-        /// The transaction up to here is undone: what was wrong in it concerns nobody any more.
+        /// The transaction up to here is rolled back: its errors are of no interest any more.
         case undone
         case sync
     }
@@ -56,8 +56,8 @@ final class PostgreSQLPipeline {
 
     // MARK: The connection
 
-    /// Connects, where that is not done yet, or the server has hung up: nobody would know what became of a commit that is
-    /// sent there.
+    /// Connects, where that is not done yet, or the server has hung up: the outcome of a commit that is sent there would
+    /// stay unknown.
     func connect() throws(SQLError) {
         if hasEnded { disconnect() }
         guard handle == nil else { return }
@@ -188,7 +188,7 @@ final class PostgreSQLPipeline {
         sent.append(.sync)
     }
 
-    /// Waits for the answers to all that was sent, and gives those that somebody wants, in order.
+    /// Waits for the answers to all statements sent, and returns the wanted ones in order.
     ///
     /// - Throws: The first error among all of them.
     @discardableResult
@@ -263,8 +263,8 @@ final class PostgreSQLPipeline {
     /// For how long an answer is waited for where nothing else is said, in milliseconds.
     private static let patience: Int32 = 30_000
 
-    /// Tells the server that nobody waits any more, on a thread of its own: that takes a connection, and where the network
-    /// stands still nobody should wait for that either.
+    /// Cancels the statement at the server, on a thread of its own: the request takes a connection, which can block while the
+    /// network is down.
     private func cancel(_ handle: OpaquePointer) {
         guard let request = pq.PQgetCancel(handle) else { return }
         let cancellation = Cancellation(request: request)

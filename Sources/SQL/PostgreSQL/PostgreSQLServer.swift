@@ -40,7 +40,7 @@ package struct PostgreSQLServer: Sendable {
 }
 
 extension PostgreSQLServer {
-    /// Connects. The connection belongs to whoever asked.
+    /// A new connection, which the caller owns.
     func connect() throws(SQLError) -> OpaquePointer {
         let pq = try LibPQ.functions().pointee
         let parameters = Self.defaults + [("dbname", connection)]

@@ -153,8 +153,8 @@ final class PostgreSQLWriter: Writer {
         let patience = max(1, deadline - Clock.system.monotonic())
         do throws(SQLError) {
             // A node that stands still, or that the network has lost, keeps the others waiting for five seconds at most,
-            // whether the server waits for it to say something or to take something; and what it sent last, which the
-            // server does not know is nobody's any more, waits for its turn no longer than the others do.
+            // whether the server waits for it to say something or to take something; and what it sent last, which no
+            // process waits for any more, waits for its turn no longer than the others do.
             // Each statement has its index and touches few rows. Before a table was analysed the server thinks otherwise and
             // reads all of it; and only plain index scans leave out, the next time, entries of rows that are gone.
             try connection.begin(
@@ -207,7 +207,7 @@ final class PostgreSQLWriter: Writer {
             return true
         } catch {
             if error.code == .postgresql("22012") {
-                // Somebody has the node's place, or a closure has divided by zero.
+                // Another process has the node's place, or a closure has divided by zero.
                 connection.rollBack()
                 findOut()
             }

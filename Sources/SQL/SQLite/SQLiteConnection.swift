@@ -15,7 +15,7 @@ final class SQLiteConnection: Connection {
     static let busyTimeout: Int32 = 5000
 
     let handle: OpaquePointer
-    /// The last failure, for whoever finds the transaction gone.
+    /// The last failure, for the caller that finds the transaction gone.
     var lastFailure: SQLError?
     /// Pages in the write-ahead log after the last commit that wrote.
     private(set) var logPages = 0
@@ -26,7 +26,7 @@ final class SQLiteConnection: Connection {
     var deadline: Int64?
     private var statements: [UnsafePointer<UInt8>: SQLiteStatement] = [:]
 
-    /// Nobody asks how much memory SQLite has; counting it takes a lock that all threads share, with each allocation.
+    /// Memory statistics are off: nothing reads them, and counting takes a lock that all threads share, at each allocation.
     private static let countsNoMemory: Void = { _ = sqlite3_config_memory_statistics(0) }()
 
     init(path: String, role: Role) throws(SQLError) {
@@ -171,7 +171,8 @@ final class SQLiteConnection: Connection {
         return error
     }
 
-    /// Those behind the last one that the table has ever had, which nobody else takes within a transaction that writes.
+    /// The numbers behind the last one that the table has ever had. Only this transaction can use them, since it is the one
+    /// that writes.
     override func newNumbers(_ count: Int, of table: String) throws(SQLError) -> [Int64] {
         var last: Int64 = 0
         try forEach("SELECT seq FROM sqlite_sequence WHERE name = ?1", table) { row throws(SQLError) in

@@ -8,7 +8,8 @@ final class SQLiteStatement: Answer {
     let handle: OpaquePointer
     private let parameterCount: Int
     private let isReadOnly: Bool
-    /// Between its first step and its reset: whoever wants the same text meanwhile gets a statement of their own.
+    /// Whether the statement is between its first step and its reset. A caller that needs the same text meanwhile gets another
+    /// statement.
     private(set) var isRunning = false
 
     convenience init(_ sql: StaticString, on connection: SQLiteConnection) throws(SQLError) {

@@ -134,7 +134,7 @@ final class SQLiteWriter: Writer {
     private var hasUncopiedPages: Bool { connection.writingCommits != commitsAtCheckpoint }
 
     private var hasGrown: Bool {
-        // The log starts anew at its beginning when all of it was copied and nobody reads from it.
+        // The log restarts at its beginning when all of it was copied and no reader uses it.
         if connection.logPages < pagesAtCheckpoint { pagesAtCheckpoint = 0 }
         return (connection.logPages - pagesAtCheckpoint) * pageSize >= Self.checkpointStep
     }

@@ -99,7 +99,7 @@ extension Service {
         do {
             return try await append(to: draft, in: relative, file, order, next)
         } catch {
-            // What no commit tells of counts for nobody.
+            // Bytes that no commit refers to do not count.
             let stored = (try? await store.body(publicId, app: app))?.length ?? offset
             try? await folder.disk.run { () throws(SystemError) in try file.truncate(to: stored) }
             throw error

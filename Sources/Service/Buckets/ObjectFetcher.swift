@@ -14,7 +14,7 @@ final class ObjectFetcher: Sendable {
         var then: @Sendable (Result<[UInt8], SystemError>) -> Void
     }
 
-    /// The bucket is out of reach: an error of no file, so that nobody takes it for one.
+    /// The bucket is out of reach: an error that no file has, so that the two are never confused.
     static let isAway = EHOSTDOWN
     /// The bucket refuses this node. An error of no file either.
     static let isRefused = EKEYREJECTED

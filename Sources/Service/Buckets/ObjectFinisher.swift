@@ -66,7 +66,7 @@ struct ObjectFinisher: Sendable {
                 try await put(content, terms, mark, if: condition)
             }
         } catch let fault as BucketFault {
-            // An attempt before this one may have been answered, and nobody heard it.
+            // The response to an earlier attempt may have been lost.
             guard fault.remedy == .exists, try await client.object(key)?.mark == mark else { throw fault }
         }
         return self.content(content.count, digest)
@@ -131,7 +131,7 @@ struct ObjectFinisher: Sendable {
     private func make(
         _ mark: String, _ write: (WriteCondition) async throws(BucketFault) -> Void
     ) async throws {
-        // Nobody else ever writes there.
+        // No other task ever writes to this key.
         if destination.isContent { return try await write(.none) }
         let heeded = try await client.heededConditions()
         if destination.replace {

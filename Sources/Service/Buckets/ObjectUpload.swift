@@ -190,7 +190,7 @@ struct ObjectUpload {
         do throws(BucketFault) {
             try await client.completeUpload(upload, key, parts: tags)
         } catch {
-            // The answer may be lost, and nobody else writes there.
+            // The response may be lost, and no other node writes to this key.
             guard try await client.object(key)?.mark == mark else { throw error }
         }
         try await check()

@@ -84,7 +84,7 @@ final class ObjectWriter: Sendable {
                     return tell(.finished(state.finished))
                 }
             }
-            // Once the service shuts down nobody waits for the end.
+            // A service that shuts down does not wait for the end.
             guard !Task.isCancelled else { return }
             _ = await inbox.bell.wait(until: clock.monotonic() + 60_000)
         }
@@ -127,7 +127,7 @@ final class ObjectWriter: Sendable {
             upload.parts.append(try await client.putPart(part.number, of: upload.id, destination.key, content))
             upload.digests = Self.states(of: state.digests)
             state.finished.upload = upload
-            // Where the last part ends no digest can be put down: nobody goes on behind it.
+            // The digest cannot be exported behind the last part, which no transfer resumes from.
             if !isLast { tell(.stored(upload)) }
         } catch {
             let fault = error as? BucketFault ?? .unexpected("The upload could not be noted: \(error)")
@@ -180,7 +180,7 @@ final class ObjectWriter: Sendable {
 
 extension BucketFault {
     /// The task was completed while its upload began. The janitor aborts it.
-    static var uploadIsUseless: BucketFault { .unexpected("Nobody needs the upload any more.") }
+    static var uploadIsUseless: BucketFault { .unexpected("The upload is not needed any more.") }
 
     /// There is an object that may not be replaced.
     static func exists(_ key: String) -> BucketFault {

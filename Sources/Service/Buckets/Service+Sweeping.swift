@@ -26,7 +26,7 @@ extension Service {
                 let (objects, uploads) = try await sweep(contents)
                 if objects + uploads > 0 {
                     log.warning(
-                        "the bucket of contents had what nobody knows of", ("objects", objects), ("uploads", uploads))
+                        "orphans were removed from the bucket of contents", ("objects", objects), ("uploads", uploads))
                 }
                 pause = Self.sweepInterval
             } catch {

@@ -13,7 +13,7 @@ extension Service {
     /// How far the store's clock may be behind.
     private static let clockTolerance = Duration.seconds(60)
 
-    /// Aborts the uploads that nobody goes on with, until it is cancelled.
+    /// Aborts orphaned uploads until it is cancelled.
     ///
     /// Beside the janitor's other work, since a bucket may be slow; each bucket by itself, since another may be quick. What
     /// is noted of a bucket that the operator took away waits for its return.

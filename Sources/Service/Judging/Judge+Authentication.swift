@@ -2,7 +2,7 @@ import Core
 import TransferEngine
 
 extension Judge {
-    /// Turns a 401, or a 407 of the session's proxy, with a scheme we speak into a question, where somebody can answer.
+    /// Turns a 401, or a 407 of the session's proxy, with a supported scheme into a question, where the app can answer.
     ///
     /// - Returns: Nil where the answer stands as the task's response.
     mutating func judgeChallenge(_ head: ResponseHead) -> Judgement? {
@@ -26,7 +26,7 @@ extension Judge {
                 proposedUser: proposed?.user, failureResponse: TaskResponse(head, url: transfer.url)))
     }
 
-    /// Whether somebody can answer a question, and has not left the next one to the defaults.
+    /// Whether the app can answer a question, and has not left the next one to the defaults.
     private var mayAsk: Bool {
         transfer.configuration.authenticationChallenges == .ask && canAsk
             && progress.authentication.last?.disposition != .performDefaultHandling
@@ -39,8 +39,8 @@ extension Judge {
             authenticationMethod: method)
     }
 
-    /// Who challenges, realm and scheme left open. A 407 of somebody who is no proxy of ours is a status like others: a
-    /// server could ask for the proxy's password with it.
+    /// The challenger, without realm and scheme. A 407 that is not from the session's proxy is a status like others: a server
+    /// could ask for the proxy's password with it.
     private func challenger(_ head: ResponseHead) -> ProtectionSpace? {
         if head.status == 401 { return targetSpace(.basic) }
         guard head.status == 407, let proxy = transfer.configuration.proxy, let scheme = proxy.challengeScheme,
@@ -94,7 +94,7 @@ extension Judge {
         }
     }
 
-    /// Asks about the connection to the server, where somebody can answer and has not refused to.
+    /// A question about the connection to the server, where the app can answer and has not refused to.
     private func connectionQuestion(_ method: ProtectionSpace.Method) -> Question? {
         guard mayAsk else { return nil }
         var space = targetSpace(method)

@@ -64,7 +64,7 @@ extension Judge {
         return finishWithStatus()
     }
 
-    /// Takes no success from an origin that does not have the whole body: what it stored instead nobody can tell.
+    /// Accepts no success from an origin that has not read the whole body: what it stored instead is unknown.
     ///
     /// - Returns: Nil where all was sent, or where the status is no success.
     mutating func judgeUnsentBody(_ head: ResponseHead) -> Judgement? {

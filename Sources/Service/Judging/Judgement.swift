@@ -56,7 +56,7 @@ struct Judge {
     let now: Timestamp
     /// A number in `0..<1`.
     let jitter: Double
-    /// Whether somebody can answer a question: a webhook is set, or a client is attached.
+    /// Whether the app can answer a question: a webhook is set, or a client is attached.
     let canAsk: Bool
     /// The longest content that the empty disk could hold.
     let largestContent: Int64

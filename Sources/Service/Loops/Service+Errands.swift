@@ -2,7 +2,7 @@ import Base
 import Files
 import Store
 
-/// Files that nobody needs, as the janitor is told of them and as a start finds them.
+/// Removal of useless files: those that the janitor is told of, and those that a start finds.
 extension Service {
     /// Does errands, each on its own: what fails holds up no other.
     ///

@@ -10,7 +10,7 @@ extension Service {
 
     /// Asks the launch rule again when the grace of a client that left is over.
     func watchLaunchTimes() async throws {
-        // After a start nobody is attached and every grace begins anew.
+        // After a start no client is attached, and every grace period restarts.
         try await Store.insist { try await checkAllSessions(at: clock.now + settings.detachGrace) }
         while !Task.isCancelled {
             let (due, next) = relauncher.takeDue(at: clock.now, limit: 64)
@@ -50,7 +50,7 @@ extension Service {
     /// How often the janitor looks for what has become due, in milliseconds.
     private static let roundInterval: Int64 = 5000
 
-    /// Removes files nobody needs and rows that are no longer kept.
+    /// Removes useless files, and rows whose retention has ended.
     ///
     /// Does all that is due in short pieces, one chore in turn with the others. Others write in between.
     func keepHouse() async throws {

@@ -3,7 +3,7 @@ package import Core
 import Store
 import TransferEngine
 
-/// Many nodes: each looks often what the others have committed. Nobody is told anything but by the store.
+/// Many nodes: each polls the store for the commits of the others. Nodes communicate through the store alone.
 extension Service {
     /// What is remembered from one look to the next.
     private struct Look {
@@ -74,7 +74,7 @@ extension Service {
         (look.profile, look.describedAt) = (profile, now)
     }
 
-    /// Wakes whoever waits here for what others have committed.
+    /// Wakes the streams and held requests of this node that wait for the commits of others.
     private func takeNews(_ look: inout Look) async throws {
         let transfers = await scheduler.underWay
         var watched = Watched()

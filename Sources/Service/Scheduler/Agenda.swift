@@ -4,8 +4,8 @@ import TransferEngine
 
 /// What the scheduler decides from: what is under way, what holds the rest back, and when it has to look again.
 ///
-/// No clock and no I/O. The scheduler's loop changes it, the writer's thread asks it while it reads the queue, and whoever
-/// wants to know why a task waits reads it.
+/// No clock and no I/O. The scheduler's loop changes it, the writer's thread asks it while it reads the queue, and the
+/// explanation of a waiting task reads it.
 struct Agenda: Sendable {
     /// What the disk takes.
     enum Room {
@@ -52,7 +52,7 @@ struct Agenda: Sendable {
     private var pauseEnds = PauseEnds()
     /// When a lane that waits for conditions may go on by itself.
     private var heldUntil: Timestamp?
-    /// Who runs alone, and when somebody may.
+    /// The task that runs alone, and the time from which another one may.
     var solo = SoloTurns()
     private(set) var isDraining = false
     /// Whether tasks are taken here at all, or by other nodes alone.

@@ -9,7 +9,7 @@ extension Scheduler {
     /// Waiting tasks that are looked at in one go.
     private static let diskWindow = 256
 
-    /// After each measurement: lets those go on for whom there is room, and makes room where nobody fits.
+    /// Resumes, after each measurement, the tasks for which there is room, and makes room where no task fits.
     func shareRoom() async {
         if engine.room.hasSome { lookAgain() }
         guard mayWaitForDisk, !agenda.withLock({ $0.isDraining }) else { return }

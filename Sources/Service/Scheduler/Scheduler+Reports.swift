@@ -216,7 +216,7 @@ extension Scheduler {
         handIn(settlement)
     }
 
-    /// Hands in how a transfer ended. A partial file that nobody could go on with goes first, so that the next attempt
+    /// Hands in how a transfer ended. A partial file that cannot be resumed is removed first, so that the next attempt
     /// finds none.
     nonisolated func handIn(_ settlement: Settlement) {
         let inbox = inbox

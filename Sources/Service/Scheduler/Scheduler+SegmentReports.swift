@@ -161,7 +161,7 @@ extension Scheduler {
     }
 
     private func rest(_ source: Int, atLeast wait: Duration = .zero, _ segmented: inout SegmentedTransfer) {
-        // Whoever redirected here may lead elsewhere by now.
+        // The redirect may lead elsewhere by now.
         if source > 0 || segmented.routes[source]?.hops ?? 0 > 0 { segmented.routes[source] = nil }
         segmented.plan.rest(source, atLeast: wait, at: clock.now)
         if case .resting(let end) = segmented.plan.standings[source] { agenda.withLock { $0.hold(until: end) } }
@@ -218,7 +218,7 @@ extension Scheduler {
             return await judge(transfer, segmented.wholeResult(last), &group)
         }
         widen(id)
-        // Somebody may be asked who has no place yet.
+        // A source may be available that has no place yet.
         guard transfers[id]?.segmented?.connections.isEmpty ?? false, segmented.plan.sources(at: clock.now).isEmpty
         else { return }
         guard let failure = segmented.failure else {

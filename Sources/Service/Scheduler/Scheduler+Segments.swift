@@ -169,7 +169,7 @@ extension Scheduler {
         segmented.connections.keys.reduce(into: [:]) { $0[$1.rawValue] = engine.progress($1)?.length }
     }
 
-    /// Shows to whoever watches what the content consists of.
+    /// Publishes the segments of the content to the readers of progress.
     func show(_ transfer: Transfer) {
         guard let plan = transfer.segmented?.plan else { return }
         let held = plan.onDisk.held.map { range in

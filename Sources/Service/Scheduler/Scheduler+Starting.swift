@@ -103,8 +103,8 @@ extension Scheduler {
         return known
     }
 
-    /// Whether somebody can answer what the end of a transfer asks, if it asks at all: a client with a stream, a wait or
-    /// a lease, or an app with a webhook.
+    /// Whether the app can answer the question of a transfer's end, if there is one: it has a webhook, or a client with a
+    /// stream, a held read or a lease.
     func canAsk(_ transfer: Transfer, _ result: ExchangeResult) async -> Bool {
         guard result.mayAsk, transfer.configuration.authenticationChallenges == .ask else { return false }
         if outlet.attendance.presence(of: transfer.task.session).isAttached { return true }

@@ -58,7 +58,7 @@ extension Scheduler {
                     fileOffset: offset, expectedTotalBytes: transfer.upload?.length, cause: cause)))
     }
 
-    /// Has the server of a cancelled upload told that it may forget its part. Tried once, and nobody waits for it.
+    /// Tells the server of a cancelled upload that it may forget its part: once, without waiting for the response.
     func abandonUpload(_ id: TaskID) {
         if transfers[id] != nil { abandonedUploads.insert(id) } else { untold.append(id) }
     }

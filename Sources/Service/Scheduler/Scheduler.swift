@@ -191,7 +191,7 @@ package actor Scheduler {
         case .abandonUpload(let task): abandonUpload(task)
         case .queued:
             lookAgain()
-            // Somebody may have to make room.
+            // A waiting task may have to make room.
             if mayWaitForDisk, !engine.room.hasSome { engine.room.bell.ring() }
         case .measured: await shareRoom()
         case .wake(let time): agenda.withLock { $0.wake(at: time) }

@@ -1,7 +1,7 @@
 import Base
 package import Core
 
-/// Who follows which session right now. Kept in memory: after a start nobody is attached.
+/// The clients that are attached to sessions at this moment. Kept in memory: after a start no client is attached.
 ///
 /// An open stream and a read that waits attach as long as they last; leases are in the store. What other nodes know of it
 /// is in the store too.
@@ -73,7 +73,7 @@ package final class Attendance: Sendable {
         }
     }
 
-    /// Sessions that clients left; other nodes are told of those that nobody follows.
+    /// Sessions that clients left; other nodes learn of those without an attached client.
     func takeDepartures() -> [SessionID] {
         let all = departures?.withLock { departures in
             defer { departures = [] }

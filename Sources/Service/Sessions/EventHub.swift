@@ -20,7 +20,7 @@ package final class EventHub: Sendable {
     /// Whether anybody streams a session, so that live messages are worth making.
     func hasStreams(_ session: SessionID) -> Bool { feeds.withLock { $0[session] != nil } }
 
-    /// The sessions that somebody streams.
+    /// The sessions with open streams.
     var streamed: [SessionID] { feeds.withLock { Array($0.keys) } }
 
     func publish(_ event: LiveEvent, to session: SessionID) {

@@ -3,7 +3,7 @@ package import Notation
 import TransferEngine
 
 extension Service {
-    /// Parses a URL that somebody should be sent to. Says nothing about its address: that is judged when it is used.
+    /// Parses the URL of a task or webhook. Its address is judged when the URL is used.
     ///
     /// - Throws: A fault at `pointer` for one that libcurl's parser does not take.
     @discardableResult

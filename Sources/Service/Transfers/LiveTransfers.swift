@@ -2,7 +2,7 @@ import Base
 package import Core
 import TransferEngine
 
-/// Transfers under way, for whoever watches: progress is sampled from the engine, never stored or queued.
+/// Transfers in flight and their progress, which is sampled from the engine for each reader and never stored or queued.
 package struct LiveTransfers: Sendable {
     private struct Entry {
         var session: SessionID

@@ -7,8 +7,8 @@ import SQL
 /// and recovery read only what they need.
 ///
 /// States are the raw values of Core's enums, and the checks say which there are: not with `IN`, for which SQLite builds a
-/// table in each statement. No foreign key is declared: a parent goes first, so that nobody finds what is below it, and
-/// the janitor removes that a few rows at a time.
+/// table in each statement. No foreign key is declared: a parent goes first, so that no reader finds its children, and
+/// the janitor removes those a few rows at a time.
 enum Schema {
     static let migrations = [
         Migration(version: 10, sql: version10, onServer: storage), Migration(version: 11, sql: version11),

@@ -9,7 +9,7 @@ extension Store {
         }
     }
 
-    /// Fills a store that has nothing yet, and that nobody uses, from a file that ``export(_:to:)`` wrote.
+    /// Fills an empty store that no service uses from a file that ``export(_:to:)`` wrote.
     package static func load(_ path: String, into place: Place) throws {
         switch place {
         case .file(let file): try Database.load(path, into: file)

@@ -90,7 +90,7 @@ final class Transaction {
         return entry
     }
 
-    /// Reads the rows of tasks and of their sessions, for whoever asks for each of them next. Nothing may change one of the
+    /// Reads the rows of tasks and of their sessions ahead of the calls that ask for each of them. Nothing may change one of the
     /// tasks before its turn but what is done with it itself.
     ///
     /// - Parameter likely: Sessions that they are probably of: what is needed of those comes together with the tasks.

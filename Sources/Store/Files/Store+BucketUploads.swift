@@ -1,7 +1,7 @@
 package import Core
 import SQL
 
-/// A multipart upload that nobody goes on with, or an object of the bucket of contents that nobody names.
+/// An orphaned multipart upload, or an object of the bucket of contents that no row refers to.
 package struct UselessUpload: Hashable, Sendable {
     package var row: Int64
     package var key: String

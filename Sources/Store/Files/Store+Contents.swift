@@ -58,7 +58,7 @@ extension Store {
         return (result.0, result.1, result.2, aftermath)
     }
 
-    /// Expires contents that nobody acknowledged in time. Those that somebody did wait for the acknowledgement's clock.
+    /// Expires contents that were not acknowledged in time. Acknowledged ones have a retention of their own.
     func expireUnacknowledgedContents(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let db = transaction.db
         let wanted = max(1, rows / 4)

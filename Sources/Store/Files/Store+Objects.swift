@@ -7,7 +7,7 @@ package struct ObjectGone: Error {}
 /// Objects in the bucket of contents.
 ///
 /// Each key is noted as an upload before anything is written there. The commit that first names the object forgets the
-/// note, and the commit after which nobody names it notes it again: so a row of `bucket_upload` stands for all that is to
+/// note, and the commit that removes the last reference notes it again: so a row of `bucket_upload` stands for all that is to
 /// be removed, unless its task goes on with it.
 extension Store {
     /// What uploads into the bucket of contents are noted under. No bucket that apps may name has this name.
@@ -28,7 +28,7 @@ extension Store {
             """, key)
     }
 
-    /// Whether anything is noted of a key: somebody names it, or writes it, or it is to be removed.
+    /// Whether the store knows a key: a row refers to it, an upload writes it, or it is to be removed.
     package func isKnown(object key: String) async throws -> Bool {
         try await database.read { db in
             if try self.isNamed(object: key, db) { return true }
@@ -114,7 +114,7 @@ extension Store {
 
     /// Moves a draft forward, or completes it when a digest is given.
     ///
-    /// - Returns: Nil where it does not end at `offset` any more: somebody else appended to it.
+    /// - Returns: Nil where the draft does not end at `offset` any more, because another request appended to it.
     package func appendBody(
         _ publicId: String, app: AppID, at offset: Int64, _ objects: [StoredObject], digest: String?,
         _ draftDigest: DraftDigest, limit: Int64, at now: Timestamp

@@ -45,7 +45,7 @@ extension Store {
         }.1
     }
 
-    /// Puts launches in order after a start: what was under way goes out again with the same id, and nobody is charged.
+    /// Recovers launches after a start: those in flight are sent again with the same id, and no attempt is charged.
     ///
     /// What has been overdue for a while is spread. A fetch that was sent runs into its deadline. What was being parked
     /// or released when the service ended is parked or released.

@@ -1,7 +1,7 @@
 package import Core
 import SQL
 
-/// The queue of launches: each app's row says when it can be served next, so that nobody has to read what is due to find
+/// The queue of launches: each app's row says when it can be served next, so that no query has to read all due launches to find
 /// whose turn it is.
 ///
 /// `next_launch_at` is never later than it should be: a launch that becomes due moves it forward, a look at the app

@@ -17,7 +17,7 @@ extension Transaction {
 
     /// What the rule asks for besides the session's own row.
     struct Circumstances {
-        /// The newest events of questions that nobody answered yet.
+        /// The newest events of open questions.
         fileprivate var challenge: Int64 = 0
         fileprivate var delayedRequest: Int64 = 0
         /// Clients at other nodes.
@@ -155,7 +155,7 @@ extension Store {
         }.1
     }
 
-    /// Sessions with events nobody acknowledged, after a cursor. For the start, when nobody is attached.
+    /// Sessions with unacknowledged events, after a cursor. For the start, when no client is attached.
     package func unacknowledgedSessions(after cursor: SessionID, limit: Int) async throws -> [SessionID] {
         try await database.read { db in
             try db.all(

@@ -1,7 +1,7 @@
 package import Core
 import SQL
 
-/// Sending launches again because somebody asks for it, whatever their schedule and the webhook's breaker say.
+/// Redelivery: makes launches due now, whatever their schedule and the webhook's circuit breaker say.
 extension Store {
     /// Sends an open or exhausted launch again now.
     ///

@@ -51,7 +51,7 @@ extension Store {
         let effects = try state.handle(event, deadline: deadline, at: transaction.now)
         guard state != before else { return effects }
         transaction.questionsChanged()
-        // Nobody is left to be released where the one that waits fails.
+        // No task is left to be released where the only waiting one fails.
         let isReleasing = effects.contains(.release) && (waiting ?? 0 > 1 || !effects.contains(.failTask))
         try transaction.db.execute(
             """
@@ -91,7 +91,7 @@ extension Store {
             ) { ($0.integer("id"), $0.text("public_id")) }
         }
         guard let (id, questionId) = found else { return nil }
-        // The app learns that what it gave was refused, whoever was refused first.
+        // The app learns that its credential was refused, whichever task was refused first.
         if question.previousFailureCount > 0, var open = try readQuestion(questionId, db)?.question,
             open.previousFailureCount < question.previousFailureCount
         {
@@ -240,8 +240,8 @@ extension Store {
         }
     }
 
-    /// Ends the questions that nobody answered in time, up to `limit`, and lets tasks go on that wait for one that is over,
-    /// a few hundred.
+    /// Expires the questions that were not answered in time, up to `limit`, and resumes a few hundred of the tasks that wait
+    /// for a question that has ended.
     ///
     /// The task whose question it is fails, it alone. Others that wait for it ask anew.
     package func expireQuestions(at now: Timestamp, limit: Int) async throws -> Aftermath {

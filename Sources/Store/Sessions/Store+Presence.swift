@@ -18,7 +18,7 @@ extension Store {
         guard let node else { return }
         try await database.write { [policies] db in
             for session in sessions {
-                // Looked at here: whoever arrives later writes later.
+                // Read within the transaction: a client that arrives later writes later.
                 let presence = policies.presence(session)
                 guard !presence.isAttached else { continue }
                 try db.execute(

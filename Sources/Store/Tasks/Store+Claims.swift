@@ -79,7 +79,7 @@ extension Store {
     ///   - cursor: How far the queue has been looked at.
     ///   - sieve: What may start at all.
     ///   - pick: What starts. Pure.
-    /// - Returns: The tasks taken, nil where all was stored but nobody was told what was taken (``takeBack(but:at:)``); those
+    /// - Returns: The claimed tasks, nil where the commit succeeded but its answer was lost (``takeBack(but:at:)``); those
     ///   among them whose documents cannot be read (the master key is another one); how far the queue has been looked at
     ///   now, and whether that was all of it.
     package func advance(
@@ -177,7 +177,7 @@ extension Store {
         let open = try grants.filter { lane, count in
             guard count > 0 else { return false }
             guard lane.isForgotten else { return true }
-            // The janitor has not come to it yet. Whoever waits behind it gets the turn.
+            // The janitor has not removed it yet. The next lane gets the turn.
             _ = try emptyLanes(of: lane.session, Self.laneWindow, db)
             transaction.aftermath.hasQueuedTasks = true
             return false

@@ -194,7 +194,7 @@ extension Store {
         transaction.addStored(-kept.length, app: app)
     }
 
-    /// Drops resume data that nobody used in time. What was spent is remembered as long.
+    /// Drops resume data that was not used in time. Spent resume data is remembered as long.
     func dropResumeData(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let wanted = max(1, rows / Self.rowsOfResumeData)
         let due = try transaction.db.all(

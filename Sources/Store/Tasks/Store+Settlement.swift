@@ -148,10 +148,10 @@ extension Store {
         if settlement.isLast, live.node != nil || live.plannedMove != nil { try letGo(of: live, transaction) }
     }
 
-    /// Whether this node may say what became of a task: nobody else has it.
+    /// Whether this node may settle the task: no other node has claimed it.
     private func isHeld(_ live: LiveTask) -> Bool { live.node == nil || live.node == node }
 
-    /// Nobody works on a task any more: it is anybody's.
+    /// Releases a task, so that any node may claim it.
     func letGo(of live: LiveTask, _ transaction: Transaction) throws {
         try transaction.db.execute(
             "UPDATE live SET node = NULL, move_document = NULL WHERE task = ?1", live.id.rawValue)
@@ -273,7 +273,7 @@ extension Settlement {
     /// Whether the transfer is over and has let go of its partial file.
     var isLast: Bool { if case .advanced = verdict { false } else { true } }
 
-    /// Files that belong to nobody when the settlement comes too late, or cannot be stored.
+    /// Files that are orphaned when the settlement is stale, or cannot be stored.
     package var files: [String] {
         guard case .completed(_, _, let content?) = verdict, case .file(let path) = content.place else { return [] }
         return [path]

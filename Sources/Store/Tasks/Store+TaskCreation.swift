@@ -6,7 +6,7 @@ extension Store {
     /// Creates all tasks or none, in one commit. Costs one row in `task` and `live` for each.
     ///
     /// Discretionary ones of an app without background refresh are cancelled in the same breath, as they would have been
-    /// had they existed when it was denied: nobody would ever run them.
+    /// had they existed when it was denied: no node would ever run them.
     ///
     /// - Throws: ``DomainError/sessionInvalidated``, ``DomainError/clientTaskConflict(index:)``,
     ///   ``DomainError/tooManyTasks(limit:index:)``, ``DomainError/storedBytesExceeded(index:)``,
@@ -50,7 +50,7 @@ extension Store {
         } ?? (0, 0)
     }
 
-    /// The new tasks, those cancelled that nobody may ever run.
+    /// The new tasks; those that no node may ever run are cancelled.
     func withoutForbidden(
         _ created: [CreatedTask], in session: SessionEntry, _ transaction: Transaction
     ) throws -> [CreatedTask] {

@@ -143,7 +143,7 @@ extension Store {
 
     // MARK: Deleted apps
 
-    /// Forgets an app: nobody finds it, its keys or its sessions any more. The janitor removes the rows.
+    /// Hides an app with its keys and sessions from all readers. The janitor removes the rows.
     ///
     /// - Returns: Its transfers under way, to be stopped.
     package func deleteApp(_ id: AppID) async throws -> [TaskID] {

@@ -6,7 +6,7 @@ import SQL
 package enum Chore: CaseIterable, Sendable {
     /// Contents whose acknowledgement is older than they are kept.
     case acknowledgedContents
-    /// Contents that nobody acknowledged in time.
+    /// Contents that were not acknowledged in time.
     case unacknowledgedContents
     /// Events, an hour after they were acknowledged.
     case events

@@ -45,7 +45,7 @@ public final class BackgroundSession: Sendable {
         var told: Int64 = 0
         var acknowledged: Int64 = 0
         var acknowledging: Task<Void, Never>?
-        /// With which event all is told that happened while nobody listened.
+        /// The last event that was stored before the app attached.
         var lastMissed: Int64?
         var description: String?
         var reading: Task<Void, Never>?

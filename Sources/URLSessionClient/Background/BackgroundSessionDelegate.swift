@@ -26,7 +26,7 @@ public protocol BackgroundSessionDelegate: AnyObject, Sendable {
         _ session: BackgroundSession, didReceive challenge: AuthenticationChallenge,
         completionHandler: @escaping @Sendable (BackgroundSession.AuthChallengeDisposition, Credential?) -> Void)
 
-    /// All that happened while nobody listened has been told. Call the completion handler of the launch now.
+    /// All events that were stored before the app attached have been delivered. Call the completion handler of the launch now.
     func urlSessionDidFinishEvents(forBackgroundURLSession session: BackgroundSession)
 }
 
@@ -105,7 +105,7 @@ public protocol BackgroundSessionTaskDelegate: BackgroundSessionDelegate {
         _ session: BackgroundSession, task: BackgroundSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)
 
-    /// Bytes of the body were sent. Live: nobody is told later.
+    /// Bytes of the body were sent. A live message: it is never stored.
     func urlSession(
         _ session: BackgroundSession, task: BackgroundSessionTask, didSendBodyData bytesSent: Int64,
         totalBytesSent: Int64, totalBytesExpectedToSend: Int64)
@@ -136,7 +136,7 @@ public protocol BackgroundSessionDownloadDelegate: BackgroundSessionTaskDelegate
     func urlSession(
         _ session: BackgroundSession, downloadTask: BackgroundSessionDownloadTask, didFinishDownloadingTo location: URL)
 
-    /// Bytes were received. Live. `totalBytesExpectedToWrite` is -1 where nobody knows.
+    /// Bytes were received. Live. `totalBytesExpectedToWrite` is -1 if it is unknown.
     func urlSession(
         _ session: BackgroundSession, downloadTask: BackgroundSessionDownloadTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)

@@ -173,13 +173,13 @@ public class BackgroundSessionTask: @unchecked Sendable {
     /// Bytes of content that arrived.
     public var countOfBytesReceived: Int64 { facts.withLock { $0.received } }
 
-    /// Bytes of content there will be, -1 where nobody knows.
+    /// The length of the content in bytes, -1 if it is unknown.
     public var countOfBytesExpectedToReceive: Int64 { facts.withLock { $0.expectedToReceive ?? -1 } }
 
     /// Bytes of the body that were sent.
     public var countOfBytesSent: Int64 { facts.withLock { $0.sent } }
 
-    /// Bytes of the body there are, -1 where nobody knows.
+    /// The length of the body in bytes, -1 if it is unknown.
     public var countOfBytesExpectedToSend: Int64 { facts.withLock { $0.expectedToSend ?? -1 } }
 
     // MARK: What can be said about it

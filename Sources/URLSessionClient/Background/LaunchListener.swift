@@ -15,7 +15,7 @@ extension LaunchReceiver {
     /// It is for the machine of a developer, and for what stands behind a proxy that speaks TLS. An app that has an HTTP
     /// server gives it ``respond(to:body:)`` instead.
     ///
-    /// - Throws: ``ClientError/file(_:code:)`` where nobody can listen there, with the system's `errno`.
+    /// - Throws: ``ClientError/file(_:code:)`` if the port cannot be bound, with the system's `errno`.
     public func listen(on port: UInt16) throws(ClientError) {
         let listener = socket(AF_INET, Self.stream, 0)
         var (yes, address) = (Int32(1), sockaddr_in())

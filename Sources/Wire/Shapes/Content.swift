@@ -3,7 +3,7 @@ public struct Content: Shape {
     /// In bytes.
     public var length: Int64 = 0
     public var digest = ContentDigest()
-    /// When the bytes are dropped; `nil` while nobody knows yet.
+    /// When the bytes are dropped; `nil` while it is unknown.
     public var expiresAt: String?
 
     public init() {}

@@ -69,7 +69,7 @@ public struct Disposition: WireName {
     public init(rawValue: String) { self.rawValue = rawValue }
     /// Use the credential that comes with it.
     public static let useCredential: Self = "useCredential"
-    /// Go on as if nobody had been asked.
+    /// Continue as if the question had not been asked.
     public static let performDefaultHandling: Self = "performDefaultHandling"
     /// End the task.
     public static let cancelAuthenticationChallenge: Self = "cancelAuthenticationChallenge"

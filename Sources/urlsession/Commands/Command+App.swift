@@ -212,7 +212,7 @@ extension Command {
     ]
 }
 
-/// Commands that ask nobody.
+/// Commands that call no service.
 enum LocalCommands {
     static func manual(_ call: Call) async throws {
         if let folder = call.words.text("all") {

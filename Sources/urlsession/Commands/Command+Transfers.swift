@@ -3,7 +3,7 @@ extension Command {
         Option(
             name: "header", short: "H", value: "TEXT", isRepeated: true,
             help:
-                "a header field to send, NAME: TEXT, or @FILE for the lines of a file (@- for standard input), which nobody else sees"
+                "a header field to send, NAME: TEXT, or @FILE for the lines of a file (@- for standard input), which keeps it out of the process list"
         ),
         Option(name: "method", short: "X", value: "METHOD", help: "another method than GET or PUT"),
         Option(

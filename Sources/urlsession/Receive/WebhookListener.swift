@@ -53,7 +53,7 @@ final class WebhookListener: Sendable {
         self.port = UInt16(bigEndian: name.sin_port)
     }
 
-    /// Arrivals until nobody reads them any more.
+    /// Arrivals until the stream is not read any more.
     func arrivals(verifying webhook: URLSessionClient.Webhook) -> AsyncStream<Arrival> {
         AsyncStream { continuation in
             continuation.onTermination = { _ in self.close() }

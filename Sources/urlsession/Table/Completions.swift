@@ -238,7 +238,7 @@ enum Completions {
             }
             lines += ["            && return", "        ;;"]
         }
-        // The file is the function when zsh loads it by itself, and a script when somebody sources it.
+        // The file is the function when zsh loads it by itself, and a script when it is sourced.
         let end = [
             "    esac", "}", "if [[ $funcstack[1] == _urlsession ]]; then", "    _urlsession \"$@\"", "else",
             "    compdef _urlsession urlsession", "fi", "",

@@ -122,7 +122,7 @@ enum Terminal {
         try write(bytes, to: STDOUT_FILENO, standardOutput)
     }
 
-    /// Writes what is no result to standard error. Where that takes nothing, nobody is left to be told: the exit status is.
+    /// Writes a message to standard error. A failure is not reported: the exit status is all that is left.
     static func tell(_ text: String) { try? write(Array(text.utf8), to: STDERR_FILENO, "standard error") }
 
     /// Writes all of it.
@@ -134,7 +134,7 @@ enum Terminal {
             while done < buffer.count {
                 let written = Glibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
                 if written < 0, errno == EAGAIN {
-                    // Somebody else's descriptor, who does not wait.
+                    // Another process made the shared descriptor non-blocking.
                     var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     guard poll(&room, 1, -1) >= 0 || errno == EINTR else { return errno }
                 } else if written < 0, errno != EINTR {

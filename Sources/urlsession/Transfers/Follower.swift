@@ -364,7 +364,7 @@ struct Follower {
         for (number, item) in items {
             items[number]?.bar.speed = item.meter.speed(at: now)
         }
-        // Whoever is silent may have been stopped, or waits for something that no event tells.
+        // A silent task may have been stopped, or waits for something that no event reports.
         if now - askedAt > 1 {
             askedAt = now
             let silent = items.filter { $0.value.phase == .running && now - $0.value.heardAt > 2 }

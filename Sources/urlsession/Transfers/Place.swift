@@ -24,7 +24,7 @@ enum Place: Sendable, Equatable {
 
     // MARK: With the task
 
-    /// Names in the metadata of tasks, so that whoever comes back knows.
+    /// Keys in the metadata of tasks, by which a later call of the program finds the files.
     static let key = "urlsession.output"
     private static let savedKey = "urlsession.saved"
 
@@ -60,7 +60,7 @@ enum Place: Sendable, Equatable {
         }
     }
 
-    /// The same place, where it is below the current folder: whoever may change a task's metadata chooses no other files
+    /// The same place, if it is below the current folder: a client that changes a task's metadata cannot choose other files
     /// of this machine.
     ///
     /// - Throws: ``Failure``, which says how to save it elsewhere.
@@ -93,7 +93,7 @@ enum Place: Sendable, Equatable {
         case .nowhere, .standardOutput: return nil
         case .file(let path): return path
         case .folder(let folder):
-            // Servers may not make files that nobody sees, unless they were asked for by that name.
+            // A server may not name a hidden file, unless the URL asked for it by that name.
             let own = Self.lastPart(of: task.originalRequest.address).flatMap { SavedName($0, isHidden: true) }
             let suggested = task.response?.suggestedFilename
             let name = suggested.flatMap { SavedName($0, isHidden: SavedName($0, isHidden: true) == own) } ?? own

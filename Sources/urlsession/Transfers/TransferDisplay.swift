@@ -22,7 +22,7 @@ struct TransferDisplay {
 
     var interval: Duration { isLive ? .milliseconds(125) : .milliseconds(500) }
 
-    /// A line about one transfer; urgent ones are for whoever has to do something.
+    /// A line about one transfer; an urgent one asks the user to act.
     mutating func tell(_ line: String, isUrgent: Bool = false) {
         if isLive {
             if isUrgent { pending.append(line) }
