@@ -39,11 +39,14 @@ extension Call {
         return word.1
     }
 
-    /// What the words of a comma-separated list stand for; empty where there is no such parameter.
+    /// The parameters that are lists. Some generated clients send a parameter for each word instead of commas.
+    private static let lists: Set = ["kind", "outcome", "state"]
+
+    /// What the words of a list stand for; empty where there is no such parameter.
     func queryWords<Word: Hashable>(_ name: String, _ words: [(String, Word)]) throws -> Set<Word> {
-        guard let list = query(name) else { return [] }
+        let lists = request.query.filter { $0.name.utf8.elementsEqual(name.utf8) }.map(\.value)
         return try Set(
-            list.split(separator: ",", omittingEmptySubsequences: false).map { text in
+            lists.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }.map { text in
                 guard let word = words.first(where: { $0.0.utf8.elementsEqual(text.utf8) }) else {
                     let choice = words.map(\.0).joined(separator: ", ")
                     throw Problem.query(name, "This must be one or more of these, separated by commas: \(choice).")
@@ -59,7 +62,7 @@ extension Call {
         return text
     }
 
-    /// Refuses parameters that the route does not know, and those that stand twice.
+    /// Refuses parameters that the route does not know, and those that stand twice and are no lists.
     func checkQuery(_ known: [String]) throws {
         var seen: Set<String> = []
         for (name, _) in request.query {
@@ -67,7 +70,9 @@ extension Call {
                 let choice = known.isEmpty ? "There are none here." : "There are: \(known.joined(separator: ", "))."
                 throw Problem.query(name, "There is no such query parameter. \(choice)")
             }
-            guard seen.insert(name).inserted else { throw Problem.query(name, "This parameter stands twice.") }
+            guard seen.insert(name).inserted || Self.lists.contains(name) else {
+                throw Problem.query(name, "This parameter stands twice.")
+            }
         }
     }
 

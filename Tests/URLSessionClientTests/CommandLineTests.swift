@@ -562,7 +562,7 @@ struct CommandLineTests {
         }
         let (lines, seconds) = try await timed(["suspend", "s", "--all"], port: slow.port)
         #expect(lines.first == "1000 tasks of 1000 changed", "\(lines)")
-        #expect(seconds < 1, "\(lines)")
+        #expect(seconds < 0.4, "\(lines)")
     }
 
     /// What a command prints, and the seconds that the processor worked for it: the `rusage` that the shell tells.
