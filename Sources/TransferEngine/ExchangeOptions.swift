@@ -30,14 +30,17 @@ extension Exchange {
         }
     }
 
-    /// The same server without trust and without a request: only its certificate is wanted.
+    /// The same server without trust and without a request: only its key is wanted. The key comes early in the handshake,
+    /// which may fail afterwards: with TLS 1.2 a server that demands a certificate of the client ends it.
     func configureProbe(_ easy: Easy, avoidsHTTP2: Bool) throws(CurlError) {
         try setCommon(easy)
         try setTransport(easy, avoidsHTTP2)
         try setProxy(easy)
         easy.set(CURLOPT_CONNECT_ONLY, 1)
         easy.set(CURLOPT_FRESH_CONNECT, 1)
-        easy.set(CURLOPT_CERTINFO, 1)
+        // The handshake of a resumed session has no certificate.
+        easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
+        easy.set(beforeHandshake: handshakeBegins)
         easy.set(CURLOPT_SSL_VERIFYPEER, 0)
         easy.set(CURLOPT_SSL_VERIFYHOST, 0)
         easy.set(CURLOPT_TIMEOUT_MS, 10_000)
@@ -284,4 +287,24 @@ private func requestBegins(
         exchange(context)?.beforeRequest(remote: String(cString: remote), port: port) ?? false
     else { return CURL_PREREQFUNC_ABORT }
     return CURL_PREREQFUNC_OK
+}
+
+/// The handshake of a probe: with the server, which is not verified, or with a proxy before it, which is.
+private func handshakeBegins(
+    _ easy: UnsafeMutableRawPointer?, _ settings: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?
+) -> CURLcode {
+    if let easy, let settings, let probed = Exchange.of(easy) {
+        let context = Unmanaged.passUnretained(probed).toOpaque()
+        OpenSSL.shared?.judgeCertificates(of: settings, by: certificateArrived, context)
+    }
+    return CURLE_OK
+}
+
+private func certificateArrived(
+    _ verification: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let verification, let pin = OpenSSL.shared?.pin(in: verification) {
+        exchange(context)?.learn(serverPublicKey: pin)
+    }
+    return 1
 }
