@@ -270,13 +270,26 @@ private func socketWanted(
     return descriptor
 }
 
-/// Keeps the kernel from taking more than 2 MiB that wait for a part to be stored: what it has is lost with the process.
-/// `SO_RCVBUF` would do the same, and be cut to `net.core.rmem_max`, which is too little for far origins.
+/// Keeps the kernel from holding more than 2 MiB that wait for a part to be stored: what it has is lost with the process.
+/// A clamp of the window would not: the kernel moves it along when it enlarges the buffer by itself.
 private func boundReceiveBuffer(of descriptor: Int32) {
-    var most: Int32 = 2 << 20
-    // Without it, as on a socket that is none of TCP, a kill costs more. That is all.
-    _ = setsockopt(
-        descriptor, Int32(IPPROTO_TCP), TCP_WINDOW_CLAMP, &most, socklen_t(MemoryLayout<Int32>.size))
+    if mayBoundReceiveBuffers { setReceiveBuffer(of: descriptor) }
+}
+
+/// Whether `net.core.rmem_max` allows so large a buffer. A smaller one would make far origins slow: the kernel's choice stays.
+private let mayBoundReceiveBuffers: Bool = {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    setReceiveBuffer(of: descriptor)
+    var (size, length) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+    return getsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, &length) == 0 && size >= 2 << 20
+}()
+
+private func setReceiveBuffer(of descriptor: Int32) {
+    // The kernel doubles it (socket(7)).
+    var half: Int32 = 1 << 20
+    _ = setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &half, socklen_t(MemoryLayout<Int32>.size))
 }
 
 private func requestBegins(
