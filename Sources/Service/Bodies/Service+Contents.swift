@@ -26,17 +26,25 @@ extension Service {
         }
     }
 
-    /// Opens a content's file, unless the disk has lost some of it: who reads would wait for bytes that never come.
+    /// Opens a content's file, unless the disk has lost it or some of it: who reads would wait for bytes that never come.
     private func open(_ path: String, _ record: ContentRecord, of task: TaskRecord) async throws -> OpenFile {
+        var found: Int64?
         do throws(SystemError) {
             let file = try await folder.open(path)
-            let found = try file.size()
+            found = try file.size()
             if found == record.length { return file }
-            log.error(
-                "a content is not as long as it was stored, and cannot be read", ("session", task.sessionIdentifier),
-                ("task", task.number), ("file", path), ("length", record.length), ("found", found))
         } catch {
             guard error.errno == ENOENT else { throw error }
+            // It may have been freed since its place was read.
+            guard try await !store.content(of: task.id).record.isExpired else { throw DomainError.contentExpired }
+        }
+        if damagedContents.note(task.id) {
+            log.error(
+                found == nil
+                    ? "the file of a content is missing, and cannot be read"
+                    : "a content is not as long as it was stored, and cannot be read",
+                ("session", task.sessionIdentifier), ("task", task.number), ("file", path), ("length", record.length),
+                ("found", found ?? 0))
         }
         throw DomainError.contentExpired
     }
@@ -110,6 +118,20 @@ extension Service {
             log.warning("a content could not be read", ("code", error.code), ("message", error.message))
             if case .refused(let refusal) = error, refusal.meaning == .noSuchKey { throw DomainError.contentExpired }
             throw ServiceError.contentsUnavailable
+        }
+    }
+}
+
+/// The contents that could not be read, so that each is reported once, however often it is asked for.
+struct DamagedContents: Sendable {
+    private static let limit = 1000
+    private let known = Locked<Set<TaskID>>([])
+
+    /// - Returns: Whether this one is new, or was forgotten since.
+    func note(_ task: TaskID) -> Bool {
+        known.withLock { known in
+            if known.count >= Self.limit { known = [] }
+            return known.insert(task).inserted
         }
     }
 }
