@@ -135,13 +135,13 @@ struct Receive {
         try call.output.say("  \(event.seq ?? 0)  \(Words.time(event.occurredAt))  \(subject)\(Words.event(event))")
     }
 
-    /// Saves a content under a name of its own; what an earlier launch saved is left.
+    /// Saves a content under a name of its own, unless an earlier launch saved it and the file still has it.
     private func save(_ number: Int64, _ session: String) async throws {
         guard let folder = call.words.text("save") else { return }
         let task = try await call.client.task(number, in: session)
-        if let saved = Place.saved(task), LocalFiles.exists(saved) { return }
         // As with `get`, the pages of errors are no contents.
-        guard task.content != nil, task.outcome == .succeeded else { return }
+        guard let content = task.content, task.outcome == .succeeded else { return }
+        if let saved = Place.saved(task), Client.file(saved, stillHas: content) { return }
         let place = Place.folder(LocalFiles.absolute(folder))
         var taken: Set<String> = []
         while let path = place.path(for: task, besides: taken) {
