@@ -67,8 +67,9 @@ extension Call {
 
     fileprivate func acknowledge() async throws -> HTTPResponse {
         let ack = try read(EventAck.self)
-        let session = try await sessionAsExpected()
-        return try await showSession(service.acknowledge(through: ack.through, epoch: ack.epoch, in: session.id))
+        let (session, revision) = try await sessionAsExpected()
+        return try await showSession(
+            service.acknowledge(through: ack.through, epoch: ack.epoch, in: session.id, ifRevision: revision))
     }
 
     func envelope(of session: SessionRecord) -> EventEnvelope {

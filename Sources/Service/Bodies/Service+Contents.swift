@@ -49,21 +49,23 @@ extension Service {
         throw DomainError.contentExpired
     }
 
-    package func claimContent(of task: TaskID) async throws {
-        outlet.handle(try await store.claimContent(of: task, at: clock.now))
+    package func claimContent(of task: TaskID, expecting expected: ClaimCondition?) async throws {
+        outlet.handle(try await store.claimContent(of: task, expecting: expected, at: clock.now))
     }
 
     /// Frees the contents of all matching tasks of a session, some at a time.
     ///
+    /// - Parameter revision: What the session's must be when the first of them are freed, or nil.
     /// - Returns: How many of them had a content, and how many contents were not expired yet.
     package func claimContents(
-        _ filter: TaskFilter, in session: SessionRecord
+        _ filter: TaskFilter, in session: SessionID, ifRevision revision: Int64?
     ) async throws -> (matched: Int, changed: Int) {
         var (matched, changed) = (0, 0)
-        var after: Int64 = 0
+        var (after, revision) = (Int64(0), revision)
         while true {
             let step = try await store.claimContents(
-                filter, in: session.id, after: after, limit: Store.commandGroup, at: clock.now)
+                filter, in: session, after: after, limit: Store.commandGroup, ifRevision: revision, at: clock.now)
+            revision = nil
             outlet.handle(step.aftermath)
             matched += step.matched
             changed += step.changed
