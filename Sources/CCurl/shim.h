@@ -8,6 +8,7 @@ typedef size_t (*ccurl_data_function)(char *bytes, size_t size, size_t count, vo
 typedef int (*ccurl_seek_function)(void *context, curl_off_t offset, int origin);
 typedef curl_socket_t (*ccurl_open_socket_function)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
 typedef int (*ccurl_before_request_function)(void *context, char *remote, char *local, int remote_port, int local_port);
+typedef CURLcode (*ccurl_handshake_function)(CURL *easy, void *tls_context, void *context);
 typedef int (*ccurl_socket_function)(CURL *easy, curl_socket_t socket, int what, void *context, void *socket_context);
 typedef int (*ccurl_timer_function)(CURLM *multi, long milliseconds, void *context);
 
@@ -21,12 +22,12 @@ static inline CURLcode ccurl_easy_set_data_function(CURL *h, CURLoption o, ccurl
 static inline CURLcode ccurl_easy_set_seek_function(CURL *h, ccurl_seek_function v) { return curl_easy_setopt(h, CURLOPT_SEEKFUNCTION, v); }
 static inline CURLcode ccurl_easy_set_open_socket_function(CURL *h, ccurl_open_socket_function v) { return curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, v); }
 static inline CURLcode ccurl_easy_set_before_request_function(CURL *h, ccurl_before_request_function v) { return curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, v); }
+static inline CURLcode ccurl_easy_set_handshake_function(CURL *h, ccurl_handshake_function v) { return curl_easy_setopt(h, CURLOPT_SSL_CTX_FUNCTION, v); }
 
 static inline CURLcode ccurl_easy_get_long(CURL *h, CURLINFO i, long *v) { return curl_easy_getinfo(h, i, v); }
 static inline CURLcode ccurl_easy_get_offset(CURL *h, CURLINFO i, curl_off_t *v) { return curl_easy_getinfo(h, i, v); }
 static inline CURLcode ccurl_easy_get_string(CURL *h, CURLINFO i, char **v) { return curl_easy_getinfo(h, i, v); }
 static inline CURLcode ccurl_easy_get_list(CURL *h, CURLINFO i, struct curl_slist **v) { return curl_easy_getinfo(h, i, v); }
-static inline CURLcode ccurl_easy_get_certificates(CURL *h, struct curl_certinfo **v) { return curl_easy_getinfo(h, CURLINFO_CERTINFO, v); }
 static inline CURLcode ccurl_easy_get_tls(CURL *h, struct curl_tlssessioninfo **v) { return curl_easy_getinfo(h, CURLINFO_TLS_SSL_PTR, v); }
 
 static inline CURLMcode ccurl_multi_set_long(CURLM *h, CURLMoption o, long v) { return curl_multi_setopt(h, o, v); }

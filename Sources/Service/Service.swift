@@ -63,6 +63,7 @@ package final class Service: Sendable {
     let appending = Locked<Set<String>>([])
     /// Bytes of files that wait in memory for the commits of their tasks.
     let heldBytes = Locked(0)
+    let damagedContents = DamagedContents()
 
     var inbox: Inbox<Scheduler.Message> { outlet.inbox }
     var relauncher: RelaunchTimes { outlet.relauncher }

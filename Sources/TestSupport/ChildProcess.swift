@@ -10,7 +10,7 @@ package final class ChildProcess: Sendable {
         package var description: String { "\(arguments.joined(separator: " ")): \(status) \(errors)" }
     }
 
-    let pid: pid_t
+    package let pid: Int32
     private let output: Int32
     private let errors: Int32
     /// What `waitpid` said, once it ended.

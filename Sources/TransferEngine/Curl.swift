@@ -10,40 +10,6 @@ enum Curl {
         _ = symbol("OPENSSL_init_crypto", Initialize.self)?(0x0008_0000, nil)  // OPENSSL_INIT_NO_ATEXIT
         return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
     }()
-
-    /// The protocol version and cipher of a live connection, asked of the OpenSSL that libcurl brought into the
-    /// process (`SSL_get_version`, `SSL_CIPHER_get_name`), and whether the server asked for a certificate in its handshake
-    /// (`SSL_get0_peer_CA_list`).
-    static func tlsFacts(
-        of session: UnsafeMutableRawPointer
-    ) -> (version: String, cipher: String, asksForCertificate: Bool)? {
-        guard let functions = OpenSSL.shared, let version = functions.version(session),
-            let cipher = functions.currentCipher(session), let name = functions.cipherName(cipher)
-        else { return nil }
-        return (String(cString: version), String(cString: name), functions.peerAuthorities(session) != nil)
-    }
-}
-
-private struct OpenSSL: Sendable {
-    // The signatures are OpenSSL's since 1.1.0, which Debian builds libcurl with.
-    typealias Version = @convention(c) (UnsafeMutableRawPointer) -> UnsafePointer<CChar>?
-    /// `SSL_get_current_cipher`, and `SSL_get0_peer_CA_list` with the same shape.
-    typealias CurrentCipher = @convention(c) (UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
-    typealias CipherName = @convention(c) (UnsafeMutableRawPointer) -> UnsafePointer<CChar>?
-
-    let version: Version
-    let currentCipher: CurrentCipher
-    let cipherName: CipherName
-    let peerAuthorities: CurrentCipher
-
-    static let shared: OpenSSL? = {
-        guard let version = symbol("SSL_get_version", Version.self),
-            let cipher = symbol("SSL_get_current_cipher", CurrentCipher.self),
-            let name = symbol("SSL_CIPHER_get_name", CipherName.self),
-            let authorities = symbol("SSL_get0_peer_CA_list", CurrentCipher.self)
-        else { return nil }
-        return OpenSSL(version: version, currentCipher: cipher, cipherName: name, peerAuthorities: authorities)
-    }()
 }
 
 /// A C function of a library that libcurl brought into the process, and that no header of ours names.
@@ -123,6 +89,9 @@ final class Easy {
         check(ccurl_easy_set_before_request_function(raw, beforeRequest), CURLOPT_PREREQFUNCTION)
     }
 
+    /// Shows the context of each handshake before it begins. Only some TLS libraries have one: nothing is shown by others.
+    func set(beforeHandshake: ccurl_handshake_function) { _ = ccurl_easy_set_handshake_function(raw, beforeHandshake) }
+
     /// Sets an option whose value comes from a user.
     func set(_ option: CURLoption, _ value: String) throws(CurlError) {
         let code = ccurl_easy_set_string(raw, option, value)
@@ -194,15 +163,6 @@ final class Easy {
         guard ccurl_easy_get_tls(raw, &info) == CURLE_OK, let info, info.pointee.backend == CURLSSLBACKEND_OPENSSL
         else { return nil }
         return info.pointee.internals
-    }
-
-    /// The lines about the server's own certificate (`CURLOPT_CERTINFO`).
-    var serverCertificate: [String] {
-        var info: UnsafeMutablePointer<curl_certinfo>?
-        guard ccurl_easy_get_certificates(raw, &info) == CURLE_OK, let info, info.pointee.num_of_certs > 0,
-            let lists = info.pointee.certinfo
-        else { return [] }
-        return Self.lines(of: lists[0])
     }
 
     private static func lines(of list: UnsafeMutablePointer<curl_slist>?) -> [String] {

@@ -127,7 +127,7 @@ extension Exchange.Running {
     private func noteConnection() {
         let url = exchange.url
         guard url.isSecure, exchange.metrics.negotiatedTLSProtocolVersion == nil, let session = easy.tlsSession,
-            let facts = Curl.tlsFacts(of: session)
+            let facts = OpenSSL.shared?.facts(of: session)
         else { return }
         exchange.metrics.negotiatedTLSProtocolVersion = facts.version
         exchange.metrics.negotiatedTLSCipherSuite = facts.cipher

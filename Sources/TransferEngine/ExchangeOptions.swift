@@ -30,14 +30,17 @@ extension Exchange {
         }
     }
 
-    /// The same server without trust and without a request: only its certificate is wanted.
+    /// The same server without trust and without a request: only its key is wanted. The key comes early in the handshake,
+    /// which may fail afterwards: with TLS 1.2 a server that demands a certificate of the client ends it.
     func configureProbe(_ easy: Easy, avoidsHTTP2: Bool) throws(CurlError) {
         try setCommon(easy)
         try setTransport(easy, avoidsHTTP2)
         try setProxy(easy)
         easy.set(CURLOPT_CONNECT_ONLY, 1)
         easy.set(CURLOPT_FRESH_CONNECT, 1)
-        easy.set(CURLOPT_CERTINFO, 1)
+        // The handshake of a resumed session has no certificate.
+        easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
+        easy.set(beforeHandshake: handshakeBegins)
         easy.set(CURLOPT_SSL_VERIFYPEER, 0)
         easy.set(CURLOPT_SSL_VERIFYHOST, 0)
         easy.set(CURLOPT_TIMEOUT_MS, 10_000)
@@ -267,13 +270,26 @@ private func socketWanted(
     return descriptor
 }
 
-/// Keeps the kernel from taking more than 2 MiB that wait for a part to be stored: what it has is lost with the process.
-/// `SO_RCVBUF` would do the same, and be cut to `net.core.rmem_max`, which is too little for far origins.
+/// Keeps the kernel from holding more than 2 MiB that wait for a part to be stored: what it has is lost with the process.
+/// A clamp of the window would not: the kernel moves it along when it enlarges the buffer by itself.
 private func boundReceiveBuffer(of descriptor: Int32) {
-    var most: Int32 = 2 << 20
-    // Without it, as on a socket that is none of TCP, a kill costs more. That is all.
-    _ = setsockopt(
-        descriptor, Int32(IPPROTO_TCP), TCP_WINDOW_CLAMP, &most, socklen_t(MemoryLayout<Int32>.size))
+    if mayBoundReceiveBuffers { setReceiveBuffer(of: descriptor) }
+}
+
+/// Whether `net.core.rmem_max` allows so large a buffer. A smaller one would make far origins slow: the kernel's choice stays.
+private let mayBoundReceiveBuffers: Bool = {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    setReceiveBuffer(of: descriptor)
+    var (size, length) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+    return getsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, &length) == 0 && size >= 2 << 20
+}()
+
+private func setReceiveBuffer(of descriptor: Int32) {
+    // The kernel doubles it (socket(7)).
+    var half: Int32 = 1 << 20
+    _ = setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &half, socklen_t(MemoryLayout<Int32>.size))
 }
 
 private func requestBegins(
@@ -284,4 +300,24 @@ private func requestBegins(
         exchange(context)?.beforeRequest(remote: String(cString: remote), port: port) ?? false
     else { return CURL_PREREQFUNC_ABORT }
     return CURL_PREREQFUNC_OK
+}
+
+/// The handshake of a probe: with the server, which is not verified, or with a proxy before it, which is.
+private func handshakeBegins(
+    _ easy: UnsafeMutableRawPointer?, _ settings: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?
+) -> CURLcode {
+    if let easy, let settings, let probed = Exchange.of(easy) {
+        let context = Unmanaged.passUnretained(probed).toOpaque()
+        OpenSSL.shared?.judgeCertificates(of: settings, by: certificateArrived, context)
+    }
+    return CURLE_OK
+}
+
+private func certificateArrived(
+    _ verification: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let verification, let pin = OpenSSL.shared?.pin(in: verification) {
+        exchange(context)?.learn(serverPublicKey: pin)
+    }
+    return 1
 }

@@ -71,7 +71,8 @@ package struct ExchangeRequest: Sendable {
 /// What is sent. It must stay as it is until the exchange ended: it may be read more than once.
 package enum ExchangeBody: Sendable {
     case none
-    case bytes([UInt8])
+    /// What of them is behind the offset.
+    case bytes([UInt8], offset: Int64 = 0)
     case file(path: String, offset: Int64, length: Int64)
     /// The bytes are fetched from a bucket while they are sent.
     case fetched(Fetching, offset: Int64, length: Int64)

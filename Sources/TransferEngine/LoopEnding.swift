@@ -13,7 +13,9 @@ extension TransferLoop {
             guard let exchange = Exchange.of(raw) else { continue }
             switch exchange.stage {
             case .running(let running): finish(running, code)
-            case .probing(let handle, let result): probed(exchange, handle, result)
+            case .probing(let handle, let result):
+                giveBack(handle)
+                conclude(exchange, result)
             case .preparing, .concluding: break
             }
         }
@@ -123,15 +125,6 @@ extension TransferLoop {
         handle.pool.add(easy)
     }
 
-    private func probed(_ exchange: Exchange, _ handle: Exchange.Handle, _ result: ExchangeResult) {
-        var result = result
-        if let pem = handle.easy.serverCertificate.first(where: { $0.hasPrefix("Cert:") }) {
-            result.serverPublicKey = ServerKey.pin(ofPEM: pem)
-        }
-        giveBack(handle)
-        conclude(exchange, result)
-    }
-
     /// Waits for the disk, syncs what is new, then tells.
     func conclude(_ exchange: Exchange, _ result: ExchangeResult) {
         exchange.stage = .concluding(result)
@@ -178,6 +171,13 @@ extension TransferLoop {
 }
 
 extension Exchange {
+    /// Takes what a probe was for.
+    func learn(serverPublicKey: String) {
+        guard case .probing(let handle, var result) = stage else { return }
+        result.serverPublicKey = serverPublicKey
+        stage = .probing(handle, result)
+    }
+
     /// The exchange that a handle in a pool belongs to; nil for handles of libcurl's own.
     static func of(_ easy: UnsafeMutableRawPointer) -> Exchange? {
         var context: UnsafeMutablePointer<CChar>?

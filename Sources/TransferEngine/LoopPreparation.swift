@@ -9,8 +9,10 @@ extension TransferLoop {
         let request = exchange.request
         switch request.body {
         case .none: break
-        case .bytes(let bytes):
-            preparation.body = BodySource(bytes, request.bodySHA256.map { BodySource.Seal(sha256: $0) })
+        case .bytes(let bytes, let offset):
+            var seal = request.bodySHA256.map { BodySource.Seal(sha256: $0) }
+            bytes.prefix(Int(offset)).withUnsafeBytes { seal?.before.update($0) }
+            preparation.body = BodySource(Array(bytes.dropFirst(Int(offset))), seal)
         case .file(let path, let offset, let length):
             preparation.needs.insert(.body)
             openBody(exchange, path, length, digesting: request.bodySHA256 == nil ? 0 : offset)

@@ -112,6 +112,13 @@ extension Client {
         }
     }
 
+    /// Whether the file in which a content was saved still has it. Of a content with another digest than SHA-256 the length
+    /// has to do.
+    package static func file(_ path: String, stillHas content: Content) -> Bool {
+        guard content.digest.algorithm != .sha256 else { return file(path, has: content) }
+        return (try? LocalFile(reading: path).length()) == content.length
+    }
+
     /// Frees the content at once, because the app has it.
     public func claimContent(ofTask number: Int64, in session: String) async throws -> SessionTask {
         try await send("POST", Self.contentPath(number, session) + ["claim"])

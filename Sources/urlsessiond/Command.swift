@@ -17,6 +17,7 @@ enum Command {
         static let software: Int32 = 70
         static let system: Int32 = 71
         static let cannotCreate: Int32 = 73
+        static let output: Int32 = 74
         static let inUse: Int32 = 75
     }
 
@@ -25,8 +26,7 @@ enum Command {
         if let command = arguments.first, arguments.dropFirst().contains(where: { $0 == "--help" || $0 == "-h" }),
             let help = help(about: command)
         {
-            say(help)
-            return Exit.done
+            return tell(help)
         }
         switch arguments.first {
         case "serve": return await serve(Array(arguments.dropFirst()))
@@ -35,15 +35,9 @@ enum Command {
         case "export": return move(.export, Array(arguments.dropFirst()))
         case "import": return move(.import, Array(arguments.dropFirst()))
         case "healthcheck": return HealthCheck.run(Array(arguments.dropFirst()), environment: environment())
-        case "--version", "version":
-            say("urlsessiond \(version)")
-            return Exit.done
-        case "--help", "-h", "help":
-            say(help)
-            return Exit.done
-        case "man":
-            write(ManualPage.text, to: STDOUT_FILENO)
-            return Exit.done
+        case "--version", "version": return tell("urlsessiond \(version)")
+        case "--help", "-h", "help": return tell(help)
+        case "man": return tell(ManualPage.text)
         case nil:
             complain(help)
             return Exit.usage
@@ -72,8 +66,7 @@ enum Command {
             complain("urlsessiond: \(error.text)")
             return Exit.usage
         }
-        for (name, value) in configuration.description { say("\(name) = \(value)") }
-        return Exit.done
+        return tell(configuration.description.map { name, value in "\(name) = \(value)" }.joined(separator: "\n"))
     }
 
     /// `backup FILE`: a copy of the database, taken while the service runs or not.
@@ -161,13 +154,37 @@ enum Command {
         return variables
     }
 
-    static func say(_ line: String) { write(line, to: STDOUT_FILENO) }
+    /// Writes a result to standard output.
+    ///
+    /// - Returns: The process's exit status. A reader that has gone is told nothing.
+    private static func tell(_ text: String) -> Int32 {
+        do throws(SystemError) {
+            try say(text)
+            return Exit.done
+        } catch {
+            if error.errno != EPIPE {
+                complain("urlsessiond: standard output: \(String(cString: strerror(error.errno)))")
+            }
+            return Exit.output
+        }
+    }
 
-    static func complain(_ line: String) { write(line, to: STDERR_FILENO) }
+    /// Writes lines to standard output.
+    static func say(_ text: String) throws(SystemError) { try write(text, to: STDOUT_FILENO) }
 
-    private static func write(_ line: String, to descriptor: Int32) {
-        let bytes = Array((line.hasSuffix("\n") ? line : line + "\n").utf8)
-        _ = Glibc.write(descriptor, bytes, bytes.count)
+    /// Writes lines to standard error. Where that takes nothing, nobody is left to be told: the exit status is.
+    static func complain(_ text: String) { try? write(text, to: STDERR_FILENO) }
+
+    private static func write(_ text: String, to descriptor: Int32) throws(SystemError) {
+        var rest = Array((text.hasSuffix("\n") ? text : text + "\n").utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+            } else if errno != EINTR {
+                throw SystemError("write", errno: errno)
+            }
+        }
     }
 
     /// The calls there are, for help and manual.

@@ -234,7 +234,11 @@ struct Serve {
     }
 
     private func announce(_ server: HTTPServer) {
-        Command.say("urlsessiond listening on \(configuration.url(port: server.port))")
+        do throws(SystemError) {
+            try Command.say("urlsessiond listening on \(configuration.url(port: server.port))")
+        } catch {
+            log.warning("standard output does not take where this listens", ("error", error))
+        }
         let address = Configuration.Address(host: configuration.listen.host, port: server.port)
         log.info("listening", ("address", address.text), ("version", Command.version))
         Systemd.notify("READY=1")

@@ -115,6 +115,28 @@ import Testing
         }
     }
 
+    @Test(arguments: ["events/ack", "finish-tasks-and-invalidate"])
+    func `Of those who change a session over the same tag one does`(_ verb: String) async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
+            _ = try await api.dev.post("/v1/sessions/s/tasks/1/cancel")
+            let seen = try #require(try await api.dev.get("/v1/sessions/s").etag)
+            let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 1...8 {
+                    group.addTask {
+                        let body: JSON? = verb == "events/ack" ? ["through": 1] : nil
+                        return try await api.dev.post(
+                            "/v1/sessions/s/\(verb)", body, headers: [("If-Match", seen)]
+                        ).status
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(statuses.sorted() == [verb == "events/ack" ? 200 : 202] + Array(repeating: 412, count: 7))
+        }
+    }
+
     @Test func `Who sends no condition is never told that one does not hold`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()

@@ -100,6 +100,18 @@ final class RouteFixture: Sendable {
         _ method: String, _ target: String, key: String? = "dev", headers: [(String, String)] = [],
         body: [UInt8]? = nil
     ) async throws -> Answered {
+        try await begin(method, target, key: key, headers: headers, body: body).value
+    }
+
+    /// Makes a request where the server would: it waits for its turn when this returns.
+    ///
+    /// - Parameters:
+    ///   - executor: Where it runs instead.
+    ///   - end: Called where it ran, once it is answered.
+    func begin(
+        _ method: String, _ target: String, key: String? = "dev", headers: [(String, String)] = [],
+        body: [UInt8]? = nil, on executor: (any TaskExecutor)? = nil, then end: @escaping @Sendable () -> Void = {}
+    ) throws -> Task<Answered, any Error> {
         let parts = target.split(separator: "?", maxSplits: 1).map(String.init)
         let segments = parts[0].split(separator: "/").map(String.init)
         let query = (parts.count > 1 ? parts[1].split(separator: "&") : []).map { pair in
@@ -116,10 +128,13 @@ final class RouteFixture: Sendable {
             request.framing = .length(UInt64(body.count))
             request.body = route.body == .stream ? .stream(RequestStream(body)) : .bytes(body)
         }
-        let response = await route.handler(request)
-        return Answered(
-            status: response.status, headers: RequestHeaders(response.headers.map { (name: $0.0, value: $0.1) }),
-            bytes: Self.bytes(response.body))
+        return Task(executorPreference: executor ?? route.executor?(request)) { [request] in
+            let response = await route.handler(request)
+            end()
+            return Answered(
+                status: response.status, headers: RequestHeaders(response.headers.map { (name: $0.0, value: $0.1) }),
+                bytes: Self.bytes(response.body))
+        }
     }
 
     /// Makes a request with a body of JSON.

@@ -6,8 +6,9 @@
  *   echo -n 'before rename a.bin' > /tmp/x/kill
  *
  * The control file has one line: "before rename TEXT" or "after rename TEXT", where TEXT is part of the old or the new
- * name of a renameat2 (after: of one that succeeded), or "before write TEXT", where TEXT is part of the path of the file
- * that is written to.
+ * name of a renameat2 (after: of one that succeeded), or "before write TEXT" or "after sync TEXT", where TEXT is part of the
+ * path of the file that is written to or synced: by the first sync after more was written than the header of SQLite's log,
+ * which is synced before the first frames.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -66,30 +67,51 @@ long syscall(long number, ...) {
     return result;
 }
 
-static void look(int descriptor) {
+/* Whether the control file has `point` and a part of the descriptor's path. */
+static int names(const char *point, int descriptor) {
     char text[4096], link[64], target[4096];
-    int saved = errno;
-    if (wanted("before write ", text, sizeof text)) {
+    int saved = errno, result = 0;
+    if (wanted(point, text, sizeof text)) {
         snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
         ssize_t length = readlink(link, target, sizeof target - 1);
         if (length > 0) {
             target[length] = 0;
-            if (strstr(target, text)) die();
+            result = strstr(target, text) != 0;
         }
     }
     errno = saved;
+    return result;
+}
+
+/* Whether more than a header was written to the file that a sync is waited for. */
+static volatile int has_content;
+
+static void look(int descriptor, size_t count) {
+    if (names("before write ", descriptor)) die();
+    if (count > 32 && names("after sync ", descriptor)) has_content = 1;
 }
 
 ssize_t pwrite(int descriptor, const void *bytes, size_t count, off_t offset) {
-    look(descriptor);
+    look(descriptor, count);
     static ssize_t (*real)(int, const void *, size_t, off_t);
     if (!real) real = (ssize_t (*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite");
     return real(descriptor, bytes, count, offset);
 }
 
 ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off64_t offset) {
-    look(descriptor);
+    look(descriptor, count);
     static ssize_t (*real)(int, const void *, size_t, off64_t);
     if (!real) real = (ssize_t (*)(int, const void *, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64");
     return real(descriptor, bytes, count, offset);
 }
+
+static int synced(const char *name, int descriptor) {
+    int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
+    int result = real(descriptor);
+    if (result == 0 && has_content && names("after sync ", descriptor)) die();
+    return result;
+}
+
+int fsync(int descriptor) { return synced("fsync", descriptor); }
+
+int fdatasync(int descriptor) { return synced("fdatasync", descriptor); }

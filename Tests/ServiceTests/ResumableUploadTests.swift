@@ -1,10 +1,11 @@
 import Base
 import Core
-import Store
+import SQL
 import TestSupport
 import Testing
 
 @testable import Service
+@testable import Store
 
 struct ResumableUploadTests {
     /// Content of many bytes that are cheap to make, each mebibyte another.
@@ -379,5 +380,26 @@ struct ResumableUploadTests {
         #expect(server.methods == ["PUT", "HEAD", "PATCH"])
         #expect(server.finished.map(\.sha256) == [sha256])
         await second.stop()
+    }
+    @Test func `The rest of a body goes out only while the bytes before it are those that were stored`() async throws {
+        let stage = try await ServiceStage.start()
+        let server = try DraftServer()
+        let session = try await stage.session { $0.bandwidthLimit = 8000 }
+        let task = try await upload(stage, server, in: session)
+        try await eventually("bytes arrive") { server.bytesReceived > 10_000 }
+        _ = try await stage.service.command(.suspend, task: task.id)
+        try await eventually("the transfer stops") { await !stage.service.scheduler.isTransferring(task.id) }
+        var damaged = body
+        damaged[0] ^= 1
+        try await stage.service.store.database.write { [damaged] in
+            try $0.execute("UPDATE body SET bytes = ?1", damaged)
+        }
+        _ = try await stage.service.changeSession(
+            session.id, description: nil, bandwidthLimit: .some(nil), ifRevision: nil)
+        _ = try await stage.service.command(.resume, task: task.id)
+        let done = try await stage.completed(task)
+        #expect(done.outcome == .failed && done.result?.error?.underlying?.code == "body-damaged")
+        #expect(server.finished.isEmpty && server.methods.starts(with: ["PUT", "HEAD", "PATCH"]))
+        await stage.stop()
     }
 }

@@ -110,4 +110,24 @@ import Testing
         #expect(scene.origin.requests("/a").last?.fields.contains("Range") == true)
         #expect(Content.sha256(of: try await scene.content(number).body) == Content.sha256(seed: 1, length: length))
     }
+    @Test(.enabled(if: !TestStore.isOnServer), .enabled(if: canCompile, "/usr/bin/cc is needed"))
+    func `A kill in the middle of a cancel of a running task has it go on with its bytes`() async throws {
+        let folder = TemporaryFolder()
+        let scene = try await Scene(environment: try await Self.killAt(in: folder))
+        let (gate, length) = (Gate(), 2 << 20)
+        scene.origin.serve("/a", .generated(seed: 1, length: length), turns: [[.holdBody(after: 1 << 20, gate)]])
+        let number = try await scene.download("/a")
+        try await scene.waitUntilRecorded(1 << 20)
+        // The first commit of the cancel suspends the task, and nothing else is stored beside it.
+        folder.write(Array("after sync -wal".utf8), to: "kill")
+        _ = try? await scene.api.post("/v1/sessions/s/tasks/\(number)/cancel", ["byProducingResumeData": true])
+        #expect(try await scene.service.waitForExit() == .killed(SIGKILL))
+        unlink(folder.file("kill"))
+        #expect(try await scene.storedTask.state == .suspended)
+        try await scene.service.start()
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded", "\(task)")
+        #expect(scene.origin.requests("/a").last?.fields["Range"] == "bytes=\(1 << 20)-")
+        #expect(Content.sha256(of: try await scene.content(number).body) == Content.sha256(seed: 1, length: length))
+    }
 }

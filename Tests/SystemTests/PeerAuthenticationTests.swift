@@ -60,6 +60,26 @@ import Testing
         return ["proxy": .object(proxy)]
     }
 
+    /// OpenSSL's own server, which ends handshakes without nginx's client certificate: in TLS 1.3 after the client's part.
+    private func demandingServer(_ nginx: Nginx, _ version: String) async throws -> (port: UInt16, ChildProcess) {
+        let folder = nginx.folder
+        let (ports, server) = try await startOnFreePorts(1) { ports in
+            [
+                "/usr/bin/openssl", "s_server", "-accept", "127.0.0.1:\(ports[0])", "-cert", folder.file("server.pem"),
+                "-key", folder.file("server.key"), "-CAfile", folder.file("client.pem"), "-Verify", "2",
+                "-verify_return_error", version, "-www", "-quiet",
+            ]
+        } isReady: {
+            true
+        }
+        return (ports[0], server)
+    }
+
+    /// A certificate that nginx has made, with its key.
+    private func identity(_ name: String, of nginx: Nginx) -> JSON {
+        ["certificate": .string(nginx.text("\(name).pem")), "key": .string(nginx.text("\(name).key"))]
+    }
+
     // MARK: Servers
 
     @Test(nginx, arguments: [(Nginx.Manner.http2, "TLSv1.3"), (.secure, "TLSv1.2"), (.secure, "TLSv1.3")])
@@ -83,10 +103,7 @@ import Testing
         let certificate = try await question(scene, besides: [trust])
         #expect(certificate["protectionSpace"]["authenticationMethod"] == "ClientCertificate", "\(certificate)")
         #expect(certificate["previousFailureCount"] == 0 && certificate["failureResponse"]["statusCode"] == 400)
-        let identity: JSON = [
-            "certificate": .string(nginx.text("client.pem")), "key": .string(nginx.text("client.key")),
-        ]
-        try await answer(scene, certificate, with: identity)
+        try await answer(scene, certificate, with: identity("client", of: nginx))
 
         let login = try await question(scene, besides: [trust, certificate])
         let space = login["protectionSpace"]
@@ -107,33 +124,36 @@ import Testing
     }
 
     @Test(nginx) func `A client certificate that the server refuses is asked for again`() async throws {
-        // nginx makes the certificates; OpenSSL's own server refuses, in TLS 1.3 after the client's part of the handshake.
         let nginx = try await Nginx()
-        let folder = nginx.folder
-        let (ports, server) = try await startOnFreePorts(1) { ports in
-            [
-                "/usr/bin/openssl", "s_server", "-accept", "127.0.0.1:\(ports[0])", "-cert", folder.file("server.pem"),
-                "-key", folder.file("server.key"), "-CAfile", folder.file("client.pem"), "-Verify", "2",
-                "-verify_return_error", "-tls1_3", "-www", "-quiet",
-            ]
-        } isReady: {
-            true
-        }
+        let (port, server) = try await demandingServer(nginx, "-tls1_3")
         let (scene, _) = try await attended(["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.2]])
         try await keep(
-            scene, ["trustPublicKey": .string(try await nginx.pin())], for: space(ports[0], "https", "ServerTrust"))
-        let number = try await download(scene, "https://127.0.0.1:\(ports[0])/")
-        func identity(_ name: String) -> JSON {
-            ["certificate": .string(nginx.text("\(name).pem")), "key": .string(nginx.text("\(name).key"))]
-        }
+            scene, ["trustPublicKey": .string(try await nginx.pin())], for: space(port, "https", "ServerTrust"))
+        let number = try await download(scene, "https://127.0.0.1:\(port)/")
         let first = try await question(scene)
         #expect(first["protectionSpace"]["authenticationMethod"] == "ClientCertificate", "\(first)")
-        try await answer(scene, first, with: identity("server"))
+        try await answer(scene, first, with: identity("server", of: nginx))
         let second = try await question(scene, besides: [first])
         #expect(second["protectionSpace"]["authenticationMethod"] == "ClientCertificate", "\(second)")
         #expect(second["previousFailureCount"] == 1, "\(second)")
-        try await answer(scene, second, with: identity("client"))
+        try await answer(scene, second, with: identity("client", of: nginx))
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
+        withExtendedLifetime(server) {}
+    }
+
+    @Test(nginx, arguments: ["-tls1_2", "-tls1_3"])
+    func `Trust is asked for where the server demands a certificate as well`(_ version: String) async throws {
+        let nginx = try await Nginx()
+        let (port, server) = try await demandingServer(nginx, version)
+        let (scene, _) = try await attended()
+        try await keep(scene, identity("client", of: nginx), for: space(port, "https", "ClientCertificate"))
+        let number = try await download(scene, "https://127.0.0.1:\(port)/")
+        let trust = try await question(scene)
+        #expect(trust["protectionSpace"]["authenticationMethod"] == "ServerTrust", "\(trust)")
+        #expect(trust["protectionSpace"]["serverPublicKey"].string == (try await nginx.pin()), "\(trust)")
+        try await answer(scene, trust, with: ["trustPublicKey": trust["protectionSpace"]["serverPublicKey"]])
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded", "\(task)")
         withExtendedLifetime(server) {}
     }
 
@@ -164,10 +184,7 @@ import Testing
         let port = nginx.port(.http2)
         try await keep(
             scene, ["trustPublicKey": .string(try await nginx.pin())], for: space(port, "https", "ServerTrust"))
-        try await keep(
-            scene,
-            ["certificate": .string(nginx.text("client.pem")), "key": .string(nginx.text("client.key"))],
-            for: space(port, "https", "ClientCertificate"))
+        try await keep(scene, identity("client", of: nginx), for: space(port, "https", "ClientCertificate"))
         try await keep(scene, Self.password, for: space(port, "https", "HTTPBasic", realm: "the realm"))
         let list = try await scene.api.get("/v1/credentials")
         #expect(list.json["items"].array?.count == 3)

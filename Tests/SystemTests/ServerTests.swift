@@ -101,6 +101,30 @@ import Testing
         #expect(standard.output.split(separator: "\n").contains("webhook-timeout = 15s"), "\(standard.output)")
     }
 
+    @Test(arguments: [["check-config"], ["help"], ["serve", "--help"], ["--version"], ["man"]])
+    func `A result that cannot be written is no success`(_ words: [String]) async throws {
+        let failed = try await #require(throws: ChildProcess.Failed.self) {
+            try await ChildProcess.run(
+                ["/bin/sh", "-c", "exec \"$@\" > /dev/full", "sh", ServiceProcess.binary] + words)
+        }
+        #expect(failed.status >> 8 == 74 && failed.errors.contains("No space left on device"), "\(failed)")
+    }
+
+    @Test func `A service that cannot say where it listens serves all the same, and logs it`() async throws {
+        let folder = TemporaryFolder()
+        let port = try Socket.listen(port: 0).port
+        let words = ["serve", "--dev", "--listen", "127.0.0.1:\(port)", "--data-dir", folder.file("data")]
+        let service = try await ChildProcess(
+            ["/bin/sh", "-c", "exec \"$@\" > /dev/full 2> '\(folder.file("log"))'", "sh", ServiceProcess.binary] + words
+        )
+        try await eventually("it serves") { (try? await APIClient(port: port).get("/healthz").status) == 200 }
+        try await eventually("it is logged") {
+            String(decoding: readFile(folder.file("log")) ?? [], as: UTF8.self).contains(
+                "standard output does not take")
+        }
+        withExtendedLifetime(service) {}
+    }
+
     @Test(arguments: [
         ("{\n  \"listen\": \"127.0.0.1:0\",\n  \"äö\": 1 2\n}\n", "c.json:3:11: "),
         ("[]", "c.json: is not one JSON object"),

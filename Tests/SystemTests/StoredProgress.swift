@@ -16,6 +16,16 @@ extension Scene {
     }
 
     private func storedProgress(_ row: Int64, _ place: Store.Place) async throws -> TaskProgress? {
+        let task = try await storedTask(row, place)
+        return task.result?.progress ?? task.progress
+    }
+
+    /// The first task as the service's own file of SQLite has it. The service must not run.
+    var storedTask: TaskRecord {
+        get async throws { try await storedTask(1, .file(service.data.file("data/urlsessiond.db"))) }
+    }
+
+    private func storedTask(_ row: Int64, _ place: Store.Place) async throws -> TaskRecord {
         let folder = service.data.file("data")
         let text = String(decoding: readFile("\(folder)/master.key") ?? [], as: UTF8.self)
         let key = try #require([UInt8](base64: String(text.prefix { $0 != "\n" })))
@@ -26,8 +36,7 @@ extension Scene {
                 presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),
             log: .none, onFatalError: { preconditionFailure("\($0)") })
         defer { store.close() }
-        let task = try await store.task(TaskID(row))
-        return task.result?.progress ?? task.progress
+        return try await store.task(TaskID(row))
     }
 
     /// Waits until a backup of the running service says that so many bytes of a task, by default the first, are synced.

@@ -1,4 +1,5 @@
 import Core
+import Glibc
 import TestSupport
 import Testing
 import TransferEngine
@@ -98,5 +99,34 @@ import TransferEngine
         }
         let last = try await harness.result(of: request).lastPart
         #expect(last.map(\.number) == nil)
+    }
+    /// Bytes that the kernel keeps of what an origin has sent to this process.
+    private func waiting(from origin: OriginServer) -> Int {
+        (0..<1024 as Range<Int32>).reduce(0) { sum, descriptor in
+            var address = sockaddr_in()
+            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let code = withUnsafeMutableBytes(of: &address) {
+                getpeername(descriptor, $0.assumingMemoryBound(to: sockaddr.self).baseAddress, &size)
+            }
+            guard code == 0, UInt16(bigEndian: address.sin_port) == origin.port else { return sum }
+            var count: Int32 = 0
+            return ioctl(descriptor, UInt(FIONREAD), &count) == 0 ? sum + Int(count) : sum
+        }
+    }
+
+    @Test func `Where the origin is faster than what takes the parts, 2 MiB at most wait besides`() async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .generated(seed: 5, length: 16 * Self.part))
+        let request = harness.request("/") { $0.sink = .parts() }
+        harness.engine.start(request)
+        // The kernel takes the more ahead the more was read fast.
+        for number in 1...6 {
+            try await eventually("part \(number)") { parts(harness, request).count >= number }
+            harness.engine.recorded(request.id, upTo: Int64(number * Self.part))
+        }
+        try await eventually("bytes wait") { waiting(from: harness.origin) > 1 << 20 }
+        try await stays("no more wait", for: .milliseconds(500)) { waiting(from: harness.origin) <= 2 << 20 }
+        harness.engine.stop(request.id)
+        _ = try await harness.result(of: request)
     }
 }

@@ -174,6 +174,23 @@ import TransferEngine
         #expect((result.bytesSent == Int64(content.count) - offset) != isDamaged)
     }
 
+    @Test(arguments: [0, 2] as [Int64], [false, true])
+    func `Of a body in memory what goes out is compared with all of it`(
+        _ offset: Int64, _ isDamaged: Bool
+    ) async throws {
+        let harness = try EngineHarness()
+        harness.origin.serve("/", .upload())
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.method = "PUT"
+                $0.body = .bytes([isDamaged ? 0 : 1, 2, 3, 4], offset: offset)
+                $0.bodySHA256 = Digest.of([1, 2, 3, 4])
+            })
+        #expect(result.outcome == (isDamaged ? .failed(.bodyDamaged) : .complete))
+        let body = Array([1, 2, 3, 4].dropFirst(Int(offset))) as [UInt8]
+        #expect(harness.origin.requests("/").last.map { $0.body == body } == !isDamaged)
+    }
+
     @Test func `A body in memory is compared too, each time that it is sent`() async throws {
         let harness = try EngineHarness()
         let challenge = Misbehaviour.status(

@@ -247,6 +247,24 @@ struct CommandLineTests {
         #expect(filesBelow(folder.path) == ["a", "b"])
     }
 
+    @Test func `A saved file that was cut since is not taken for the content, which stays where it is`() async throws {
+        let gate = Gate()
+        origin.serve("/a", .generated(seed: 6, length: 3000), always: [.holdBody(after: 2000, gate)])
+        origin.serve("/b", .generated(seed: 7, length: 3000))
+        let first = try await background("get", origin.url("/a"), origin.url("/b"))
+        try await eventually("one is saved") { first.output.contains("saved b") }
+        try await first.interrupt()
+        #expect(try await first.end() == 2)
+        gate.open()
+        let cut = Content.bytes(seed: 7, range: 0..<1000)
+        folder.write(cut, to: "b")
+        let refused = try await failure("get", origin.url("/a"), origin.url("/b"))
+        #expect(refused.status == 1 && refused.errors.contains("--force replaces it"), "\(refused)")
+        #expect(readFile(folder.file("b")) == cut)
+        try await call("get", "--force", origin.url("/a"), origin.url("/b"))
+        #expect(fileSHA256(folder.file("b")) == Content.sha256(seed: 7, length: 3000) && origin.requests.count == 2)
+    }
+
     @Test func `The same command finds its last task among thousands`() async throws {
         try await call("open", "s")
         let task: JSON = ["kind": "download", "request": ["url": "https://example.com/"], "state": "suspended"]

@@ -53,7 +53,7 @@ def _credential(worker, session, space, wrong):
                             session=session, documents=[str(space)])
         return {"trustPublicKey": "sha256/" + base64.b64encode(bytes(32)).decode() if wrong else origin.identity.pin}
     if space["authenticationMethod"] == "ClientCertificate":
-        identity = storm.identities["client"]
+        identity = storm.identities["stranger" if wrong else "client"]
         return {"certificate": identity.certificate, "key": identity.key}
     if space["isProxy"]:
         return storm.proxy.authentication.credential(wrong=wrong)

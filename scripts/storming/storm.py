@@ -40,7 +40,7 @@ class Storm:
         for origin in self.plain:
             origin.others = self.plain
         # Without openssl no origin is behind TLS.
-        names = ("server", "client") if shutil.which("openssl") else ()
+        names = ("server", "client", "stranger") if shutil.which("openssl") else ()
         self.identities = {name: Identity(self.folder, name) for name in names}
         self.secure = [SecureOrigin(self.registry, self, self.identities["server"], clients)
                        for clients in ((None, self.identities["client"]) if names else ())]

@@ -76,8 +76,13 @@ extension Call {
         let session = try await session()
         let task = try await service.task(number("taskIdentifier"), in: session.id)
         let tag = task.content.flatMap { $0.isExpired ? nil : Self.tag(of: $0) }
-        if !(tag.map(expects) ?? false) { _ = try expectedRevision(of: Version(task)) }
-        try await havingContent(task) { try await service.claimContent(of: task.id) }
+        let expected: ClaimCondition? =
+            if let tag, expects(tag) {
+                .unexpired
+            } else {
+                try expectedRevision(of: Version(task)).map { .revision($0) }
+            }
+        try await havingContent(task) { try await service.claimContent(of: task.id, expecting: expected) }
         let claimed = try await service.task(task.number, in: session.id)
         return resource(service.wireTask(claimed, in: session), version: Version(claimed))
     }

@@ -43,7 +43,7 @@ extension Call {
         } else {
             page = try await service.events(of: session.id, after: after, limit: limit)
         }
-        return envelope(of: session).page(page)
+        return await envelope(of: session).page(page)
     }
 
     private func stream(_ session: SessionRecord, after: Int64?, attaches: Bool) async throws -> HTTPResponse {
@@ -67,8 +67,9 @@ extension Call {
 
     fileprivate func acknowledge() async throws -> HTTPResponse {
         let ack = try read(EventAck.self)
-        let session = try await sessionAsExpected()
-        return try await showSession(service.acknowledge(through: ack.through, epoch: ack.epoch, in: session.id))
+        let (session, revision) = try await sessionAsExpected()
+        return try await showSession(
+            service.acknowledge(through: ack.through, epoch: ack.epoch, in: session.id, ifRevision: revision))
     }
 
     func envelope(of session: SessionRecord) -> EventEnvelope {
@@ -77,10 +78,15 @@ extension Call {
 }
 
 extension EventEnvelope {
-    /// A page of the log, cut where the answer would get too long.
-    fileprivate func page(_ page: Core.EventPage) -> HTTPResponse {
+    /// A page of the log, cut where the answer would get too long. It is made in steps, between which others have their turn.
+    fileprivate func page(_ page: Core.EventPage) async -> HTTPResponse {
         var items = PageItems()
-        let isWhole = page.events.allSatisfy { items.add(event($0)) }
+        var isWhole = true
+        for (index, record) in page.events.enumerated() {
+            if index.isMultiple(of: PageItems.readAtOnce) { await Task.yield() }
+            isWhole = items.add(event(record))
+            guard isWhole else { break }
+        }
         let shown = Wire.EventPage {
             $0.items = items.texts
             $0.lastSeq = page.lastSeq

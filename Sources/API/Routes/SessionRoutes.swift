@@ -70,20 +70,21 @@ extension Call {
         if let detail = TextRule.identifier.violation(in: identifier) { throw Problem(.invalidValue, detail) }
         let put = try readIfPresent(SessionPut.self)
         let app = try app
+        var seen: SessionRecord?
         if request.headers["If-Match"] != nil {
             let existing = try? await service.session(identifier, app: app)
-            _ = try expectedRevision(of: existing.map { Version($0) })
+            if try expectedRevision(of: existing.map { Version($0) }) != nil { seen = existing }
         }
         let opened = try await service.openSession(
             identifier, app: app, configuration: put.configuration.map { Core.SessionConfiguration($0) },
-            description: put.sessionDescription.newValue, onlyCreates: false, recording: nil)
+            description: put.sessionDescription.newValue, onlyCreates: false, expecting: seen, recording: nil)
         guard opened.arrival == .reconnected else { return createdSession(opened.session) }
         guard let description = put.sessionDescription.update, description != opened.session.sessionDescription else {
             return try await showSession(opened.session)
         }
         return try await showSession(
             service.changeSession(
-                opened.session.id, description: description, bandwidthLimit: nil, ifRevision: nil))
+                opened.session.id, description: description, bandwidthLimit: nil, ifRevision: seen?.revision))
     }
 
     fileprivate func changeSession() async throws -> HTTPResponse {
@@ -97,21 +98,23 @@ extension Call {
                 bandwidthLimit: change.bandwidthLimit.update, ifRevision: revision))
     }
 
-    fileprivate func endSession(_ end: (SessionID) async throws -> SessionRecord) async throws -> HTTPResponse {
-        try await showSession(end(sessionAsExpected().id), status: 202)
+    fileprivate func endSession(
+        _ end: (SessionID, _ revision: Int64?) async throws -> SessionRecord
+    ) async throws -> HTTPResponse {
+        let (session, revision) = try await sessionAsExpected()
+        return try await showSession(end(session.id, revision), status: 202)
     }
 
     fileprivate func resetSession() async throws -> HTTPResponse {
-        let session = try await sessionAsExpected()
+        let (session, revision) = try await sessionAsExpected()
         guard session.state.phase != .invalid else { throw DomainError.sessionInvalidated }
-        return try await showSession(service.resetSession(session.id))
+        return try await showSession(service.resetSession(session.id, ifRevision: revision))
     }
 
-    /// The session that the path names, where `If-Match` agrees with it.
-    func sessionAsExpected() async throws -> SessionRecord {
+    /// The session that the path names, where `If-Match` agrees with it, and the revision that a change of it must find.
+    func sessionAsExpected() async throws -> (session: SessionRecord, revision: Int64?) {
         let session = try await session()
-        _ = try expectedRevision(of: Version(session))
-        return session
+        return (session, try expectedRevision(of: Version(session)))
     }
 
     /// A session as it is shown, with its open launch and who is attached.

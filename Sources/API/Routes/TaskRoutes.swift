@@ -222,12 +222,13 @@ extension Call {
 
     fileprivate func commandAll(_ command: TaskCommand) async throws -> HTTPResponse {
         let filter = TaskFilter(try readIfPresent(TaskSelection.self))
-        return selected(try await service.command(command, filter, in: sessionAsExpected().id))
+        return selected(try await service.command(command, filter, in: sessionAsExpected().session.id))
     }
 
     fileprivate func claimAll() async throws -> HTTPResponse {
         let filter = TaskFilter(try readIfPresent(TaskSelection.self))
-        return selected(try await service.claimContents(filter, in: sessionAsExpected()))
+        let (session, revision) = try await sessionAsExpected()
+        return selected(try await service.claimContents(filter, in: session.id, ifRevision: revision))
     }
 
     private func selected(_ count: (matched: Int, changed: Int)) -> HTTPResponse {
@@ -240,8 +241,8 @@ extension Call {
 
     fileprivate func retryAll() async throws -> HTTPResponse {
         let filter = TaskFilter(try readIfPresent(TaskSelection.self))
-        let session = try await sessionAsExpected()
-        let summary = try await service.retryAll(filter, in: session)
+        let (session, revision) = try await sessionAsExpected()
+        let summary = try await service.retryAll(filter, in: session, ifRevision: revision)
         let errors = summary.refused.map { number, error in
             var problem = server.problem(for: error, of: request)
             problem.instance = "/v1/sessions/\(session.identifier)/tasks/\(number)"

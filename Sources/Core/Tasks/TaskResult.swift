@@ -45,6 +45,14 @@ package struct TaskResponse: Shape {
     }
 }
 
+/// What must hold where a content is claimed.
+package enum ClaimCondition: Hashable, Sendable {
+    /// The content is not expired.
+    case unexpired
+    /// The task has this revision.
+    case revision(Int64)
+}
+
 /// Stored bytes of a finished task.
 package struct ContentRecord: Hashable, Sendable {
     package var length: Int64

@@ -26,36 +26,46 @@ extension Service {
         }
     }
 
-    /// Opens a content's file, unless the disk has lost some of it: who reads would wait for bytes that never come.
+    /// Opens a content's file, unless the disk has lost it or some of it: who reads would wait for bytes that never come.
     private func open(_ path: String, _ record: ContentRecord, of task: TaskRecord) async throws -> OpenFile {
+        var found: Int64?
         do throws(SystemError) {
             let file = try await folder.open(path)
-            let found = try file.size()
+            found = try file.size()
             if found == record.length { return file }
-            log.error(
-                "a content is not as long as it was stored, and cannot be read", ("session", task.sessionIdentifier),
-                ("task", task.number), ("file", path), ("length", record.length), ("found", found))
         } catch {
             guard error.errno == ENOENT else { throw error }
+            // It may have been freed since its place was read.
+            guard try await !store.content(of: task.id).record.isExpired else { throw DomainError.contentExpired }
+        }
+        if damagedContents.note(task.id) {
+            log.error(
+                found == nil
+                    ? "the file of a content is missing, and cannot be read"
+                    : "a content is not as long as it was stored, and cannot be read",
+                ("session", task.sessionIdentifier), ("task", task.number), ("file", path), ("length", record.length),
+                ("found", found ?? 0))
         }
         throw DomainError.contentExpired
     }
 
-    package func claimContent(of task: TaskID) async throws {
-        outlet.handle(try await store.claimContent(of: task, at: clock.now))
+    package func claimContent(of task: TaskID, expecting expected: ClaimCondition?) async throws {
+        outlet.handle(try await store.claimContent(of: task, expecting: expected, at: clock.now))
     }
 
     /// Frees the contents of all matching tasks of a session, some at a time.
     ///
+    /// - Parameter revision: What the session's must be when the first of them are freed, or nil.
     /// - Returns: How many of them had a content, and how many contents were not expired yet.
     package func claimContents(
-        _ filter: TaskFilter, in session: SessionRecord
+        _ filter: TaskFilter, in session: SessionID, ifRevision revision: Int64?
     ) async throws -> (matched: Int, changed: Int) {
         var (matched, changed) = (0, 0)
-        var after: Int64 = 0
+        var (after, revision) = (Int64(0), revision)
         while true {
             let step = try await store.claimContents(
-                filter, in: session.id, after: after, limit: Store.commandGroup, at: clock.now)
+                filter, in: session, after: after, limit: Store.commandGroup, ifRevision: revision, at: clock.now)
+            revision = nil
             outlet.handle(step.aftermath)
             matched += step.matched
             changed += step.changed
@@ -110,6 +120,20 @@ extension Service {
             log.warning("a content could not be read", ("code", error.code), ("message", error.message))
             if case .refused(let refusal) = error, refusal.meaning == .noSuchKey { throw DomainError.contentExpired }
             throw ServiceError.contentsUnavailable
+        }
+    }
+}
+
+/// The contents that could not be read, so that each is reported once, however often it is asked for.
+struct DamagedContents: Sendable {
+    private static let limit = 1000
+    private let known = Locked<Set<TaskID>>([])
+
+    /// - Returns: Whether this one is new, or was forgotten since.
+    func note(_ task: TaskID) -> Bool {
+        known.withLock { known in
+            if known.count >= Self.limit { known = [] }
+            return known.insert(task).inserted
         }
     }
 }

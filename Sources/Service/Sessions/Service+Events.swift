@@ -23,8 +23,11 @@ extension Service {
         }
     }
 
-    package func acknowledge(through seq: Int64, epoch: Int64?, in id: SessionID) async throws -> SessionRecord {
-        let (session, aftermath) = try await store.acknowledge(through: seq, epoch: epoch, in: id, at: clock.now)
+    package func acknowledge(
+        through seq: Int64, epoch: Int64?, in id: SessionID, ifRevision revision: Int64?
+    ) async throws -> SessionRecord {
+        let (session, aftermath) = try await store.acknowledge(
+            through: seq, epoch: epoch, in: id, ifRevision: revision, at: clock.now)
         outlet.handle(aftermath)
         return session
     }

@@ -7,11 +7,11 @@ extension Service {
     /// Creates or reconnects; see `Store.openSession`.
     package func openSession(
         _ identifier: String, app: AppID, configuration: SessionConfiguration?, description: String?,
-        onlyCreates: Bool, recording: Recording<SessionRecord>?
+        onlyCreates: Bool, expecting seen: SessionRecord? = nil, recording: Recording<SessionRecord>?
     ) async throws -> (session: SessionRecord, arrival: SessionArrival) {
         let opened = try await store.openSession(
             identifier, app: app, configuration: configuration, description: description, onlyCreates: onlyCreates,
-            at: clock.now, recording: recording)
+            expecting: seen, at: clock.now, recording: recording)
         outlet.handle(opened.aftermath)
         return (opened.session, opened.arrival)
     }
@@ -51,21 +51,24 @@ extension Service {
         }
     }
 
-    package func finishTasksAndInvalidate(_ id: SessionID) async throws -> SessionRecord {
-        let (session, aftermath) = try await store.invalidateSession(id, at: clock.now)
+    package func finishTasksAndInvalidate(
+        _ id: SessionID, ifRevision revision: Int64? = nil
+    ) async throws -> SessionRecord {
+        let (session, aftermath) = try await store.invalidateSession(id, ifRevision: revision, at: clock.now)
         outlet.handle(aftermath)
         return session
     }
 
-    package func invalidateAndCancel(_ id: SessionID) async throws -> SessionRecord {
-        outlet.handle(try await store.invalidateSession(id, at: clock.now).1)
+    package func invalidateAndCancel(_ id: SessionID, ifRevision revision: Int64? = nil) async throws -> SessionRecord {
+        outlet.handle(try await store.invalidateSession(id, ifRevision: revision, at: clock.now).1)
         _ = try await command(.cancel(reason: nil), TaskFilter(), in: id)
         return try await store.session(id)
     }
 
-    package func deleteSession(_ id: SessionID) async throws -> SessionRecord {
+    package func deleteSession(_ id: SessionID, ifRevision revision: Int64? = nil) async throws -> SessionRecord {
         let (session, aftermath) = try await behindMoves { overtakesMoves in
-            try await self.store.forgetSession(id, overtakesMoves: overtakesMoves, at: self.clock.now)
+            try await self.store.forgetSession(
+                id, ifRevision: revision, overtakesMoves: overtakesMoves, at: self.clock.now)
         }
         outlet.handle(aftermath)
         hub.sessions.signal(id)
@@ -73,9 +76,9 @@ extension Service {
     }
 
     /// Empties cookies and credentials and closes the app's connections. Partial downloads stay resumable.
-    package func resetSession(_ id: SessionID) async throws -> SessionRecord {
+    package func resetSession(_ id: SessionID, ifRevision revision: Int64? = nil) async throws -> SessionRecord {
+        try await store.resetSession(id, ifRevision: revision)
         cookies.empty(id)
-        try await store.resetSession(id)
         let session = try await store.session(id)
         engine.closeConnections(pool: session.app.rawValue)
         return session

@@ -23,24 +23,32 @@ extension Service {
     private static let retryGroup = 200
 
     /// Makes new tasks of all matching completed ones that have none yet: of each that can have one.
-    package func retryAll(_ filter: TaskFilter, in session: SessionRecord) async throws -> RetrySummary {
+    ///
+    /// - Parameter revision: What the session's must be when the first of them are made, or nil.
+    package func retryAll(
+        _ filter: TaskFilter, in session: SessionRecord, ifRevision revision: Int64?
+    ) async throws -> RetrySummary {
         try requireRoom()
         var summary = RetrySummary()
         guard filter.states.isEmpty || filter.states.contains(.completed) else { return summary }
         var filter = filter
         filter.states = [.completed]
-        var after: Int64 = 0
+        var (after, revision) = (Int64(0), revision)
         while true {
             let group = try await store.retriable(filter, in: session.id, after: after, limit: Self.retryGroup)
             // What this call makes does not concern it.
             summary.matched += group.matched.count { $0 <= session.lastTaskNumber }
-            try await retry(group.tasks.filter { $0.number <= session.lastTaskNumber }, in: session, &summary)
+            let tasks = group.tasks.filter { $0.number <= session.lastTaskNumber }
+            if try await retry(tasks, in: session, ifRevision: revision, &summary) { revision = nil }
             guard let last = group.last, last < session.lastTaskNumber else { return summary }
             after = last
         }
     }
 
-    private func retry(_ tasks: [TaskRecord], in session: SessionRecord, _ summary: inout RetrySummary) async throws {
+    /// - Returns: Whether there was anything to commit.
+    private func retry(
+        _ tasks: [TaskRecord], in session: SessionRecord, ifRevision revision: Int64?, _ summary: inout RetrySummary
+    ) async throws -> Bool {
         var new: [PreparedTask] = []
         for task in tasks {
             do {
@@ -49,11 +57,11 @@ extension Service {
                 summary.refuse(task.number, error)
             }
         }
-        guard !new.isEmpty else { return }
+        guard !new.isEmpty else { return false }
         let app = try await store.app(session.app)
         let (results, aftermath) = try await store.retry(
             new.map(\.task), in: session.id, limit: app.limits.maximumUnfinishedTasks,
-            storedLimit: app.limits.maximumStoredBytes, at: clock.now)
+            storedLimit: app.limits.maximumStoredBytes, ifRevision: revision, at: clock.now)
         outlet.handle(aftermath)
         var created: [CreatedTask] = []
         for (task, result) in zip(new, results) {
@@ -65,6 +73,7 @@ extension Service {
         }
         summary.changed += created.count
         tell(of: created, in: session, of: app)
+        return true
     }
 }
 

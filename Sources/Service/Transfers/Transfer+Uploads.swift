@@ -59,8 +59,6 @@ extension Transfer {
                 request.tls.trustedServerKey = nil
                 request.tls.clientCertificate = nil
             }
-            // The rest of what lies in memory is no longer known by the digest of all of it.
-            if case .bytes = request.body, uploadOffset > 0 { request.bodySHA256 = nil }
             request.body = request.body.from(upload.step)
             // The same bytes at the same offset are wrong once some of them arrived.
             if case .append = upload.step { request.usesFreshConnection = true }
@@ -80,7 +78,7 @@ extension ExchangeBody {
         guard case .append(let start) = step else { return .none }
         switch self {
         case .none: return .none
-        case .bytes(let bytes): return .bytes(Array(bytes[Int(start)...]))
+        case .bytes(let bytes, let offset): return .bytes(bytes, offset: offset + start)
         case .file(let path, let offset, let length):
             return .file(path: path, offset: offset + start, length: length - start)
         case .fetched(let fetch, let offset, let length):

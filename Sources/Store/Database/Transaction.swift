@@ -90,6 +90,16 @@ final class Transaction {
         return entry
     }
 
+    /// The session's counters, where it is as the caller believes.
+    ///
+    /// - Parameter revision: What the caller believes the revision to be, or nil.
+    /// - Throws: ``DomainError/revisionMismatch`` when it is another one.
+    func session(_ id: SessionID, ifRevision revision: Int64?) throws -> SessionEntry {
+        let session = try session(id)
+        if let revision, revision != session.revision { throw DomainError.revisionMismatch }
+        return session
+    }
+
     /// Reads the rows of tasks and of their sessions ahead of the calls that ask for each of them. Nothing may change one of the
     /// tasks before its turn but what is done with it itself.
     ///

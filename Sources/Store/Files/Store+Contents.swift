@@ -25,22 +25,38 @@ extension Store {
 
     /// Frees a content at once. Repeating it changes nothing.
     ///
-    /// - Throws: ``DomainError/notFound``.
-    package func claimContent(of task: TaskID, at now: Timestamp) async throws -> Aftermath {
+    /// - Throws: ``DomainError/notFound``; ``DomainError/revisionMismatch`` where it is not as expected.
+    package func claimContent(
+        of task: TaskID, expecting expected: ClaimCondition? = nil, at now: Timestamp
+    ) async throws -> Aftermath {
         try await transact(at: now) { transaction in
-            let exists = try transaction.db.exists("SELECT 1 FROM content WHERE task = ?1", task.rawValue)
-            guard exists else { throw DomainError.notFound }
+            let found = try transaction.db.first(
+                "SELECT expired, (SELECT revision FROM task WHERE id = ?1) AS revision FROM content WHERE task = ?1",
+                task.rawValue
+            ) { (isExpired: $0.bool("expired"), revision: $0.integer("revision")) }
+            guard let found else { throw DomainError.notFound }
+            let isExpected =
+                switch expected {
+                case .unexpired: !found.isExpired
+                case .revision(let revision): found.revision == revision
+                case nil: true
+                }
+            guard isExpected else { throw DomainError.revisionMismatch }
             try self.expireContent(of: task.rawValue, transaction)
         }.1
     }
 
     /// Looks at up to `limit` matching tasks of a session, beginning after a number, and frees their contents.
     ///
+    /// - Parameter revision: What the caller believes the session's revision to be, or nil.
     /// - Returns: How many have a content, how many of those were not expired, and the last number looked at, nil at the end.
+    /// - Throws: ``DomainError/revisionMismatch``.
     package func claimContents(
-        _ filter: TaskFilter, in session: SessionID, after number: Int64, limit: Int, at now: Timestamp
+        _ filter: TaskFilter, in session: SessionID, after number: Int64, limit: Int,
+        ifRevision revision: Int64? = nil, at now: Timestamp
     ) async throws -> (matched: Int, changed: Int, last: Int64?, aftermath: Aftermath) {
         let (result, aftermath) = try await transact(at: now) { transaction -> (Int, Int, Int64?) in
+            _ = try transaction.session(session, ifRevision: revision)
             let found = try Self.taskIDs(session, filter, after: number, limit: limit, transaction.db)
             var (matched, changed) = (0, 0)
             for (task, _) in found {

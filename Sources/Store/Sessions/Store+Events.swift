@@ -109,12 +109,13 @@ extension Store {
     /// Acknowledges all events up to a number. Cumulative and idempotent.
     ///
     /// - Parameter epoch: The caller's attachment, where it has one.
-    /// - Throws: ``DomainError/acknowledgementOutOfRange(lastSeq:)``, ``DomainError/attachmentFenced``.
+    /// - Throws: ``DomainError/acknowledgementOutOfRange(lastSeq:)``, ``DomainError/attachmentFenced``,
+    ///   ``DomainError/revisionMismatch``.
     package func acknowledge(
-        through seq: Int64, epoch: Int64?, in id: SessionID, at now: Timestamp
+        through seq: Int64, epoch: Int64?, in id: SessionID, ifRevision revision: Int64? = nil, at now: Timestamp
     ) async throws -> (SessionRecord, Aftermath) {
         let (_, aftermath) = try await transact(at: now) { transaction in
-            let session = try transaction.session(id)
+            let session = try transaction.session(id, ifRevision: revision)
             try self.checkFence(session, epoch: epoch, transaction)
             guard seq <= session.lastSeq else {
                 throw DomainError.acknowledgementOutOfRange(lastSeq: session.lastSeq)

@@ -7,16 +7,22 @@ extension Store {
     /// - Parameters:
     ///   - configuration: Nil matches any configuration, and creates with the default one.
     ///   - onlyCreates: Refuses to reconnect.
+    ///   - seen: What the caller believes to have the identifier, or nil.
     /// - Throws: ``DomainError/sessionExists``, ``DomainError/configurationMismatch(_:)``,
-    ///   ``DomainError/sessionInvalidated`` while the identifier is being invalidated.
+    ///   ``DomainError/sessionInvalidated`` while the identifier is being invalidated; ``DomainError/revisionMismatch``.
     package func openSession(
         _ identifier: String, app: AppID, configuration: SessionConfiguration?, description: String?,
-        onlyCreates: Bool, at now: Timestamp, recording: Recording<SessionRecord>? = nil
+        onlyCreates: Bool, expecting seen: SessionRecord? = nil, at now: Timestamp,
+        recording: Recording<SessionRecord>? = nil
     ) async throws -> (session: SessionRecord, arrival: SessionArrival, aftermath: Aftermath) {
         let (found, aftermath) = try await transact(at: now) {
             [documents] transaction -> (SessionRecord, SessionArrival) in
             let db = transaction.db
-            if let existing = try self.readSession(identifier, app: app, db) {
+            let existing = try self.readSession(identifier, app: app, db)
+            if let seen, existing?.id != seen.id || existing?.revision != seen.revision {
+                throw DomainError.revisionMismatch
+            }
+            if let existing {
                 switch existing.state {
                 case .active:
                     if onlyCreates { throw DomainError.sessionExists }
@@ -104,9 +110,13 @@ extension Store {
     /// Lets no new task in; the session becomes invalid with its last task.
     ///
     /// Repeating it changes nothing.
-    package func invalidateSession(_ id: SessionID, at now: Timestamp) async throws -> (SessionRecord, Aftermath) {
+    ///
+    /// - Throws: ``DomainError/revisionMismatch``.
+    package func invalidateSession(
+        _ id: SessionID, ifRevision revision: Int64? = nil, at now: Timestamp
+    ) async throws -> (SessionRecord, Aftermath) {
         let (_, aftermath) = try await transact(at: now) { transaction in
-            try transaction.session(id).invalidate(at: now)
+            try transaction.session(id, ifRevision: revision).invalidate(at: now)
         }
         return (try await session(id), aftermath)
     }
@@ -115,12 +125,13 @@ extension Store {
     ///
     /// - Parameter overtakesMoves: Whether content of its tasks may be on its way to a destination.
     /// - Returns: What it was, and the transfers to stop.
-    /// - Throws: ``DomainError/notFound``, ``MoveUnderWay``.
+    /// - Throws: ``DomainError/notFound``, ``DomainError/revisionMismatch``, ``MoveUnderWay``.
     package func forgetSession(
-        _ id: SessionID, overtakesMoves: Bool = false, at now: Timestamp
+        _ id: SessionID, ifRevision revision: Int64? = nil, overtakesMoves: Bool = false, at now: Timestamp
     ) async throws -> (SessionRecord, Aftermath) {
         try await transact(at: now) { transaction in
             guard var session = try self.readSession(id, transaction.db) else { throw DomainError.notFound }
+            if let revision, revision != session.revision { throw DomainError.revisionMismatch }
             if !overtakesMoves { try self.checkMoves(in: id, transaction.db) }
             try self.forget(id, transaction)
             session.state = try transaction.session(id).state
@@ -196,13 +207,17 @@ extension Store {
 
 extension Store {
     /// Empties the session's cookies and credentials.
-    package func resetSession(_ id: SessionID) async throws {
+    ///
+    /// - Throws: ``DomainError/revisionMismatch``.
+    package func resetSession(_ id: SessionID, ifRevision revision: Int64? = nil) async throws {
         let limit = 500
-        while try await database.write({ db in
+        var expected = revision
+        while try await database.write({ [expected] db in
+            if let expected, try self.readSession(id, db)?.revision != expected { throw DomainError.revisionMismatch }
             try db.execute("DELETE FROM cookie_jar WHERE session = ?1", id.rawValue)
             // Nodes that have the session's cookies in memory see by it that they are others.
             try db.execute("UPDATE session SET revision = revision + 1, resets = resets + 1 WHERE id = ?1", id.rawValue)
             return try self.removeCredentials(of: id, limit, db) == limit
-        }) {}
+        }) { expected = nil }
     }
 }

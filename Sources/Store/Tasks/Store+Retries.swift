@@ -25,14 +25,17 @@ extension Store {
 
     /// Creates what can be created, in one commit. A task that has a retry by now gets no other.
     ///
-    /// - Parameter tasks: New tasks, each with `retryOf`.
+    /// - Parameters:
+    ///   - tasks: New tasks, each with `retryOf`.
+    ///   - revision: What the caller believes the session's revision to be, or nil.
     /// - Returns: What became of each.
-    /// - Throws: ``DomainError/sessionInvalidated``.
+    /// - Throws: ``DomainError/sessionInvalidated``, ``DomainError/revisionMismatch``.
     package func retry(
-        _ tasks: [NewTask], in id: SessionID, limit: Int64, storedLimit: Int64, at now: Timestamp
+        _ tasks: [NewTask], in id: SessionID, limit: Int64, storedLimit: Int64, ifRevision revision: Int64? = nil,
+        at now: Timestamp
     ) async throws -> ([RetryResult], Aftermath) {
         try await transact(at: now) { transaction in
-            let session = try transaction.session(id)
+            let session = try transaction.session(id, ifRevision: revision)
             guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
             let (before, stored) = try self.usage(of: session.app, transaction.db)
             var unfinished = before

@@ -10,6 +10,8 @@ struct Follower {
     enum Happening: Sendable {
         case event(Event)
         case look(SessionTask)
+        /// A file in which the content was saved before was compared with it: the file, where it still has the content.
+        case compared(Int64, String?)
         case saving(Int64, received: Int64, length: Int64)
         case saved(Int64, Result<Saved, any Error>)
         case tick
@@ -89,7 +91,7 @@ struct Follower {
 
     /// One task on its way.
     struct Item {
-        enum Phase { case running, waitingToSave, saving }
+        enum Phase { case running, comparing, waitingToSave, saving }
         var task: SessionTask
         var phase = Phase.running
         var file: String?
@@ -145,6 +147,8 @@ struct Follower {
         switch happening {
         case .event(let event): hear(event)
         case .look(let task): try look(at: task)
+        case .compared(let number, let file?): try finish(number, file, wasThere: true)
+        case .compared(let number, nil): try keep(number)
         case .saving(let number, let received, let length):
             items[number]?.bar.received = received
             items[number]?.bar.expected = length
@@ -244,14 +248,22 @@ struct Follower {
     // MARK: Ends
 
     private mutating func complete(_ number: Int64) throws {
-        guard let item = items[number] else { return }
-        let task = item.task
+        guard let task = items[number]?.task else { return }
+        guard let file = Place.saved(task), let content = task.content else { return try keep(number) }
+        items[number]?.phase = .comparing
+        items[number]?.bar.note = "comparing with the file that is there"
+        workers.append(
+            Task { [happened] in
+                happened.yield(.compared(number, Client.file(file, stillHas: content) ? file : nil))
+            })
+    }
+
+    /// Saves the content of a completed task, where it has one that is wanted.
+    private mutating func keep(_ number: Int64) throws {
+        guard let task = items[number]?.task else { return }
         let isGood = task.outcome == .succeeded || task.outcome == .notModified
         let isWanted =
             task.kind == .download && task.content != nil && (isGood || savesErrors && task.outcome == .httpError)
-        if let file = Place.saved(task), LocalFiles.exists(file) {
-            return try finish(number, file, wasThere: true)
-        }
         guard isWanted else { return try finish(number, nil) }
         let place: Place
         do throws(Failure) {

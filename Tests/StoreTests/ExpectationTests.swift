@@ -1,0 +1,78 @@
+import Core
+import Testing
+
+@testable import Store
+
+/// Changes that are made only where what they change is as the caller has seen it: judged in their own commit.
+struct ExpectationTests {
+    @Test func `What changes a session as a whole finds the revision that was seen, or changes nothing`() async throws {
+        let fixture = try await StoreFixture()
+        let store = fixture.store
+        let session = try await fixture.makeSession()
+        let failed = try await fixture.finished(session, .failed)
+        let seen = try await fixture.refresh(session)
+        let retry = fixture.download { $0.retryOf = failed.number }
+        // Another client was faster.
+        _ = try await store.changeSession(session.id, description: "new", bandwidthLimit: nil, ifRevision: nil)
+        let before = try await fixture.refresh(session)
+        let stale = seen.revision
+        let changes: [@Sendable () async throws -> Void] = [
+            {
+                _ = try await store.acknowledge(
+                    through: 1, epoch: nil, in: session.id, ifRevision: stale, at: fixture.now)
+            },
+            { _ = try await store.invalidateSession(session.id, ifRevision: stale, at: fixture.now) },
+            { _ = try await store.forgetSession(session.id, ifRevision: stale, at: fixture.now) },
+            { try await store.resetSession(session.id, ifRevision: stale) },
+            {
+                _ = try await store.claimContents(
+                    TaskFilter(), in: session.id, after: 0, limit: 10, ifRevision: stale, at: fixture.now)
+            },
+            {
+                _ = try await store.retry(
+                    [retry], in: session.id, limit: .max, storedLimit: .max, ifRevision: stale, at: fixture.now)
+            },
+            {
+                _ = try await store.openSession(
+                    session.identifier, app: session.app, configuration: nil, description: nil, onlyCreates: false,
+                    expecting: seen, at: fixture.now)
+            },
+        ]
+        for change in changes { await #expect(throws: DomainError.revisionMismatch) { try await change() } }
+        let after = try await fixture.refresh(session)
+        #expect(after.revision == before.revision && after.acknowledgedSeq == 0 && after.state == .active)
+        #expect(try await store.task(failed.id).content?.isExpired == false)
+        #expect(try await store.tasks(in: session.id, TaskFilter(), after: 0, limit: 10).count == 1)
+
+        let result = try await store.retry(
+            [retry], in: session.id, limit: .max, storedLimit: .max, ifRevision: before.revision, at: fixture.now)
+        #expect(result.0.count == 1)
+        try await store.resetSession(session.id, ifRevision: before.revision)
+        let (ended, _) = try await store.invalidateSession(
+            session.id, ifRevision: fixture.refresh(session).revision, at: fixture.now)
+        #expect(ended.state == .invalidating)
+        _ = try await store.forgetSession(session.id, ifRevision: ended.revision, at: fixture.now)
+        // What was seen is gone, and no new session takes its place.
+        await #expect(throws: DomainError.revisionMismatch) {
+            try await store.openSession(
+                session.identifier, app: session.app, configuration: nil, description: nil, onlyCreates: false,
+                expecting: ended, at: fixture.now)
+        }
+    }
+
+    @Test func `A content is claimed where it is not expired, or its task has the revision that was seen`() async throws
+    {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.finished(session)
+        func claim(_ expected: ClaimCondition) async throws {
+            _ = try await fixture.store.claimContent(of: task.id, expecting: expected, at: fixture.now)
+        }
+        await #expect(throws: DomainError.revisionMismatch) { try await claim(.revision(task.revision - 1)) }
+        #expect(try await !fixture.store.content(of: task.id).record.isExpired)
+        try await claim(.unexpired)
+        #expect(try await fixture.store.content(of: task.id).record.isExpired)
+        await #expect(throws: DomainError.revisionMismatch) { try await claim(.unexpired) }
+        try await claim(.revision(task.revision))
+    }
+}
