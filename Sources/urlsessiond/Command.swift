@@ -172,7 +172,7 @@ enum Command {
     /// Writes lines to standard output.
     static func say(_ text: String) throws(SystemError) { try write(text, to: STDOUT_FILENO) }
 
-    /// Writes lines to standard error. Where that takes nothing, nobody is left to be told: the exit status is.
+    /// Writes lines to standard error. A failure is not reported: the exit status is all that is left.
     static func complain(_ text: String) { try? write(text, to: STDERR_FILENO) }
 
     private static func write(_ text: String, to descriptor: Int32) throws(SystemError) {

@@ -57,6 +57,37 @@ struct SegmentTests {
     }
 
     @Test
+    func `A content that is put in its place while the service shuts down is not fetched again`() async throws {
+        try await ServiceStage.run { stage in
+            let (fetching, disk) = (Gate(), Gate())
+            defer { disk.open() }
+            let session = try await session(stage)
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: Self.size), always: [.holdBody(after: 1000, fetching)])
+            let task = try await stage.create(stage.order("/a") { $0.segments = .count(4) }, in: session)[0]
+            try await eventually("it is in segments") { stage.service.live.segments(task.id)?.isEmpty == false }
+            let (service, live) = (stage.service, stage.service.live)
+            // Between other steps, until all bytes are there and read.
+            for _ in 0..<4 {
+                let isTaken = service.engine.disk.postSteps(.short) {
+                    if let sample = live.sample(task.id), sample.phase != .finalizing { return true }
+                    disk.pass()
+                    return false
+                }
+                #expect(isTaken)
+            }
+            fetching.open()
+            try await eventually("the disk is busy") { disk.waiting == 4 }
+            service.outlet.inbox.tell(.drain)
+            try await eventually("the scheduler heard it") { service.outlet.inbox.isEmpty }
+            disk.open()
+            let done = try await stage.completed(task)
+            #expect(done.outcome == .succeeded)
+            #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
+        }
+    }
+
+    @Test
     func `Connections of one download count against the limit of its session`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage, connections: 3)

@@ -183,6 +183,7 @@ extension Scheduler {
             settlements.append(settlement(verdict, leavesPartialFile: transfer.hasPartialFile))
             return release(id)
         }
+        connectionsAreOver(id)
         var unfinished = taskResult
         unfinished.progress = transfer.progressOfWhole(source)
         unfinished.progress.attempts = taskResult.progress.attempts
@@ -213,8 +214,12 @@ extension Scheduler {
             settlements.append(settlement)
             return release(settlement.task)
         }
+        connectionsAreOver(settlement.task)
         handIn(settlement)
     }
+
+    /// Notes that a disk thread hands in the settlement of a download in segments: a stop leaves the end to it.
+    private func connectionsAreOver(_ id: TaskID) { transfers[id]?.segmented = nil }
 
     /// Hands in how a transfer ended. A partial file that cannot be resumed is removed first, so that the next attempt
     /// finds none.
