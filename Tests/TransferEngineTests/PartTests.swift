@@ -114,7 +114,14 @@ import TransferEngine
         }
     }
 
-    @Test func `Where the origin is faster than what takes the parts, 2 MiB at most wait besides`() async throws {
+    /// Whether the machine allows a receive buffer of 2 MiB; some do not tell.
+    private static var canBoundBuffers: Bool {
+        let limit = String(decoding: readFile("/proc/sys/net/core/rmem_max") ?? [], as: UTF8.self)
+        return Int(limit.filter(\.isNumber)) ?? 0 >= 1 << 20
+    }
+
+    @Test(.enabled(if: canBoundBuffers))
+    func `Where the origin is faster than what takes the parts, 2 MiB at most wait besides`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 5, length: 16 * Self.part))
         let request = harness.request("/") { $0.sink = .parts() }

@@ -188,7 +188,7 @@ import TransferEngine
             })
         #expect(result.outcome == (isDamaged ? .failed(.bodyDamaged) : .complete))
         let body = Array([1, 2, 3, 4].dropFirst(Int(offset))) as [UInt8]
-        #expect(harness.origin.requests("/").last.map { $0.body == body } == !isDamaged)
+        #expect(harness.origin.requests("/").contains { $0.body == body } == !isDamaged)
     }
 
     @Test func `A body in memory is compared too, each time that it is sent`() async throws {
