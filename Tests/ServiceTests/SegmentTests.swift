@@ -1,8 +1,10 @@
 import Base
 import Core
+import Files
 import Notation
 import TestSupport
 import Testing
+import TransferEngine
 
 @testable import Service
 
