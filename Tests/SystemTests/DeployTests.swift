@@ -63,7 +63,8 @@ import Testing
         #expect(compose.contains("\"\(opening)\"") && compose.contains("user: \"10001\""))
         let scene = try await Scene(configuration: nil)
         for path in ["/receiver.py", "/"] { scene.origin.serve(path, .text("content of \(path)")) }
-        let folder = TemporaryFolder()
+        // Another user has to get there, which not every folder of temporary files allows.
+        let folder = TemporaryFolder(in: "/tmp")
         for place in ["app", "inbox"] {
             try FileManager.default.createDirectory(atPath: folder.file(place), withIntermediateDirectories: true)
         }
