@@ -36,7 +36,7 @@ struct ClusterTests {
     @Test func `What is decided at one node stops a transfer at another, and is gone on with there`() async throws {
         let scene = try await Cluster.scene()
         scene.origin.serve(
-            "/long", .generated(seed: 3, length: 20 << 20), always: [.trickle(size: 1 << 20, pause: .milliseconds(150))]
+            "/long", .generated(seed: 3, length: 20 << 20), always: [.trickle(size: 1 << 20, pause: .milliseconds(400))]
         )
         let (cancelled, suspended) = (try await scene.download("/long"), try await scene.download("/long"))
         try await eventually("both are under way") { scene.origin.inFlight.now == 2 }
