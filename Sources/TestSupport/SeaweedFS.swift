@@ -71,11 +71,15 @@ package final class SeaweedFS: Sendable {
     /// Kills it; what it has taken stays.
     package func kill() { process.withLock { $0 = nil } }
 
-    /// Starts it again where it was.
+    /// Starts it again where it was: more than once if another program has one of its ports for a moment.
     package func start() async throws {
-        let next = try await Self.start(ports, data)
-        process.withLock { $0 = next }
-        try await eventually("SeaweedFS is back") { await Self.answers(port) }
+        try await eventually("SeaweedFS is back") {
+            if process.withLock({ $0?.hasEnded ?? true }) {
+                let next = try await Self.start(ports, data)
+                process.withLock { $0 = next }
+            }
+            return await Self.answers(port)
+        }
     }
 
     private static func answers(_ port: UInt16) async -> Bool {
