@@ -124,6 +124,7 @@ struct DownloadTests {
                 try await Task.sleep(for: .milliseconds(7))
             }
             let done = try await stage.completed(task)
+            #expect(done.outcome == .succeeded, "\(done)")
             #expect(try await stage.bytes(done) == Content.bytes(seed: 1, length: 1 << 20))
             try await stage.waitForNoPartialFiles()
             try await eventually { await stage.service.scheduler.isIdle }
