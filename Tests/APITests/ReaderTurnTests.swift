@@ -1,5 +1,4 @@
 import Base
-import Dispatch
 import Notation
 import Service
 import TestSupport
@@ -65,18 +64,5 @@ import Testing
             let (many, one) = (try await turns(most), try await turns(1))
             #expect(many - one >= (most - 1) / 50)
         }
-    }
-}
-
-/// Counts the pieces in which what prefers it runs.
-private final class CountingExecutor: TaskExecutor {
-    private let jobs = Locked(0)
-
-    var count: Int { jobs.withLock { $0 } }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        jobs.withLock { $0 += 1 }
-        let job = UnownedJob(job)
-        DispatchQueue.global().async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

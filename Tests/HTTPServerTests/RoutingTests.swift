@@ -1,5 +1,4 @@
 import Base
-import Dispatch
 import HTTPServer
 import TestSupport
 import Testing
@@ -179,18 +178,5 @@ struct RoutingTests {
             }
             #expect(answers == (0..<500).map { "\($0)-\($0)" })
         }
-    }
-}
-
-/// Runs jobs where everything runs, and counts them.
-private final class CountingExecutor: TaskExecutor {
-    private let jobs = Locked(0)
-
-    var count: Int { jobs.withLock { $0 } }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        jobs.withLock { $0 += 1 }
-        let job = UnownedJob(job)
-        DispatchQueue.global().async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

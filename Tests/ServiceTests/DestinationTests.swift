@@ -9,6 +9,18 @@ import Testing
 @testable import Service
 @testable import Store
 
+/// How often a Swift task reads the monotonic clock.
+private enum ClockReads {
+    @TaskLocal static var count: Locked<Int>?
+
+    static let clock = Clock(
+        wall: Clock.system.wall,
+        monotonic: {
+            count?.withLock { $0 += 1 }
+            return Clock.system.monotonic()
+        })
+}
+
 /// What becomes of a destination whose task is stopped while the content is on its way there.
 struct DestinationTests {
     private static let old: [UInt8] = [1, 2, 3]
@@ -89,13 +101,18 @@ struct DestinationTests {
 
     @Test(arguments: Stop.allCases)
     private func `A stop behind the move of a content waits for the end of its task`(_ stop: Stop) async throws {
-        try await run(in: TemporaryFolder()) { move in
+        try await run(in: TemporaryFolder(), clock: ClockReads.clock) { move in
             let verdict = try await move.finish()
             #expect(readFile(move.files.file("a.bin")) == Self.content)
             let service = move.stage.service
-            async let stopped = Task { try await stop(move) }.result
-            // Long enough that a stop that does not wait would be through.
-            try await Task.sleep(for: .milliseconds(60))
+            let (reads, isOver) = (Locked(0), Locked(false))
+            async let stopped = ClockReads.$count.withValue(reads) {
+                let result = await Task { try await stop(move) }.result
+                isOver.withLock { $0 = true }
+                return result
+            }
+            // A stop that waits looks at the clock again and again; one that does not wait is over.
+            try await eventually("the stop waits") { reads.withLock { $0 } > 8 || isOver.withLock { $0 } }
             try await service.outlet.handle(
                 service.store.settle([Settlement(task: move.task.id, verdict)], at: service.clock.now))
             switch (stop, await stopped) {

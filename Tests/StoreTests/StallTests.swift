@@ -54,7 +54,7 @@ struct StallTests {
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `A stall that was acknowledged launches nobody`() async throws {
+    @Test func `An acknowledged stall causes no launch`() async throws {
         _ = try await run()
         fixture.setAttached(true, session.id)
         try await judge()

@@ -112,13 +112,13 @@ struct ClusterTroubleTests {
         var stream: EventStream? = try await Cluster.api(scene.service.nodes[1]).openStream("/v1/sessions/s/events")
         for _ in 0..<12 { try await scene.download("/d") }
         try await scene.settled()
-        try await stays("nobody is launched", for: .seconds(6)) { receiver.deliveries.isEmpty }
+        try await stays("no launch is delivered", for: .seconds(6)) { receiver.deliveries.isEmpty }
         stream?.close()
         stream = nil
         try await receiver.waitForDelivery()
     }
 
-    @Test func `A node that stood still changes nothing any more, and begins anew`() async throws {
+    @Test func `A node that was suspended commits nothing any more, and restarts`() async throws {
         let scene = try await Cluster.scene(
             ["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
         try await Cluster.orderSlow(60, scene)
@@ -129,7 +129,7 @@ struct ClusterTroubleTests {
             scene.service.errors.contains("nodes died")
         }
         sleeper.signal(SIGCONT)
-        try await eventually("it begins anew") { sleeper.errors.contains("it begins anew") }
+        try await eventually("it restarts") { sleeper.errors.contains("it begins anew") }
         try await eventually("it listens") { sleeper.output.split(separator: "\n").count >= 2 }
         try await Cluster.expectEachOnce(60, scene)
         try await eventually("all are there") { try await Cluster.nodes(scene).count == 3 }

@@ -41,7 +41,7 @@ extension PostgreSQLScript {
         INSERT INTO schema_version (version) VALUES (0);
         CREATE TABLE node (
             id TEXT COLLATE "C" PRIMARY KEY,
-            -- Drawn anew by each process that takes the node's place: a group of an earlier epoch is not committed.
+            -- Each process that takes the node's place draws a new epoch: a group of an earlier one is not committed.
             epoch BIGINT NOT NULL,
             -- The number of the last group of writes that was committed.
             committed BIGINT NOT NULL DEFAULT 0,
