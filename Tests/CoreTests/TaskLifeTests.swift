@@ -54,7 +54,7 @@ struct TaskLifeTests {
             [
                 .suspended(remaining: .seconds(80), question: nil), delayed, delayed,
                 .running(.queued, deadline: .after(50)), .running(.delayed(until: .after(5)), deadline: .after(55)),
-                queued, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, ended,
+                queued, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, finished, ended,
             ]
         ),
         (
@@ -62,7 +62,7 @@ struct TaskLifeTests {
             [
                 suspended, queued, queued, .running(.queued, deadline: .after(50)),
                 .running(.delayed(until: .after(5)), deadline: .after(55)), nil, active, nil, nil, nil, nil, nil, nil,
-                nil, nil, quarantined, nil, ended,
+                nil, nil, quarantined, finished, ended,
             ]
         ),
         (
@@ -70,7 +70,7 @@ struct TaskLifeTests {
             [
                 suspended, quarantined, quarantined, .running(.queued, deadline: .after(50)),
                 .running(.delayed(until: .after(5)), deadline: .after(55)), nil, active, nil, nil, nil, nil, nil, nil,
-                nil, queued, nil, nil, ended,
+                nil, queued, nil, finished, ended,
             ]
         ),
         (

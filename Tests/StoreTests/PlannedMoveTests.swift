@@ -83,6 +83,9 @@ struct PlannedMoveTests {
             try await store.changeTask(tasks.moving.id, change, ifRevision: nil, at: now)
         }
         await #expect(throws: MoveUnderWay.self) { try await store.forgetSession(tasks.session.id, at: now) }
+        #expect(try await store.plannedMoves().map(\.move.isOutdated) == [false])
+        _ = try await store.changeTask(tasks.moving.id, change, ifRevision: nil, overtakesMove: true, at: now)
+        #expect(try await store.plannedMoves().map(\.move.isOutdated) == [true])
         _ = try await store.forgetSession(tasks.session.id, overtakesMoves: true, at: now)
     }
 

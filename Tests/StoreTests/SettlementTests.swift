@@ -110,18 +110,51 @@ struct SettlementTests {
         try await expectSoundLedger(fixture)
     }
 
-    @Test
-    func `The answer to a request that was replaced meanwhile does not count`() async throws {
+    @Test(arguments: [false, true])
+    func `A task that was suspended and resumed when it was done completes`(isDelayed: Bool) async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
-        _ = try await fixture.claim()
+        let claimed = try #require(try await fixture.claim().first)
+        _ = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
+        if isDelayed {
+            let change = TaskChanges.with { $0.earliestBeginDate = fixture.now + .seconds(5) }
+            _ = try await fixture.store.changeTask(task.id, change, ifRevision: nil, at: fixture.now)
+        }
+        let resumed = try await fixture.store.command(.resume, task: task.id, at: fixture.now).0
+        #expect(resumed.phase == (isDelayed ? .delayed : .queued))
+        var done = fixture.completion(task.id)
+        done.request = claimed.specification.request
+        // The commit that completes it takes the next tasks from the queue.
+        let taken = try await fixture.store.advance(
+            settling: [done], after: QueueCursor(), through: .everything, at: fixture.now
+        ) { .tasks($0.lanes.map { ($0.id, 10) }) }
+        #expect(taken.claimed?.isEmpty == true)
+        #expect(try await fixture.store.task(task.id).outcome == .succeeded)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test(arguments: [false, true])
+    func `The answer to a request that was replaced meanwhile does not count`(isSuspended: Bool) async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        let claimed = try #require(try await fixture.claim().first)
+        var progress = TaskProgress()
+        progress.durableOffset = 1000
+        try await fixture.settle(Settlement(task: task.id, .advanced(progress)))
+        if isSuspended { _ = try await fixture.store.command(.suspend, task: task.id, at: fixture.now) }
         let change = TaskChanges.with {
             $0.request = TransferRequest(url: "https://origin.example/new", method: "GET")
         }
         _ = try await fixture.store.changeTask(task.id, change, ifRevision: nil, at: fixture.now)
-        try await fixture.settle(fixture.completion(task.id))
-        #expect(try await fixture.store.task(task.id).phase == .queued)
+        var done = fixture.completion(task.id)
+        done.request = claimed.specification.request
+        try await fixture.settle(done)
+        let stored = try await fixture.store.task(task.id)
+        #expect(stored.phase == (isSuspended ? .suspended : .queued))
+        // The bytes went with the content.
+        #expect(stored.progress?.durableOffset == 0)
         try await expectSoundLedger(fixture)
     }
 

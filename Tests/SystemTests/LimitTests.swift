@@ -107,14 +107,17 @@ import Testing
     @Test func `A session with much to do at a host leaves another its turn there`() async throws {
         let scene = try await Scene(["--max-transfers-per-host", "2"])
         try await scene.makeSession("t")
-        scene.origin.serve("/a", .text("x"), always: [.delayHead(.milliseconds(50))])
+        let gate = Gate()
+        scene.origin.serve("/a", .text("x"), always: [.hold(gate), .delayHead(.milliseconds(50))])
         scene.origin.serve("/b", .text("x"))
         let many = try await scene.api.post(
             "/v1/sessions/s/tasks/batch?return=minimal",
             ["tasks": .array(Array(repeating: scene.downloadOf("/a"), count: 60))])
         expect(many, 201)
         try await scene.origin.waitForRequests(2, path: "/a")
-        try await scene.completed(try await scene.download("/b", in: "t"), in: "t")
+        let other = try await scene.download("/b", in: "t")
+        gate.open()
+        try await scene.completed(other, in: "t")
         let before = scene.origin.requests.prefix { $0.path == "/a" }.count
         #expect(before < 40, "\(before) of the other session's 60 came first")
         #expect(scene.origin.inFlight.peak <= 2)

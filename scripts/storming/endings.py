@@ -41,6 +41,8 @@ def quieten(worker, session):
         resource.calm = True
     for task in session.tasks.values():
         task.suspended, task.started = False, True
+    # A long body that cannot be resumed has to come through between two kills.
+    operations.lift_bandwidth_limit(worker, session)
     while True:
         worker.audit()
         client.call("POST", f"{session.path}/tasks/resume", {})

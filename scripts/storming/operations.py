@@ -211,6 +211,16 @@ def patch_session(worker, session):
         session.configuration["bandwidthLimit"] = changes["bandwidthLimit"]
 
 
+def lift_bandwidth_limit(worker, session):
+    if session.configuration.get("bandwidthLimit") is None:
+        return
+    changes = {"bandwidthLimit": None}
+    answer = worker.client(session).call("PATCH", session.path, changes, allowed=("session-invalidated",))
+    session.note(f"patch {changes}: {answer.status}")
+    if answer.status == 200:
+        session.configuration |= changes
+
+
 def claim(worker, session):
     ended = [task for task in session.tasks.values() if task.done and task.done["content"] and not task.claimed]
     if ended:

@@ -13,6 +13,8 @@ package struct PlannedMove: Shape {
     package var inode: UInt64 = 0
     /// Whether the content is still being copied to the destination's filesystem, so that the task may be cancelled.
     package var isCopying = false
+    /// Whether the task has another request by now, so that it does not end with this content.
+    package var isOutdated = false
     /// How the task ends with it.
     package var result = TaskResult()
 
@@ -25,6 +27,7 @@ package struct PlannedMove: Shape {
         members.member("digest", &digest)
         members.member("inode", &signedInode)
         members.sparse("isCopying", &isCopying, unless: false)
+        members.sparse("isOutdated", &isOutdated, unless: false)
         members.member("result", &result)
     }
 

@@ -11,6 +11,7 @@
 ///                                                          finish ──▶ completed ◀── end ── all others
 ///
 /// Where others are queued, a suspect (``Quarantine``) is `quarantined`: it is claimed when nothing else is active.
+/// `finish` may come late as well: to a task that was suspended, or resumed since, while its content was put in its place.
 /// A full disk takes an active task to `waitingForDisk`, and room (`due`) from there to `queued`.
 ///
 /// Who moves it on: `delayed`, `retryWait` and `waitingForConnectivity` the clock, `queued`, `quarantined` and
@@ -55,7 +56,7 @@ package enum TaskLife: Hashable, Sendable {
         case cleared
         /// It became a suspect while it was queued.
         case suspected
-        /// The attempt came to the task's end.
+        /// The attempt came to the task's end, which may be known only after the task was suspended, and resumed.
         indirect case finish(Outcome, TaskResult)
         /// It ends from outside, whatever it is at.
         indirect case end(Outcome, TaskResult)
@@ -108,7 +109,9 @@ package enum TaskLife: Hashable, Sendable {
                 ? .running(.delayed(until: start), deadline: start + timeout)
                 : .running(ready, deadline: now + min(deadline - stage.start(now), timeout))
 
-        case (.suspended, .finish(let outcome, let result)), (.running(.active, _), .finish(let outcome, let result)):
+        case (.suspended, .finish(let outcome, let result)):
+            self = .completed(outcome, result, at: now)
+        case (.running(let stage, _), .finish(let outcome, let result)) where stage == .active || !stage.hasBegun:
             self = .completed(outcome, result, at: now)
         case (.suspended, .end(let outcome, let result)), (.running, .end(let outcome, let result)):
             let isActive = phase == .active

@@ -52,6 +52,16 @@ package struct TaskProgress: Shape {
 
     package init() {}
 
+    /// Nothing of what came is left to go on with.
+    package mutating func forgetBytes() {
+        resume = nil
+        segments = nil
+        multipart = nil
+        source = 0
+        durableOffset = 0
+        bytesInMemory = 0
+    }
+
     package mutating func visit(_ members: inout some MemberVisitor) {
         members.member("attempts", &attempts)
         members.optional("lastAttempt", &lastAttempt)

@@ -180,8 +180,7 @@ extension Scheduler {
             return settlement
         }
         if let verdict = finisher.verdictWithoutDisk(transfer.specification, outcome, taskResult, source) {
-            settlements.append(settlement(verdict, leavesPartialFile: transfer.hasPartialFile))
-            return release(id)
+            return conclude(settlement(verdict, leavesPartialFile: transfer.hasPartialFile))
         }
         connectionsAreOver(id)
         var unfinished = taskResult
@@ -210,10 +209,7 @@ extension Scheduler {
 
     /// Notes how a transfer ended, and lets go of it.
     func settle(_ settlement: Settlement, _ transfer: Transfer) {
-        guard transfer.hasPartialFile, settlement.verdict.abandonsPartialFile else {
-            settlements.append(settlement)
-            return release(settlement.task)
-        }
+        guard transfer.hasPartialFile, settlement.verdict.abandonsPartialFile else { return conclude(settlement) }
         connectionsAreOver(settlement.task)
         handIn(settlement)
     }
@@ -233,10 +229,7 @@ extension Scheduler {
     /// now: that one is what counts, and nothing of the old one stays.
     func settled(_ settlement: Settlement, _ group: inout ThrowingDiscardingTaskGroup<any Error>) {
         guard case .completed = settlement.verdict, let transfer = transfers[settlement.task], transfer.isOutdated
-        else {
-            settlements.append(settlement)
-            return release(settlement.task)
-        }
+        else { return conclude(settlement) }
         var progress = transfer.progress
         progress.forgetBytes()
         var again = settlement

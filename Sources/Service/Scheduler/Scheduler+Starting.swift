@@ -44,10 +44,9 @@ extension Scheduler {
         var result = TaskResult(progress: transfer.progress)
         result.progress.attempts.attempts += 1
         result.error = error
-        settlements.append(
+        conclude(
             Settlement(
                 task: transfer.task.id, .completed(.failed, result, nil), leavesPartialFile: transfer.hasPartialFile))
-        release(transfer.task.id)
     }
 
     func stop(_ id: TaskID, reason: Transfer.StopReason) {
@@ -61,6 +60,14 @@ extension Scheduler {
         if let (client, exchange) = transfer.fetching { client.stop(exchange) }
         if reason == .decided { transfer.decided.ring() }
         if transfer.waitsForConnections { settle(Settlement(task: id, .interrupted(transfer.progress)), transfer) }
+    }
+
+    /// Has stored how a transfer ended, and forgets it.
+    func conclude(_ settlement: Settlement) {
+        var settlement = settlement
+        settlement.request = transfers[settlement.task]?.task.specification.request
+        settlements.append(settlement)
+        release(settlement.task)
     }
 
     /// Forgets a transfer that ended and frees its place.

@@ -167,7 +167,7 @@ struct ContentFinisher: Sendable {
         var settlements: [Settlement] = []
         for (task, move) in try await store.plannedMoves() {
             guard let root = settings.filesRoots[move.destination.root] else { continue }
-            if await isMade(move, root: root) {
+            if !move.isOutdated, await isMade(move, root: root) {
                 settlements.append(
                     Settlement(
                         task: task, .completed(.succeeded, move.result, move.content), leavesPartialFile: true))

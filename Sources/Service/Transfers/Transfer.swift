@@ -147,18 +147,6 @@ struct Transfer {
     }
 }
 
-extension TaskProgress {
-    /// Nothing of what came is left to go on with.
-    mutating func forgetBytes() {
-        resume = nil
-        segments = nil
-        multipart = nil
-        source = 0
-        durableOffset = 0
-        bytesInMemory = 0
-    }
-}
-
 extension Settlement {
     /// The end of a task that failed here, through no fault of its origin.
     static func failed(_ task: TaskID, _ error: TaskError, _ progress: TaskProgress = TaskProgress()) -> Settlement {

@@ -46,6 +46,15 @@ extension Store {
         }
     }
 
+    /// Notes that a task has another request than the one whose content is being moved.
+    func outdateMove(of live: LiveTask, _ db: Connection) throws {
+        guard let document = live.plannedMove else { return }
+        var move = try documents.decode(PlannedMove.self, document)
+        move.isOutdated = true
+        try db.execute(
+            "UPDATE live SET move_document = ?2 WHERE task = ?1", live.id.rawValue, documents.encode(move))
+    }
+
     /// Whether content of a session's tasks is being moved to its destination.
     ///
     /// - Throws: ``MoveUnderWay``.

@@ -42,6 +42,8 @@ package struct Settlement: Sendable {
 
     package var task: TaskID
     package var verdict: Verdict
+    /// What was transferred, if the task may have another request by now, of which a completion says nothing.
+    package var request: TransferRequest?
     /// Told by an event before the verdict's own.
     package var resumption: Resumption?
     package var bytesReceived: Int64 = 0
@@ -67,8 +69,8 @@ extension Store {
     /// Stores how attempts ended, all in one commit: states, contents, events, counters, launches.
     ///
     /// A task that was cancelled meanwhile, or that another node has taken over, stays as it is, and its files go. One that
-    /// was suspended meanwhile keeps its progress; when all of it was done already it completes, since doing it once more
-    /// could do harm.
+    /// was suspended meanwhile keeps its progress, also where it was resumed and waits for its turn; when all of it was
+    /// done already it completes, since doing it once more could do harm.
     /// Costs about eight rows for each completed task.
     ///
     /// - Parameter sessions: Of which the tasks probably are.
@@ -99,7 +101,7 @@ extension Store {
                 session.stall.progressed(at: transaction.now)
             }
             let phase = live.life.phase
-            if phase != .active, !(phase == .suspended && settlement.isCompletion) {
+            if phase != .active, try !completes(live, by: settlement, transaction.db) {
                 try keepProgress(of: settlement, live, transaction)
                 continue
             }
@@ -138,14 +140,27 @@ extension Store {
 
     private func keepProgress(of settlement: Settlement, _ live: LiveTask, _ transaction: Transaction) throws {
         switch settlement.verdict {
-        case .completed:
+        case .completed(_, _, let content):
             transaction.aftermath.filesToRemove += settlement.files
             if let object = settlement.object { try discard(object: object, transaction) }
+            if content != nil {
+                var progress = try progress(of: live)
+                progress.forgetBytes()
+                try saveProgress(progress, live, transaction)
+            }
         case .retry(_, _, let progress), .asked(_, _, _, let progress), .interrupted(let progress),
             .waitsForDisk(_, _, let progress), .advanced(let progress):
             try saveProgress(progress, live, transaction)
         }
         if settlement.isLast, live.node != nil || live.plannedMove != nil { try letGo(of: live, transaction) }
+    }
+
+    /// Whether a task that is not active any more completes: this node has not let go of it, and its request is the one
+    /// that was transferred.
+    private func completes(_ live: LiveTask, by settlement: Settlement, _ db: Connection) throws -> Bool {
+        guard settlement.isCompletion, live.node == node else { return false }
+        guard let request = settlement.request else { return true }
+        return try readTask(live.id, db)?.specification.request == request
     }
 
     /// Whether this node may settle the task: no other node has claimed it.

@@ -240,6 +240,7 @@ extension Store {
             progress.currentURL = nil
             progress.redirects = []
             try saveProgress(progress, live, transaction)
+            try outdateMove(of: live, db)
             if live.life.phase == .active {
                 transaction.aftermath.transfersToStop.append(live.id)
                 try move(live, .interrupted, transaction)
