@@ -137,6 +137,27 @@ import Testing
         }
     }
 
+    @Test func `Of those who suspend a task over the same tag one does`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
+            for _ in 1...10 {
+                _ = try await api.dev.post("/v1/sessions/s/tasks/1/resume")
+                let seen = try #require(try await api.dev.get("/v1/sessions/s/tasks/1").etag)
+                let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                    for _ in 1...8 {
+                        group.addTask {
+                            let suspend = "/v1/sessions/s/tasks/1/suspend"
+                            return try await api.dev.post(suspend, headers: [("If-Match", seen)]).status
+                        }
+                    }
+                    return try await group.reduce(into: []) { $0.append($1) }
+                }
+                #expect(statuses.sorted() == [200] + Array(repeating: 412, count: 7))
+            }
+        }
+    }
+
     @Test func `Who sends no condition is never told that one does not hold`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()

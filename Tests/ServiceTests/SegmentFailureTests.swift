@@ -62,7 +62,8 @@ struct SegmentFailureTests {
             #expect(done.outcome == .succeeded)
             #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
             #expect(try await stage.resumptions(session).map(\.cause) == ["resourceChanged"])
-            #expect(stage.origin.requests("/a").last?.fields["Range"] == nil)
+            // One that was on its way to the origin may come after it.
+            #expect(stage.origin.requests("/a").dropFirst().count { $0.fields["Range"] == nil } == 1)
             #expect(done.result?.progress.bytesFetchedTwice ?? 0 > 0)
         }
     }

@@ -35,7 +35,7 @@ struct ExpectationTests {
             {
                 _ = try await store.openSession(
                     session.identifier, app: session.app, configuration: nil, description: nil, onlyCreates: false,
-                    expecting: seen, at: fixture.now)
+                    expecting: .isUnchanged(seen.id, revision: seen.revision), at: fixture.now)
             },
         ]
         for change in changes { await #expect(throws: DomainError.revisionMismatch) { try await change() } }
@@ -53,11 +53,40 @@ struct ExpectationTests {
         #expect(ended.state == .invalidating)
         _ = try await store.forgetSession(session.id, ifRevision: ended.revision, at: fixture.now)
         // What was seen is gone, and no new session takes its place.
-        await #expect(throws: DomainError.revisionMismatch) {
-            try await store.openSession(
-                session.identifier, app: session.app, configuration: nil, description: nil, onlyCreates: false,
-                expecting: ended, at: fixture.now)
+        for expected in [SessionCondition.isUnchanged(ended.id, revision: ended.revision), .exists] {
+            await #expect(throws: DomainError.revisionMismatch) {
+                try await store.openSession(
+                    session.identifier, app: session.app, configuration: nil, description: nil, onlyCreates: false,
+                    expecting: expected, at: fixture.now)
+            }
         }
+    }
+
+    @Test func `A task is commanded where it has the revision that was seen, and its session too`() async throws {
+        let fixture = try await StoreFixture()
+        let store = fixture.store
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        let stale = task.revision - 1
+        await #expect(throws: DomainError.revisionMismatch) {
+            try await store.command(.suspend, task: task.id, ifRevision: stale, at: fixture.now)
+        }
+        await #expect(throws: DomainError.revisionMismatch) {
+            try await store.hold(task.id, ifRevision: stale, at: fixture.now)
+        }
+        func cancelAll(_ revision: Int64) async throws {
+            _ = try await store.command(
+                .cancel(reason: nil), TaskFilter(), in: session.id, after: 0, limit: 10, ifRevision: revision,
+                at: fixture.now)
+        }
+        await #expect(throws: DomainError.revisionMismatch) { try await cancelAll(session.revision - 1) }
+        #expect(try await store.task(task.id).phase == .queued)
+        let suspended = try await store.command(
+            .suspend, task: task.id, ifRevision: task.revision, at: fixture.now
+        ).0
+        #expect(suspended.phase == .suspended)
+        try await cancelAll(fixture.refresh(session).revision)
+        #expect(try await store.task(task.id).outcome == .cancelled)
     }
 
     @Test func `A content is claimed where it is not expired, or its task has the revision that was seen`() async throws

@@ -99,7 +99,9 @@ def cancel(worker, session):
 
 
 def _continue(worker, session, task, data):
-    creation = {"kind": "download", "resumeData": data}
+    # Bytes that an origin falsified are told by digests alone, which resume data does not carry.
+    digests = {name: task.creation[name] for name in ("pieces", "expectedDigest") if name in task.creation}
+    creation = {"kind": "download", "resumeData": data, **digests}
     again = TaskModel(session, task.resource, {**creation, "request": task.creation["request"]}, "download")
     again.is_segmented, again.plausible_errors = task.is_segmented, set(task.plausible_errors)
     answer = worker.client(session).call("POST", f"{session.path}/tasks", creation, allowed=("session-invalidated",))

@@ -70,21 +70,23 @@ extension Call {
         if let detail = TextRule.identifier.violation(in: identifier) { throw Problem(.invalidValue, detail) }
         let put = try readIfPresent(SessionPut.self)
         let app = try app
-        var seen: SessionRecord?
+        var (expected, revision): (SessionCondition, Int64?) = (.none, nil)
         if request.headers["If-Match"] != nil {
             let existing = try? await service.session(identifier, app: app)
-            if try expectedRevision(of: existing.map { Version($0) }) != nil { seen = existing }
+            revision = try expectedRevision(of: existing.map { Version($0) })
+            expected = .exists
+            if let existing, let revision { expected = .isUnchanged(existing.id, revision: revision) }
         }
         let opened = try await service.openSession(
             identifier, app: app, configuration: put.configuration.map { Core.SessionConfiguration($0) },
-            description: put.sessionDescription.newValue, onlyCreates: false, expecting: seen, recording: nil)
+            description: put.sessionDescription.newValue, onlyCreates: false, expecting: expected, recording: nil)
         guard opened.arrival == .reconnected else { return createdSession(opened.session) }
         guard let description = put.sessionDescription.update, description != opened.session.sessionDescription else {
             return try await showSession(opened.session)
         }
         return try await showSession(
             service.changeSession(
-                opened.session.id, description: description, bandwidthLimit: nil, ifRevision: seen?.revision))
+                opened.session.id, description: description, bandwidthLimit: nil, ifRevision: revision))
     }
 
     fileprivate func changeSession() async throws -> HTTPResponse {

@@ -57,7 +57,7 @@ extension Call {
     }
 
     fileprivate func retryTask() async throws -> HTTPResponse {
-        let (session, task) = try await taskAsExpected()
+        let (session, task, _) = try await taskAsExpected()
         return try await creating { recording in
             [try await service.retry(task, in: session, recording: recording)]
         } answer: {
@@ -175,27 +175,27 @@ extension Call {
     }
 
     fileprivate func command(_ command: TaskCommand, status: Int = 200) async throws -> HTTPResponse {
-        let (session, task) = try await taskAsExpected()
-        return showTask(try await service.command(command, task: task.id), in: session, status: status)
+        let (session, task, revision) = try await taskAsExpected()
+        let changed = try await service.command(command, task: task.id, ifRevision: revision)
+        return showTask(changed, in: session, status: status)
     }
 
     fileprivate func cancelTask() async throws -> HTTPResponse {
         guard try readIfPresent(TaskCancellation.self).byProducingResumeData else {
             return try await command(.cancel(reason: nil), status: 202)
         }
-        let (_, task) = try await taskAsExpected()
-        return switch try await service.cancelProducingResumeData(task) {
+        let (_, task, revision) = try await taskAsExpected()
+        return switch try await service.cancelProducingResumeData(task, ifRevision: revision) {
         case .data(let text): .json(ResumeDataAnswer { $0.resumeData = text })
         case .notResumable(let reason): .json(ResumeDataAnswer { $0.notResumableReason = reason })
         }
     }
 
-    /// Session and task that the path names, where `If-Match` agrees with the task.
-    private func taskAsExpected() async throws -> (SessionRecord, TaskRecord) {
+    /// Session and task that the path names, where `If-Match` agrees with the task, and the revision that a change must find.
+    private func taskAsExpected() async throws -> (SessionRecord, TaskRecord, revision: Int64?) {
         let session = try await session()
         let task = try await service.task(number("taskIdentifier"), in: session.id)
-        _ = try expectedRevision(of: Version(task))
-        return (session, task)
+        return (session, task, try expectedRevision(of: Version(task)))
     }
 
     private func showTask(_ task: TaskRecord, in session: SessionRecord?, status: Int = 200) -> HTTPResponse {
@@ -222,7 +222,8 @@ extension Call {
 
     fileprivate func commandAll(_ command: TaskCommand) async throws -> HTTPResponse {
         let filter = TaskFilter(try readIfPresent(TaskSelection.self))
-        return selected(try await service.command(command, filter, in: sessionAsExpected().session.id))
+        let (session, revision) = try await sessionAsExpected()
+        return selected(try await service.command(command, filter, in: session.id, ifRevision: revision))
     }
 
     fileprivate func claimAll() async throws -> HTTPResponse {

@@ -7,11 +7,11 @@ extension Service {
     /// Creates or reconnects; see `Store.openSession`.
     package func openSession(
         _ identifier: String, app: AppID, configuration: SessionConfiguration?, description: String?,
-        onlyCreates: Bool, expecting seen: SessionRecord? = nil, recording: Recording<SessionRecord>?
+        onlyCreates: Bool, expecting expected: SessionCondition = .none, recording: Recording<SessionRecord>?
     ) async throws -> (session: SessionRecord, arrival: SessionArrival) {
         let opened = try await store.openSession(
             identifier, app: app, configuration: configuration, description: description, onlyCreates: onlyCreates,
-            expecting: seen, at: clock.now, recording: recording)
+            expecting: expected, at: clock.now, recording: recording)
         outlet.handle(opened.aftermath)
         return (opened.session, opened.arrival)
     }

@@ -36,18 +36,21 @@ extension Service {
 
     /// Cancels a download and hands out what another task needs to go on where it was.
     ///
-    /// - Throws: ``DomainError/taskCompleted``.
-    package func cancelProducingResumeData(_ task: TaskRecord) async throws -> ResumeOutcome {
+    /// - Parameter revision: What the task's must be, or nil.
+    /// - Throws: ``DomainError/taskCompleted``, ``DomainError/revisionMismatch``.
+    package func cancelProducingResumeData(
+        _ task: TaskRecord, ifRevision revision: Int64? = nil
+    ) async throws -> ResumeOutcome {
         guard task.state != .completed else { throw DomainError.taskCompleted }
         guard task.specification.kind == .download else {
-            _ = try await command(.cancel(reason: nil), task: task.id)
+            _ = try await command(.cancel(reason: nil), task: task.id, ifRevision: revision)
             return .notResumable(reason: "Only downloads can be resumed.")
         }
         guard task.specification.destinationObject == nil else {
-            _ = try await command(.cancel(reason: nil), task: task.id)
+            _ = try await command(.cancel(reason: nil), task: task.id, ifRevision: revision)
             return .notResumable(reason: "What is in a bucket cannot be handed to another task.")
         }
-        if task.state == .running { outlet.handle(try await store.hold(task.id, at: clock.now)) }
+        outlet.handle(try await store.hold(task.id, ifRevision: revision, at: clock.now))
         do {
             return try await cancelHeld(task)
         } catch {

@@ -82,9 +82,12 @@ extension Service {
         return task
     }
 
-    package func command(_ command: TaskCommand, task id: TaskID) async throws -> TaskRecord {
+    package func command(
+        _ command: TaskCommand, task id: TaskID, ifRevision revision: Int64? = nil
+    ) async throws -> TaskRecord {
         let (task, aftermath) = try await behindMoves { overtakesMove in
-            try await self.store.command(command, task: id, overtakesMove: overtakesMove, at: self.clock.now)
+            try await self.store.command(
+                command, task: id, ifRevision: revision, overtakesMove: overtakesMove, at: self.clock.now)
         }
         outlet.handle(aftermath)
         hub.tasks.signal(id)
@@ -93,17 +96,21 @@ extension Service {
 
     /// Commands all matching tasks of a session, some at a time. Those whose content is being moved come last, and count as
     /// matching where they are not completed by then.
+    ///
+    /// - Parameter revision: What the session's must be when the first of them are commanded, or nil.
     package func command(
-        _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID
+        _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID, ifRevision revision: Int64? = nil
     ) async throws -> (matched: Int, changed: Int) {
         var (matched, changed) = (0, 0)
+        var revision = revision
         var moving: Set<Int64> = []
         func carryOut(_ filter: TaskFilter, overtakesMoves: Bool = false) async throws {
             var after: Int64? = 0
             while let number = after {
                 let (step, aftermath) = try await store.command(
-                    command, filter, in: session, after: number, limit: Store.commandGroup,
+                    command, filter, in: session, after: number, limit: Store.commandGroup, ifRevision: revision,
                     overtakesMoves: overtakesMoves, at: clock.now)
+                revision = nil
                 outlet.handle(aftermath)
                 matched += step.matched
                 changed += step.changed

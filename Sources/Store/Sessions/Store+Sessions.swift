@@ -7,21 +7,19 @@ extension Store {
     /// - Parameters:
     ///   - configuration: Nil matches any configuration, and creates with the default one.
     ///   - onlyCreates: Refuses to reconnect.
-    ///   - seen: What the caller believes to have the identifier, or nil.
+    ///   - expected: What the caller believes of the identifier.
     /// - Throws: ``DomainError/sessionExists``, ``DomainError/configurationMismatch(_:)``,
     ///   ``DomainError/sessionInvalidated`` while the identifier is being invalidated; ``DomainError/revisionMismatch``.
     package func openSession(
         _ identifier: String, app: AppID, configuration: SessionConfiguration?, description: String?,
-        onlyCreates: Bool, expecting seen: SessionRecord? = nil, at now: Timestamp,
+        onlyCreates: Bool, expecting expected: SessionCondition = .none, at now: Timestamp,
         recording: Recording<SessionRecord>? = nil
     ) async throws -> (session: SessionRecord, arrival: SessionArrival, aftermath: Aftermath) {
         let (found, aftermath) = try await transact(at: now) {
             [documents] transaction -> (SessionRecord, SessionArrival) in
             let db = transaction.db
             let existing = try self.readSession(identifier, app: app, db)
-            if let seen, existing?.id != seen.id || existing?.revision != seen.revision {
-                throw DomainError.revisionMismatch
-            }
+            guard expected.holds(for: existing) else { throw DomainError.revisionMismatch }
             if let existing {
                 switch existing.state {
                 case .active:

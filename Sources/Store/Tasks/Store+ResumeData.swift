@@ -15,10 +15,12 @@ extension Store {
 
     /// Suspends a task until this node has cancelled it and kept what it has. Where the node dies before, the task goes on.
     ///
-    /// - Throws: ``DomainError/taskCompleted``.
-    package func hold(_ id: TaskID, at now: Timestamp) async throws -> Aftermath {
+    /// - Parameter revision: What the task's must be, or nil.
+    /// - Throws: ``DomainError/taskCompleted``, ``DomainError/revisionMismatch``.
+    package func hold(_ id: TaskID, ifRevision revision: Int64? = nil, at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             guard let live = try transaction.live(id) else { throw DomainError.taskCompleted }
+            try self.check(live, hasRevision: revision, transaction.db)
             guard try self.move(live, .suspend, transaction) else { return }
             try transaction.db.execute(
                 "UPDATE live SET held_by = ?2 WHERE task = ?1", id.rawValue, self.node ?? "")

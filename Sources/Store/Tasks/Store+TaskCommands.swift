@@ -63,20 +63,31 @@ struct LiveTask {
 extension Store {
     /// Commands one task.
     ///
-    /// - Parameter overtakesMove: Whether a cancel is carried out though the task's content is being moved.
-    /// - Throws: ``DomainError/taskCompleted``; ``DomainError/notFound``; ``MoveUnderWay``.
+    /// - Parameters:
+    ///   - revision: What the task's must be, or nil.
+    ///   - overtakesMove: Whether a cancel is carried out though the task's content is being moved.
+    /// - Throws: ``DomainError/taskCompleted``; ``DomainError/notFound``; ``DomainError/revisionMismatch``; ``MoveUnderWay``.
     package func command(
-        _ command: TaskCommand, task id: TaskID, overtakesMove: Bool = false, at now: Timestamp
+        _ command: TaskCommand, task id: TaskID, ifRevision revision: Int64? = nil, overtakesMove: Bool = false,
+        at now: Timestamp
     ) async throws -> (TaskRecord, Aftermath) {
         let (_, aftermath) = try await transact(at: now) { transaction in
             guard let live = try transaction.live(id) else {
                 guard try self.readTask(id, transaction.db) != nil else { throw DomainError.notFound }
                 throw DomainError.taskCompleted
             }
+            try self.check(live, hasRevision: revision, transaction.db)
             if command.endsTask, !overtakesMove { try self.checkMove(live.plannedMove) }
             _ = try self.carryOut(command, live, transaction)
         }
         return (try await task(id), aftermath)
+    }
+
+    /// - Throws: ``DomainError/revisionMismatch`` where the task has another revision than one that is not nil.
+    func check(_ live: LiveTask, hasRevision revision: Int64?, _ db: Connection) throws {
+        guard let revision else { return }
+        let found = try db.all("SELECT revision FROM task WHERE id = ?1", live.id.rawValue) { $0.integer(0) }
+        if found != [revision] { throw DomainError.revisionMismatch }
     }
 
     /// What a step of a command to many tasks did.
@@ -93,13 +104,17 @@ extension Store {
     /// Looks at up to `limit` tasks of a session that are not completed, beginning after a number, and commands those
     /// that match.
     ///
-    /// - Parameter overtakesMoves: Whether a cancel is carried out on tasks whose content is being moved.
+    /// - Parameters:
+    ///   - revision: What the session's must be, or nil.
+    ///   - overtakesMoves: Whether a cancel is carried out on tasks whose content is being moved.
+    /// - Throws: ``DomainError/revisionMismatch``.
     package func command(
         _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID, after number: Int64, limit: Int,
-        overtakesMoves: Bool = false, at now: Timestamp
+        ifRevision revision: Int64? = nil, overtakesMoves: Bool = false, at now: Timestamp
     ) async throws -> (CommandStep, Aftermath) {
         guard filter.outcomes.isEmpty, filter.states != [.completed] else { return (CommandStep(), Aftermath()) }
         return try await transact(at: now) { transaction in
+            if revision != nil { _ = try transaction.session(session, ifRevision: revision) }
             let found = try Self.unfinished(
                 session, among: filter.numbers, after: number, limit: limit, transaction.db)
             var step = CommandStep()

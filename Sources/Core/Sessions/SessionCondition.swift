@@ -1,0 +1,15 @@
+/// What must have a session's identifier where it is opened.
+package enum SessionCondition: Hashable, Sendable {
+    case none
+    case exists
+    /// The session that was seen, at its revision.
+    case isUnchanged(SessionID, revision: Int64)
+
+    package func holds(for session: SessionRecord?) -> Bool {
+        switch self {
+        case .none: true
+        case .exists: session != nil
+        case .isUnchanged(let id, let revision): session?.id == id && session?.revision == revision
+        }
+    }
+}
