@@ -66,6 +66,7 @@ package struct SQLError: Error, Sendable, Hashable, CustomStringConvertible {
 
     package var description: String {
         switch code {
+        case .sqlite(SQLITE_CANTOPEN): message  // Names the file.
         case .sqlite(let code): "SQLite \(code): \(message)"
         case .postgresql(let state): "PostgreSQL \(state): \(message)"
         case .unreachable: "the database is out of reach: \(message)"

@@ -202,8 +202,8 @@ enum Command {
 
     /// Where flags may stand.
     static let aboutFlags = """
-        Each flag is also an environment variable (--data-dir: URLSESSIOND_DATA_DIR) and a member of the --config file; \
-        flags win over variables, variables over the file.
+        Each flag is also an environment variable (--data-dir: URLSESSIOND_DATA_DIR) and a member of the
+        --config file; flags win over variables, variables over the file.
         """
 
     private static var flags: [String] {
