@@ -45,13 +45,14 @@ package struct EventEnvelope: Sendable {
         switch record.payload {
         case .question(let question): Self.question(question)
         case .resumed(let resumption): JSONText(resumption)
-        case .finishedDownloading(let content, let suggestedFilename):
+        case .finishedDownloading(let content, let response):
             JSONText(
                 EventData.DidFinishDownloading {
                     $0.contentURL = urls.content(of: record.taskIdentifier ?? 0, in: sessionIdentifier)
                     $0.length = content.length
                     $0.digest = Wire.ContentDigest(content.digest)
-                    $0.suggestedFilename = suggestedFilename
+                    $0.statusCode = response.map { Int64($0.statusCode) }
+                    $0.suggestedFilename = response?.suggestedFilename
                     $0.expiresAt = content.expiresAt?.rfc3339
                 })
         case .metrics(let result, let createdAt, let completedAt):

@@ -35,7 +35,7 @@ extension LaunchFilter {
         createdAfter = Timestamp(rfc3339: wire.createdAfter)
         createdBefore = wire.createdBefore.flatMap { Timestamp(rfc3339: $0) }
         session = wire.session
-        state = wire.state.flatMap { LaunchState.Phase(rawValue: $0.rawValue) }
+        states = Set(wire.state?.words.compactMap { LaunchState.Phase(rawValue: $0.rawValue) } ?? [])
     }
 }
 

@@ -71,11 +71,6 @@ extension Core.TaskProgress {
     fileprivate var bytesAtHand: Int64 { segments?.count ?? resume?.offset ?? durableOffset }
 }
 
-extension TaskSpecification {
-    /// The length of the body, where it is known; 0 without a body.
-    var expectedBytesToSend: Int64? { body == nil ? 0 : bodyLength ?? countOfBytesClientExpectsToSend }
-}
-
 extension TaskPhase {
     /// What a running task is doing, by its phase and, while it is active, by its transfer.
     package init?(_ phase: TaskLife.Phase?, _ live: LiveState) {

@@ -81,8 +81,8 @@ extension TaskChanges {
 extension TaskFilter {
     package init(_ selection: TaskSelection) {
         self.init(
-            states: Set(selection.state.flatMap { Core.TaskState($0) }.map { [$0] } ?? []),
-            outcomes: Set(selection.outcome.flatMap { Core.Outcome($0) }.map { [$0] } ?? []), group: selection.group,
+            states: Set(selection.state?.words.compactMap { Core.TaskState($0) } ?? []),
+            outcomes: Set(selection.outcome?.words.compactMap { Core.Outcome($0) } ?? []), group: selection.group,
             numbers: selection.taskIdentifiers.map(Set.init))
     }
 }

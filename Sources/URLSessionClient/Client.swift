@@ -15,7 +15,7 @@ public import Wire
 /// Every call throws ``Wire/Problem`` when the service refuses, ``ClientError`` when its answer cannot be read, and
 /// `URLError` when there is none. Calls of operators (``apps(cursor:limit:)`` and those beside it) take the admin key.
 public struct Client: Sendable {
-    private let base: URL
+    let base: URL
     private let key: String
     let openSessions = OpenSessions()
 

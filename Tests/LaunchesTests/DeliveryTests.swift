@@ -352,6 +352,24 @@ import TransferEngine
         }
     }
 
+    @Test func `A ping that is answered ends the wait for a receiver that was away`() async throws {
+        let stage = try await Stage(answers: Array(repeating: .status(500), count: 20))
+        try await stage.finishTask()
+        try await stage.running { launches in
+            // Until nothing more is sent to it for a while.
+            try await eventually("the receiver counts as away") {
+                stage.advance(by: 60)
+                return try await stage.onlyLaunch().attempts.count >= 6
+            }
+            try await stage.finishTask(in: "other")
+            let deliveries = stage.receiver.deliveries.count
+            stage.receiver.respond { _ in .launched }
+            let attempt = try await launches.ping(stage.app)
+            #expect(attempt.statusCode == 204)
+            try await eventually("the fresh launch") { stage.receiver.deliveries.count >= deliveries + 2 }
+        }
+    }
+
     @Test func `A ping tells how the receiver answered and is no launch`() async throws {
         let stage = try await Stage(answers: [.status(418)]) { $0.state = .paused }
         try await stage.running { launches in

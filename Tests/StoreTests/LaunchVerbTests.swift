@@ -161,7 +161,7 @@ import Testing
             }
         }
         var one = filter
-        (one.session, one.state) = ("a", .completed)
+        (one.session, one.states) = ("a", [.completed, .superseded])
         #expect(try await redeliver(one) == [[0, 0], [0, 0], [0, 0]])
         one.createdAfter = stage.now
         #expect(try await redeliver(one) == [[0, 0]])
@@ -175,7 +175,7 @@ import Testing
         // What was asked for goes before what comes by itself.
         #expect(Set(try await stage.claim(limit: 3).map(\.sessionIdentifier)) == ["a", "b", "c"])
         // What is under way is not sent twice.
-        one.state = .delivering
+        one.states = [.delivering]
         (one.createdAfter, one.createdBefore) = (nil, nil)
         #expect(try await redeliver(one) == [[0, 0], [1, 0], [0, 0], [0, 0]])
     }

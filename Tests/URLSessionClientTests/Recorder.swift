@@ -15,6 +15,8 @@ final class Recorder: BackgroundSessionDownloadDelegate, BackgroundSessionDataDe
         var challenges: [AuthenticationChallenge] = []
         var metrics: [BackgroundSessionTaskMetrics] = []
         var peak: Int64 = 0
+        var sent: Int64 = 0
+        var expectedToSend: Int64 = 0
     }
 
     typealias Judge = @Sendable (AuthenticationChallenge) -> (BackgroundSession.AuthChallengeDisposition, Credential?)?
@@ -59,6 +61,13 @@ final class Recorder: BackgroundSessionDownloadDelegate, BackgroundSessionDataDe
         expectedTotalBytes: Int64
     ) {
         note("resumed \(fileOffset > 0 ? "behind the beginning" : "at the beginning") of \(expectedTotalBytes)")
+    }
+
+    func urlSession(
+        _ session: BackgroundSession, task: BackgroundSessionTask, didSendBodyData bytesSent: Int64,
+        totalBytesSent: Int64, totalBytesExpectedToSend: Int64
+    ) {
+        notes.withLock { ($0.sent, $0.expectedToSend) = (totalBytesSent, totalBytesExpectedToSend) }
     }
 
     func urlSession(_ session: BackgroundSession, dataTask: BackgroundSessionDataTask, didReceive data: Data) {

@@ -245,8 +245,8 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         try checkRoundTrip(ResumeDataAnswer { $0.notResumableReason = "weak" })
         try checkRoundTrip(
             TaskSelection {
-                $0.state = .running
-                $0.outcome = .failed
+                $0.state = [.running]
+                $0.outcome = [.failed, .cancelled]
                 $0.group = "g"
             })
         try checkRoundTrip(

@@ -17,5 +17,5 @@ final class Downloads: BackgroundSessionDownloadDelegate {
 }
 
 let session = BackgroundSession(identifier: "com.example.first", delegate: Downloads())
-session.downloadTask(with: URL(string: CommandLine.arguments[1])!).resume()
+for address in CommandLine.arguments.dropFirst() { session.downloadTask(with: URL(string: address)!).resume() }
 dispatchMain()

@@ -3,7 +3,8 @@ package struct LaunchFilter: Hashable, Sendable {
     package var createdAfter: Timestamp?
     package var createdBefore: Timestamp?
     package var session: String?
-    package var state: LaunchState.Phase?
+    /// Any of them; empty for every state.
+    package var states: Set<LaunchState.Phase> = []
 
     package init() {}
 }

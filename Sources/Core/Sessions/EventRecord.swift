@@ -41,7 +41,7 @@ package struct EventRecord: Sendable {
     package enum Payload: Sendable {
         case question(QuestionRecord)
         case resumed(Resumption)
-        case finishedDownloading(ContentRecord, suggestedFilename: String?)
+        case finishedDownloading(ContentRecord, TaskResponse?)
         case metrics(TaskResult, createdAt: Timestamp, completedAt: Timestamp)
         case completed(Outcome, TaskResult)
         case stalled(SessionStall)

@@ -168,6 +168,9 @@ package struct TaskSpecification: Shape {
         members.optional("retryOf", &retryOf)
     }
 
+    /// The length of the body, where it is known; 0 without a body.
+    package var expectedBytesToSend: Int64? { body == nil ? 0 : bodyLength ?? countOfBytesClientExpectsToSend }
+
     /// Whether what is downloaded is kept here for a while.
     package var bringsContent: Bool { kind == .download && !movesContent }
 

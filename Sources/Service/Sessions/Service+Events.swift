@@ -99,7 +99,7 @@ package final class EventFeed: Sendable {
             payloads.append(
                 .didSendBodyData(
                     sent: now.sent - (before?.sent ?? 0), total: now.sent,
-                    expected: task.specification.countOfBytesClientExpectsToSend))
+                    expected: task.specification.expectedBytesToSend))
         }
         if now.received > before?.received ?? 0, task.specification.kind == .download {
             payloads.append(

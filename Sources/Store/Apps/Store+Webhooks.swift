@@ -53,6 +53,11 @@ extension Store {
         } ?? WebhookHealth()
     }
 
+    /// The webhook answered with success: what was known of its failures says nothing any more.
+    package func noteWebhookAnswer(of app: AppID, at now: Timestamp) async throws -> Aftermath {
+        try await transact(at: now) { try self.noteSuccess(of: app, $0) }.1
+    }
+
     func noteSuccess(of app: AppID, _ transaction: Transaction) throws {
         let wasFailing = try transaction.db.change("DELETE FROM webhook_health WHERE app = ?1", app.rawValue) > 0
         if wasFailing { try transaction.hastenLaunches(of: app) }

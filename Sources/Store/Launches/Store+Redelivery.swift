@@ -120,7 +120,7 @@ private struct RedeliverableLaunch {
     }
 
     func matches(_ filter: LaunchFilter) -> Bool {
-        if let state = filter.state, state != phase { return false }
+        guard filter.states.isEmpty || filter.states.contains(phase) else { return false }
         guard let session = filter.session else { return true }
         return sessionIdentifier?.utf8.elementsEqual(session.utf8) ?? false
     }

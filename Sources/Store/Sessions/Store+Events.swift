@@ -90,8 +90,7 @@ extension Store {
         case .didFinishDownloading:
             let expiresAt = try row.blobOrNil("data").map { try documents.decode(Timestamp.self, $0) }
             return .finishedDownloading(
-                try ContentRecord(row, expiresAt: expiresAt),
-                suggestedFilename: try results.result(in: row).response?.suggestedFilename)
+                try ContentRecord(row, expiresAt: expiresAt), try results.result(in: row).response)
         case .didFinishCollectingMetrics:
             return .metrics(
                 try results.result(in: row), createdAt: row.time("created_at"), completedAt: row.time("completed_at"))

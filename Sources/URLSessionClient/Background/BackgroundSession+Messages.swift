@@ -188,8 +188,38 @@ extension BackgroundSession {
         if let failure = data.error {
             error = URLError(failure, resumeData: await resumeData(of: task, after: failure))
         }
-        task.complete(with: error, response: data.response.flatMap { HTTPURLResponse($0) })
+        let response = data.response.flatMap { HTTPURLResponse($0) }
+        if error == nil, let response, response.statusCode < 400 {
+            task.moved(sent: task.facts.withLock { $0.expectedToSend })
+        }
+        task.complete(with: error, response: response)
         await didComplete(task)
+    }
+
+    /// Tells of a task that was made under the name of one that is completed already: at once, or when all is told that
+    /// happened before, which may have been its completion.
+    func tellAgain(_ task: BackgroundSessionTask, as shown: SessionTask) async throws {
+        let last = try await insist { try await $0.session($1) }.lastEventSeq
+        facts.withLock { $0.completedBefore.append(CompletedBefore(task: task, shown: shown, lastSeq: last)) }
+        await tellAgainWhatIsDue()
+    }
+
+    private func tellAgainWhatIsDue() async {
+        let due = facts.withLock { facts in
+            let told = facts.told
+            defer { facts.completedBefore.removeAll { $0.lastSeq <= told } }
+            return facts.completedBefore.filter { $0.lastSeq <= told }
+        }
+        for case let before in due where before.task.state != .completed {
+            let (task, shown) = (before.task, before.shown)
+            // Once more, while the service has it.
+            if let download = task as? BackgroundSessionDownloadTask, shown.content != nil {
+                try? await didFinishDownloading(download)
+            }
+            task.complete(
+                with: shown.error.map { URLError($0) }, response: shown.response.flatMap { HTTPURLResponse($0) })
+            await didComplete(task)
+        }
     }
 
     /// Tells that a task is over.
@@ -213,6 +243,7 @@ extension BackgroundSession {
             guard facts.acknowledging == nil else { return }
             facts.acknowledging = Task { await self.acknowledge() }
         }
+        await tellAgainWhatIsDue()
         await finishIfCaughtUp()
     }
 

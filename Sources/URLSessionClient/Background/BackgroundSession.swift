@@ -48,9 +48,20 @@ public final class BackgroundSession: Sendable {
         /// The last event that was stored before the app attached.
         var lastMissed: Int64?
         var description: String?
+        /// Tasks that are told again once all is told that happened before.
+        var completedBefore: [CompletedBefore] = []
         var reading: Task<Void, Never>?
         /// The warnings that were written.
         var warnings: Set<Warning> = []
+    }
+
+    /// A task that was completed before it was made again under its name.
+    struct CompletedBefore {
+        let task: BackgroundSessionTask
+        /// As the service has it.
+        let shown: SessionTask
+        /// The session's last event when it was made again.
+        let lastSeq: Int64
     }
 
     /// Makes the session object of Apple's shape.
@@ -90,12 +101,17 @@ public final class BackgroundSession: Sendable {
         asksBeforeDelayedRequests = Self.asksBeforeDelayedRequests(delegate)
         delegateQueue = queue ?? Self.serialQueue(named: identifier)
         opening = Task {
-            var patience = Patience()
+            var (patience, hasFailed) = (Patience(), false)
             let wanted = configuration == SessionConfiguration() ? nil : configuration
             while true {
                 do {
                     return try await client.openSession(identifier, configuration: wanted)
                 } catch {
+                    if error is URLError, !hasFailed {
+                        hasFailed = true
+                        Self.warn(
+                            identifier, "no service answers at \(client.base): \(error.localizedDescription)")
+                    }
                     try await patience.wait(after: error)
                 }
             }
@@ -138,8 +154,10 @@ public final class BackgroundSession: Sendable {
     // MARK: Tasks
 
     /// Makes a download.
-    public func downloadTask(with url: URL) -> BackgroundSessionDownloadTask {
-        downloadTask(with: URLRequest(url: url))
+    ///
+    /// - Parameter clientTaskId: As of ``downloadTask(with:clientTaskId:)``.
+    public func downloadTask(with url: URL, clientTaskId: String? = nil) -> BackgroundSessionDownloadTask {
+        downloadTask(with: URLRequest(url: url), clientTaskId: clientTaskId)
     }
 
     /// Makes a download.
@@ -147,7 +165,8 @@ public final class BackgroundSession: Sendable {
     /// - Parameters:
     ///   - request: URL, method, header fields, and what a POST sends. Timeouts and networks are the session's.
     ///   - clientTaskId: A name of the app's under which the task exists once, however often it is made: the
-    ///     ``BackgroundSessionTask/taskIdentifier`` is made of it. Without one a fresh one is chosen.
+    ///     ``BackgroundSessionTask/taskIdentifier`` is made of it. Without one a fresh one is chosen. Where the task of
+    ///     that name is completed already, the delegate is told again how, with its file while the service has it.
     public func downloadTask(with request: URLRequest, clientTaskId: String? = nil) -> BackgroundSessionDownloadTask {
         make(.download(request), request, clientTaskId) { BackgroundSessionDownloadTask(self, $0) }
     }
@@ -168,8 +187,12 @@ public final class BackgroundSession: Sendable {
     /// Makes an upload of a file. The request's own body is ignored; one that says GET is sent by PUT.
     ///
     /// The file has to stay until the service has the task, for which ``BackgroundSessionTask/number`` waits.
-    public func uploadTask(with request: URLRequest, fromFile file: URL) -> BackgroundSessionUploadTask {
-        make(.upload(request, file: file), request, nil) { BackgroundSessionUploadTask(self, $0) }
+    ///
+    /// - Parameter clientTaskId: As of ``downloadTask(with:clientTaskId:)``.
+    public func uploadTask(
+        with request: URLRequest, fromFile file: URL, clientTaskId: String? = nil
+    ) -> BackgroundSessionUploadTask {
+        make(.upload(request, file: file), request, clientTaskId) { BackgroundSessionUploadTask(self, $0) }
     }
 
     private func make<Made: BackgroundSessionTask>(

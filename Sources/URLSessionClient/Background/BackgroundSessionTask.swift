@@ -186,7 +186,8 @@ public class BackgroundSessionTask: @unchecked Sendable {
 
     /// What the service can do beyond Apple: digests, segments, mirrors, destinations, groups, metadata.
     ///
-    /// To be set before the task is handed over; later changes reach the service only through the properties below.
+    /// To be set before the task is handed over; later changes reach the service only through the properties below. The
+    /// ``clientTaskId`` is given where the task is made, and stays.
     public var terms: TaskTerms {
         get { facts.withLock { $0.terms } }
         set {

@@ -147,6 +147,10 @@ extension BackgroundSession {
     /// Writes a warning to standard error, once for each session object.
     func warn(_ warning: Warning, _ text: String) {
         guard facts.withLock({ $0.warnings.insert(warning).inserted }) else { return }
+        Self.warn(identifier, text)
+    }
+
+    static func warn(_ identifier: String, _ text: String) {
         try? FileHandle.standardError.write(contentsOf: Data("URLSessionClient: session \(identifier): \(text)\n".utf8))
     }
 }

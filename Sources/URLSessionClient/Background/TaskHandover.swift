@@ -63,6 +63,7 @@ extension BackgroundSessionTask {
             let order = creation
             let task = try await session.insist { try await $0.createTask(order, in: $1) }
             adopt(task, isOwn: true)
+            if task.existing, task.state == .completed { try await session.tellAgain(self, as: task) }
         } catch {
             await fail(error)
         }
@@ -134,6 +135,7 @@ extension BackgroundSessionTask {
         facts.withLock { facts in
             facts.number = task.taskIdentifier
             if facts.originalRequest == nil { facts.originalRequest = URLRequest(task.originalRequest) }
+            facts.expectedToSend = task.countOfBytesExpectedToSend
             guard !isOwn else { return }
             facts.terms = task.terms
             facts.currentRequest = task.currentRequest.flatMap { URLRequest($0) }
@@ -141,7 +143,6 @@ extension BackgroundSessionTask {
             facts.response = task.response.flatMap { HTTPURLResponse($0) }
             facts.error = task.error.map { URLError($0) }
             facts.expectedToReceive = task.countOfBytesExpectedToReceive
-            facts.expectedToSend = task.countOfBytesExpectedToSend
         }
         if !isOwn { moved(received: task.countOfBytesReceived, sent: task.countOfBytesSent) }
     }

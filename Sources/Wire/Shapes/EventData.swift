@@ -99,6 +99,9 @@ extension EventData {
         public var length: Int64 = 0
         /// Of these bytes.
         public var digest = ContentDigest()
+        /// The status of the response: from 400 on the content is what the server says of its refusal; `nil` where
+        /// there was no response.
+        public var statusCode: Int64?
         /// The name that the response suggests for the file, without a path; `nil` where none was stored.
         public var suggestedFilename: String?
         /// When the content is dropped; `nil` while that is open.
@@ -110,6 +113,7 @@ extension EventData {
             members.member("contentURL", &contentURL)
             members.member("length", &length)
             members.member("digest", &digest)
+            members.nullable("statusCode", &statusCode)
             members.nullable("suggestedFilename", &suggestedFilename)
             members.nullable("expiresAt", &expiresAt)
         }

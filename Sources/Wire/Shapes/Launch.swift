@@ -92,7 +92,8 @@ public struct LaunchSelection: Shape {
     /// Only those created before this time (RFC 3339).
     public var createdBefore: String?
     public var session: String?
-    public var state: Launch.State?
+    /// Any of them.
+    public var state: OneOrMore<Launch.State>?
 
     public init() {}
 

@@ -49,8 +49,10 @@ public struct ResumeDataAnswer: Shape {
 
 /// Which tasks of a session a call is for: those that match every member given.
 public struct TaskSelection: Shape {
-    public var state: TaskState?
-    public var outcome: TaskOutcome?
+    /// Any of them.
+    public var state: OneOrMore<TaskState>?
+    /// Any of them.
+    public var outcome: OneOrMore<TaskOutcome>?
     public var group: String?
     /// Up to 1,000 `taskIdentifier`s.
     public var taskIdentifiers: [Int64]?

@@ -70,8 +70,8 @@ extension Command {
                 Option(name: "until", value: "TIME", help: "only those before then"),
                 Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
                 Option(
-                    name: "state", value: "STATE", kind: .choice(Launch.State.known.map(\.rawValue)),
-                    help: "only those in this state"),
+                    name: "state", value: "STATE,...", kind: .choices(Launch.State.known.map(\.rawValue)),
+                    help: "only those in one of these states"),
             ],
             examples: [
                 Example(

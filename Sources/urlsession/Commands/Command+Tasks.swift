@@ -8,10 +8,10 @@ extension Command {
     private static let group = Option(name: "group", value: "NAME", help: "only those of this group")
     private static let selection = [
         Option(
-            name: "state", value: "STATE", kind: .choice(TaskState.known.map(\.rawValue)),
-            help: "only those in this state"),
+            name: "state", value: "STATE,...", kind: .choices(TaskState.known.map(\.rawValue)),
+            help: "only those in one of these states"),
         Option(
-            name: "outcome", value: "OUTCOME", kind: .choice(TaskOutcome.known.map(\.rawValue)),
+            name: "outcome", value: "OUTCOME,...", kind: .choices(TaskOutcome.known.map(\.rawValue)),
             help: "only those that ended so"),
         group,
     ]
