@@ -387,6 +387,40 @@ import Testing
             #expect(wrong.parameters == ["state"])
             let selected = try await api.dev.post("/v1/sessions/s/tasks/resume", ["taskIdentifiers": [2, 3]])
             #expect(selected.json["matched"].int == 1 && selected.json["changed"].int == 1)
+            // A body has a word, or an array of words.
+            let retry = "/v1/sessions/s/tasks/retry"
+            #expect(try await api.dev.post(retry, ["outcome": ["failed", "httpError"]]).json["matched"] == 0)
+            #expect(try await api.dev.post(retry, ["outcome": ["failed", "cancelled"]]).json["changed"] == 1)
+            #expect(try await api.dev.post("/v1/sessions/s/tasks/cancel", ["state": "suspended"]).json["matched"] == 0)
+            let all = try await api.dev.post("/v1/sessions/s/tasks/cancel", ["state": ["suspended", "running"]])
+            #expect(all.json["matched"] == 3)
+            for outcome: JSON in [[], ["lost"], "lost", ["failed", 1], 1] {
+                let refused = try await api.dev.post(retry, ["outcome": outcome])
+                #expect(refused.status == 422 && refused.text.contains("/outcome"), "\(outcome): \(refused.text)")
+            }
+        }
+    }
+
+    @Test func `The description requires what every task, metrics and content of an event have`() async throws {
+        try await RouteFixture.run { fixture in
+            let document = try JSON(parsing: OpenAPI.json.bytes)
+            func required(_ schema: String) -> Set<String> {
+                Set(document["components"]["schemas"][schema]["required"].array?.compactMap(\.string) ?? [])
+            }
+            func read(_ path: String) async throws -> JSON {
+                try JSON(parsing: String(decoding: try await fixture.call("GET", path).bytes, as: UTF8.self))
+            }
+            _ = try await fixture.download(.text("content"))
+            let task = try await read("/v1/sessions/s/tasks/1")
+            #expect(task["outcome"] == "succeeded")
+            #expect(Set((task.object ?? [:]).keys) == required("SessionTask"))
+            let events = try await read("/v1/sessions/s/events")["items"].array ?? []
+            let content = try #require(events.first { $0["type"] == "task.didFinishDownloading" })["data"]
+            #expect(content["statusCode"] == 200)
+            #expect(Set((content.object ?? [:]).keys) == required("TaskDidFinishDownloadingDetails"))
+            let metrics = try #require(events.first { $0["type"] == "task.didFinishCollectingMetrics" })["data"]
+            let transaction = metrics["transactionMetrics"][0].object ?? [:]
+            #expect(Set(transaction.keys) == required("TransactionMetrics"))
         }
     }
 
