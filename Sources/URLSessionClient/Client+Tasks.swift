@@ -83,6 +83,9 @@ extension Client {
     }
 
     /// Suspends, resumes or cancels a task; `retry` answers with the new one.
+    ///
+    /// - Parameter number: The service's number of the task: ``BackgroundSessionTask/number`` of a session object's, not its
+    ///   `taskIdentifier`.
     public func command(_ command: Command, task number: Int64, in session: String) async throws -> SessionTask {
         try await send("POST", ["v1", "sessions", session, "tasks", String(number), command.rawValue])
     }

@@ -46,6 +46,7 @@ struct BackgroundSessionTests {
         #expect(recorder.all.places.allSatisfy { !FileManager.default.fileExists(atPath: $0.path) })
         #expect(task.state == .completed && task.error == nil && task.countOfBytesReceived == 300_000)
         #expect((task.response as? HTTPURLResponse)?.statusCode == 200 && task.progress.isFinished)
+        #expect(task.suggestedFilename == "a.bin")
         let metrics = try #require(recorder.all.metrics.first)
         #expect(metrics.transactionMetrics.first?.requestStartDate != nil && metrics.taskInterval.duration > 0)
         try await eventually("all is acknowledged") { try await house.client.session("bg").acknowledgedSeq == 3 }

@@ -36,6 +36,10 @@ struct BackgroundUnavailableTests {
         ("_ = try await session.download(for: request)", "use downloadTask(with:)"),
         ("_ = try await session.upload(for: request, fromFile: url)", "use uploadTask(with:fromFile:)"),
         ("_ = try await session.upload(for: request, from: Data())", "use uploadTask(with:fromFile:)"),
+        ("configuration.httpShouldUsePipelining = true", "remove the line"),
+        ("configuration.shouldUseExtendedBackgroundIdleMode = true", "no idle time"),
+        ("session.downloadTask(with: url).delegate = nil", "the session's delegate"),
+        ("session.downloadTask(with: url).prefersIncrementalDelivery = false", "remove the line"),
         ("session.flush {}", "remove the call"),
         ("await session.flush()", "remove the call"),
     ]

@@ -122,6 +122,7 @@ extension BackgroundSession {
         case .taskDidFinishDownloading:
             let data: EventData.DidFinishDownloading = try event.data.read()
             task.moved(received: data.length, ofReceived: data.length)
+            task.facts.withLock { $0.suggestedFilename = data.suggestedFilename }
             try await didFinishDownloading(task)
         default: break
         }
@@ -212,6 +213,7 @@ extension BackgroundSession {
         }
         for case let before in due where before.task.state != .completed {
             let (task, shown) = (before.task, before.shown)
+            task.facts.withLock { $0.suggestedFilename = shown.response?.suggestedFilename }
             // Once more, while the service has it.
             if let download = task as? BackgroundSessionDownloadTask, shown.content != nil {
                 try? await didFinishDownloading(download)

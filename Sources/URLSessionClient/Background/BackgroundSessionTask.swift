@@ -59,6 +59,7 @@ public class BackgroundSessionTask: @unchecked Sendable {
         var originalRequest: URLRequest?
         var currentRequest: URLRequest?
         var response: URLResponse?
+        var suggestedFilename: String?
         var error: (any Error)?
         var received: Int64 = 0
         var expectedToReceive: Int64?
@@ -267,6 +268,9 @@ public final class BackgroundSessionUploadTask: BackgroundSessionDataTask, @unch
 
 /// A task whose content becomes a file.
 public final class BackgroundSessionDownloadTask: BackgroundSessionTask, @unchecked Sendable {
+    /// The name that the server suggests for the file, without a path, once the content is here; nil where it suggests none.
+    public var suggestedFilename: String? { facts.withLock { $0.suggestedFilename } }
+
     /// Ends the task so that another can go on from there: ``BackgroundSession/downloadTask(withResumeData:)``.
     ///
     /// - Parameter completionHandler: Gets nil where the download cannot be continued.

@@ -141,6 +141,7 @@ extension BackgroundSessionTask {
             facts.currentRequest = task.currentRequest.flatMap { URLRequest($0) }
             facts.state = State(task.state)
             facts.response = task.response.flatMap { HTTPURLResponse($0) }
+            facts.suggestedFilename = task.response?.suggestedFilename
             facts.error = task.error.map { URLError($0) }
             facts.expectedToReceive = task.countOfBytesExpectedToReceive
         }

@@ -69,6 +69,34 @@ extension BackgroundSessionConfiguration {
     }
 }
 
+extension BackgroundSessionConfiguration {
+    @available(*, unavailable, message: "the service chooses the protocol: remove the line")
+    public var httpShouldUsePipelining: Bool {
+        get { false }
+        set {}
+    }
+
+    @available(*, unavailable, message: "no idle time ends a task of the service: remove the line")
+    public var shouldUseExtendedBackgroundIdleMode: Bool {
+        get { false }
+        set {}
+    }
+}
+
+extension BackgroundSessionTask {
+    @available(*, unavailable, message: "the session's delegate is told: use init(configuration:delegate:)")
+    public var delegate: (any BackgroundSessionTaskDelegate)? {
+        get { nil }
+        set {}
+    }
+
+    @available(*, unavailable, message: "a download comes to the delegate whole: remove the line")
+    public var prefersIncrementalDelivery: Bool {
+        get { false }
+        set {}
+    }
+}
+
 // swift-format-ignore: AlwaysUseLowerCamelCase
 extension SessionConfiguration.TLSVersion {
     @available(*, unavailable, renamed: "tls12", message: "the version is written .tls12")
