@@ -115,7 +115,7 @@ package final class Launches: Sendable {
             "webhook pinged", ("app", record.identifier), ("result", verdict.name),
             ("status", attempt.statusCode ?? 0), ("error", attempt.error ?? ""),
             ("milliseconds", attempt.duration.milliseconds))
-        // Who answers again need not wait for the next probe.
+        // Launches to a webhook that answers again need not wait for the next probe.
         if case .succeeded = verdict { carryOut(try await store.noteWebhookAnswer(of: app, at: clock.time)) }
         if verdict == .interrupted { attempt.error = "The service is stopping." }
         return attempt

@@ -214,7 +214,7 @@ extension BackgroundSession {
         for case let before in due where before.task.state != .completed {
             let (task, shown) = (before.task, before.shown)
             task.facts.withLock { $0.suggestedFilename = shown.response?.suggestedFilename }
-            // Once more, while the service has it.
+            // The file comes once more, while the service has the content.
             if let download = task as? BackgroundSessionDownloadTask, shown.content != nil {
                 try? await didFinishDownloading(download)
             }
