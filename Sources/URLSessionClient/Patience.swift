@@ -8,6 +8,9 @@ package struct Patience {
     /// - Parameter limit: How many times in a row it waits; ten are a minute and a half.
     package init(limit: Int = .max) { self.limit = limit }
 
+    /// Whether it has waited since it began, or since the last answer.
+    package var hasWaited: Bool { failures > 0 }
+
     /// It answered: the next wait is short again.
     package mutating func succeeded() { failures = 0 }
 

@@ -2,7 +2,8 @@ import Base
 import CLinux
 import Glibc
 
-/// A node that was given up while it stood still begins anew, in the same process: as who it was it can change nothing.
+/// A node that the others gave up while it was suspended restarts in the same process: under its old identity it can commit
+/// nothing.
 enum Restart {
     private static let startedAt = Clock.system.monotonic()
     /// The time in milliseconds before which no node is given up as silent. A process that was given up sooner has a double
@@ -20,7 +21,7 @@ enum Restart {
         guard Clock.system.monotonic() - startedAt > shortest else {
             return log.error("another process has this node's name: give each node a --data-dir of its own")
         }
-        log.warning("the other nodes took over what this one had, while it stood still or was cut off: it begins anew")
+        log.warning("the other nodes took over this node's work while it was suspended or cut off: this node restarts")
         logWriter.flush(within: .milliseconds(500))
         _ = clinux_restart(CommandLine.unsafeArgv)
         log.error("the program could not be started again", ("error", String(cString: strerror(errno))))

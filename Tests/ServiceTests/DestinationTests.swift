@@ -139,6 +139,25 @@ struct DestinationTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `A start after a crash ends a task with the content that was moved, unless it has another request`(
+        isChanged: Bool
+    ) async throws {
+        try await run(in: TemporaryFolder()) { move in
+            _ = try await move.finish()
+            let (store, now) = (move.stage.service.store, move.stage.service.clock.now)
+            if isChanged {
+                var changes = TaskChanges()
+                changes.request = TransferRequest(url: move.stage.origin.url("/b"), method: "GET")
+                _ = try await store.changeTask(
+                    move.task.id, changes, ifRevision: nil, overtakesMove: true, at: now)
+            }
+            _ = try await move.finisher.finishInterruptedMoves(at: now)
+            #expect(try await store.task(move.task.id).outcome == (isChanged ? nil : .succeeded))
+            #expect(try await store.plannedMoves().isEmpty)
+        }
+    }
+
     @Test(arguments: [Stop.cancel, .deletion])
     private func `A task that is over before its content is moved leaves the destination as it was`(
         _ stop: Stop

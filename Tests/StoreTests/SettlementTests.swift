@@ -110,12 +110,16 @@ struct SettlementTests {
         try await expectSoundLedger(fixture)
     }
 
+    /// A download that its transfer has taken.
+    private static func claimedTask(_ fixture: StoreFixture) async throws -> ClaimedTask {
+        _ = try await fixture.create(fixture.download(), in: try await fixture.makeSession())
+        return try #require(try await fixture.claim().first)
+    }
+
     @Test(arguments: [false, true])
     func `A task that was suspended and resumed when it was done completes`(isDelayed: Bool) async throws {
         let fixture = try await StoreFixture()
-        let session = try await fixture.makeSession()
-        let task = try await fixture.create(fixture.download(), in: session)
-        let claimed = try #require(try await fixture.claim().first)
+        let task = try await Self.claimedTask(fixture)
         _ = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
         if isDelayed {
             let change = TaskChanges.with { $0.earliestBeginDate = fixture.now + .seconds(5) }
@@ -124,7 +128,7 @@ struct SettlementTests {
         let resumed = try await fixture.store.command(.resume, task: task.id, at: fixture.now).0
         #expect(resumed.phase == (isDelayed ? .delayed : .queued))
         var done = fixture.completion(task.id)
-        done.request = claimed.specification.request
+        done.request = task.specification.request
         // The commit that completes it takes the next tasks from the queue.
         let taken = try await fixture.store.advance(
             settling: [done], after: QueueCursor(), through: .everything, at: fixture.now
@@ -137,9 +141,7 @@ struct SettlementTests {
     @Test(arguments: [false, true])
     func `The answer to a request that was replaced meanwhile does not count`(isSuspended: Bool) async throws {
         let fixture = try await StoreFixture()
-        let session = try await fixture.makeSession()
-        let task = try await fixture.create(fixture.download(), in: session)
-        let claimed = try #require(try await fixture.claim().first)
+        let task = try await Self.claimedTask(fixture)
         var progress = TaskProgress()
         progress.durableOffset = 1000
         try await fixture.settle(Settlement(task: task.id, .advanced(progress)))
@@ -149,7 +151,7 @@ struct SettlementTests {
         }
         _ = try await fixture.store.changeTask(task.id, change, ifRevision: nil, at: fixture.now)
         var done = fixture.completion(task.id)
-        done.request = claimed.specification.request
+        done.request = task.specification.request
         try await fixture.settle(done)
         let stored = try await fixture.store.task(task.id)
         #expect(stored.phase == (isSuspended ? .suspended : .queued))

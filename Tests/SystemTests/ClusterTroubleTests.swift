@@ -129,8 +129,8 @@ struct ClusterTroubleTests {
             scene.service.errors.contains("nodes died")
         }
         sleeper.signal(SIGCONT)
-        try await eventually("it restarts") { sleeper.errors.contains("it begins anew") }
-        try await eventually("it listens") { sleeper.output.split(separator: "\n").count >= 2 }
+        try await eventually("the node restarts") { sleeper.errors.contains("this node restarts") }
+        try await eventually("the node listens") { sleeper.output.split(separator: "\n").count >= 2 }
         try await Cluster.expectEachOnce(60, scene)
         try await eventually("all are there") { try await Cluster.nodes(scene).count == 3 }
         #expect(sleeper.exitStatus == nil)

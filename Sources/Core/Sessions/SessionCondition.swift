@@ -1,6 +1,7 @@
-/// What must have a session's identifier where it is opened.
+/// What must be so of an identifier where a session is opened by it.
 package enum SessionCondition: Hashable, Sendable {
     case none
+    /// There is a session.
     case exists
     /// The session that was seen, at its revision.
     case isUnchanged(SessionID, revision: Int64)

@@ -11,7 +11,7 @@
 ///                                                          finish ──▶ completed ◀── end ── all others
 ///
 /// Where others are queued, a suspect (``Quarantine``) is `quarantined`: it is claimed when nothing else is active.
-/// `finish` may come late as well: to a task that was suspended, or resumed since, while its content was put in its place.
+/// `finish` may come late as well: the app may have suspended the task, and resumed it, while the transfer ended.
 /// A full disk takes an active task to `waitingForDisk`, and room (`due`) from there to `queued`.
 ///
 /// Who moves it on: `delayed`, `retryWait` and `waitingForConnectivity` the clock, `queued`, `quarantined` and
@@ -56,7 +56,7 @@ package enum TaskLife: Hashable, Sendable {
         case cleared
         /// It became a suspect while it was queued.
         case suspected
-        /// The attempt came to the task's end, which may be known only after the task was suspended, and resumed.
+        /// The attempt came to the task's end.
         indirect case finish(Outcome, TaskResult)
         /// It ends from outside, whatever it is at.
         indirect case end(Outcome, TaskResult)
@@ -109,10 +109,7 @@ package enum TaskLife: Hashable, Sendable {
                 ? .running(.delayed(until: start), deadline: start + timeout)
                 : .running(ready, deadline: now + min(deadline - stage.start(now), timeout))
 
-        case (.suspended, .finish(let outcome, let result)):
-            self = .completed(outcome, result, at: now)
-        case (.running(let stage, _), .finish(let outcome, let result)) where stage == .active || !stage.hasBegun:
-            self = .completed(outcome, result, at: now)
+        case (_, .finish(let outcome, let result)) where mayFinish: self = .completed(outcome, result, at: now)
         case (.suspended, .end(let outcome, let result)), (.running, .end(let outcome, let result)):
             let isActive = phase == .active
             self = .completed(outcome, result, at: now)
@@ -124,6 +121,15 @@ package enum TaskLife: Hashable, Sendable {
         case (.suspended, _), (.completed, _): throw Refused(phase?.rawValue ?? state.rawValue, event)
         }
         return []
+    }
+
+    /// Whether a transfer of the task may come to its end: it is under way, or was when the app suspended the task.
+    private var mayFinish: Bool {
+        switch self {
+        case .suspended: true
+        case .running(let stage, _): stage == .active || !stage.hasBegun
+        case .completed: false
+        }
     }
 
     private mutating func resume(

@@ -161,10 +161,8 @@ extension Scheduler {
             } catch {
                 await logger(of: settlement.task).error(
                     "the end of a transfer could not be stored", ("error", "\(error)"))
-                var failure = Settlement.failed(
-                    settlement.task, TaskError(.unknown, "What became of the task could not be stored."))
-                failure.request = settlement.request
-                try? await store(failure)
+                let failure = TaskError(.unknown, "What became of the task could not be stored.")
+                try? await store(.failed(settlement.task, failure, of: settlement.request))
                 outlet.janitor.tell(.remove(settlement.files))
             }
         }
@@ -238,25 +236,22 @@ extension Scheduler {
             await startAuthorized(transfer)
         } catch is BadURL {
             let error = TaskError(.badURL, failingURL: task.specification.request.url)
-            var failure = Settlement.failed(task.id, error, task.progress)
-            failure.request = task.specification.request
-            settlements.append(failure)
+            settlements.append(.failed(task.id, error, task.progress, of: task.specification.request))
         } catch DomainError.notFound {
             // It was ended meanwhile, or its session deleted: nothing is stored of what happens here.
             settlements.append(Settlement(task: task.id, .interrupted(task.progress)))
             release(task.id)
         } catch {
             await logger(of: task.id).error("task could not be started", ("error", "\(error)"))
-            var settlement = Settlement(
-                task: task.id,
-                .after(
-                    (error as? BucketFault).map(LocalFault.bucket) ?? .start(error),
-                    TaskResult(progress: task.progress), of: task,
-                    sessions[task.session]?.configuration.retryPolicy ?? .robust, jitter: Double.random(in: 0..<1),
-                    at: clock.now),
-                leavesPartialFile: true)
-            settlement.request = task.specification.request
-            settlements.append(settlement)
+            settlements.append(
+                Settlement(
+                    task: task.id,
+                    .after(
+                        (error as? BucketFault).map(LocalFault.bucket) ?? .start(error),
+                        TaskResult(progress: task.progress), of: task,
+                        sessions[task.session]?.configuration.retryPolicy ?? .robust, jitter: Double.random(in: 0..<1),
+                        at: clock.now),
+                    of: task.specification.request, leavesPartialFile: true))
             release(task.id)
         }
     }

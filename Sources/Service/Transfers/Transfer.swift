@@ -149,9 +149,12 @@ struct Transfer {
 
 extension Settlement {
     /// The end of a task that failed here, through no fault of its origin.
-    static func failed(_ task: TaskID, _ error: TaskError, _ progress: TaskProgress = TaskProgress()) -> Settlement {
+    static func failed(
+        _ task: TaskID, _ error: TaskError, _ progress: TaskProgress = TaskProgress(),
+        of request: TransferRequest? = nil
+    ) -> Settlement {
         let result = TaskResult(progress: progress).failing(with: error)
-        return Settlement(task: task, .completed(.failed, result, nil), leavesPartialFile: true)
+        return Settlement(task: task, .completed(.failed, result, nil), of: request, leavesPartialFile: true)
     }
 }
 

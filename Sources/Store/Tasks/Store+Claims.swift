@@ -164,7 +164,7 @@ extension Store {
     }
 
     private func claim(_ claim: Claim, of queue: Queue, _ transaction: Transaction) throws -> Taking {
-        // One that was done when it was suspended and resumed completes in the queue.
+        // A settlement of this commit may have completed a task that is queued.
         try transaction.flushCompleted()
         switch claim {
         case .alone(let task, let lane): return try self.claim(alone: task, of: lane, transaction)

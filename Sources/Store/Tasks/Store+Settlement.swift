@@ -42,7 +42,8 @@ package struct Settlement: Sendable {
 
     package var task: TaskID
     package var verdict: Verdict
-    /// What was transferred, if the task may have another request by now, of which a completion says nothing.
+    /// The request that was transferred: where the task has another one by now, a completion does not count. `nil` where it
+    /// counts for any request.
     package var request: TransferRequest?
     /// Told by an event before the verdict's own.
     package var resumption: Resumption?
@@ -56,10 +57,12 @@ package struct Settlement: Sendable {
     package var endsSuspicion = false
 
     package init(
-        task: TaskID, _ verdict: Verdict, resumption: Resumption? = nil, leavesPartialFile: Bool = false
+        task: TaskID, _ verdict: Verdict, of request: TransferRequest? = nil, resumption: Resumption? = nil,
+        leavesPartialFile: Bool = false
     ) {
         self.task = task
         self.verdict = verdict
+        self.request = request
         self.resumption = resumption
         self.leavesPartialFile = leavesPartialFile
     }
@@ -155,10 +158,9 @@ extension Store {
         if settlement.isLast, live.node != nil || live.plannedMove != nil { try letGo(of: live, transaction) }
     }
 
-    /// Whether a task that is not active any more completes: this node has not let go of it, and its request is the one
-    /// that was transferred.
+    /// Whether a task that is not active any more completes: its request is still the one that was transferred.
     private func completes(_ live: LiveTask, by settlement: Settlement, _ db: Connection) throws -> Bool {
-        guard settlement.isCompletion, live.node == node else { return false }
+        guard settlement.isCompletion else { return false }
         guard let request = settlement.request else { return true }
         return try readTask(live.id, db)?.specification.request == request
     }

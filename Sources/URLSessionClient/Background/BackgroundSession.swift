@@ -101,14 +101,13 @@ public final class BackgroundSession: Sendable {
         asksBeforeDelayedRequests = Self.asksBeforeDelayedRequests(delegate)
         delegateQueue = queue ?? Self.serialQueue(named: identifier)
         opening = Task {
-            var (patience, hasFailed) = (Patience(), false)
+            var patience = Patience()
             let wanted = configuration == SessionConfiguration() ? nil : configuration
             while true {
                 do {
                     return try await client.openSession(identifier, configuration: wanted)
                 } catch {
-                    if error is URLError, !hasFailed {
-                        hasFailed = true
+                    if error is URLError, !patience.hasWaited {
                         Self.warn(
                             identifier, "no service answers at \(client.base): \(error.localizedDescription)")
                     }

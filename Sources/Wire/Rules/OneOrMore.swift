@@ -1,21 +1,18 @@
-/// Words of which any fits, at least one: a word alone, or an array of words.
+/// Words of which any fits: a word alone, or an array of words. The service refuses an empty array, so that a filter that
+/// is computed to nothing selects nothing.
 public struct OneOrMore<Word: WireName>: MemberValue, Hashable, Sendable, ExpressibleByArrayLiteral {
     public let words: [Word]
 
-    /// - Parameter words: At least one; where there is none, `nil` says that any fits.
-    public init?(_ words: [Word]) {
-        if words.isEmpty { return nil }
-        self.words = words
-    }
+    public init(_ words: [Word]) { self.words = words }
 
-    public init(arrayLiteral words: Word...) { self.words = words }
+    public init(arrayLiteral words: Word...) { self.init(words) }
 
     public static var kind: String { "\(Word.kind) or an array" }
 
     public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> Self? {
-        if json.stringValue != nil { return Word.read(json, nil, place).map { Self(arrayLiteral: $0) } }
+        if json.stringValue != nil { return Word.read(json, nil, place).map { [$0] } }
         guard json.elements != nil else { return place.reject(kind, json) }
-        return [Word].read(json, .count(1...Word.known.count), place).flatMap { Self($0) }
+        return [Word].read(json, .count(1...Word.known.count), place).map { Self($0) }
     }
 
     public func write(to writer: inout JSONWriter) {

@@ -82,7 +82,7 @@ enum AppCommands {
                 $0.createdAfter = Words.moment(since)
                 $0.createdBefore = words.text("until").map { Words.moment($0) }
                 $0.session = words.text("session")
-                $0.state = OneOrMore(words.list("state").map { Launch.State(rawValue: $0) })
+                $0.state = words.choices("state").map { OneOrMore($0.map { Launch.State(rawValue: $0) }) }
             }
             let answer = try await call.client.redeliverLaunches(selection)
             try call.output.show(answer) { ["sent again \($0.changed)\tmatched \($0.matched)"] }

@@ -103,8 +103,8 @@ enum TaskCommands {
             return
         }
         let selection = TaskSelection {
-            $0.state = OneOrMore(words.list("state").map { TaskState(rawValue: $0) })
-            $0.outcome = OneOrMore(words.list("outcome").map { TaskOutcome(rawValue: $0) })
+            $0.state = words.choices("state").map { OneOrMore($0.map { TaskState(rawValue: $0) }) }
+            $0.outcome = words.choices("outcome").map { OneOrMore($0.map { TaskOutcome(rawValue: $0) }) }
             $0.group = words.text("group")
         }
         let answer = try await call.client.command(command, tasks: selection, in: session)

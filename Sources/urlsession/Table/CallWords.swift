@@ -173,7 +173,10 @@ struct CallWords: Sendable {
     func texts(_ name: String) -> [String] { options[name] ?? arguments[name] ?? [] }
 
     /// The words of a value that may have several; none where the option is not given.
-    func list(_ name: String) -> [String] { text(name).map { Self.list($0) } ?? [] }
+    func list(_ name: String) -> [String] { choices(name) ?? [] }
+
+    /// The words of a value that may have several; `nil` where the option is not given.
+    func choices(_ name: String) -> [String]? { text(name).map { Self.list($0) } }
 
     private static func list(_ text: String) -> [String] {
         text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
