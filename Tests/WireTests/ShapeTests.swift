@@ -249,6 +249,9 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 $0.outcome = [.failed, .cancelled]
                 $0.group = "g"
             })
+        // What is computed to nothing must not become a selection of everything.
+        let nothing = TaskSelection { $0.outcome = OneOrMore([]) }
+        #expect(String(decoding: nothing.jsonBytes, as: UTF8.self) == #"{"outcome":[]}"#)
         try checkRoundTrip(
             SelectionAnswer {
                 $0.matched = 2
