@@ -16,7 +16,7 @@ extension ClientError: LocalizedError {
         case .status(let status): "The service answered \(status) and did not say why."
         case .unreadableAnswer(let text): "The service's answer cannot be read: \(text)"
         case .streamEnded: "The stream of events ended."
-        case .noContent: "The task has no content."
+        case .noContent: "The task has no content: none was received, or it was claimed, or it expired."
         case .contentChanged: "The content is not the one that was begun."
         case .file(let path, let code): "\(path): \(String(cString: strerror(code)))"
         case .fileShrank(let path): "\(path) became shorter while it was sent."

@@ -1,4 +1,9 @@
+import Foundation
 import Wire
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 /// Waits while the service cannot be reached or has no room for the request, longer with each time in a row.
 package struct Patience {
@@ -21,6 +26,7 @@ package struct Patience {
         switch error {
         case let problem as Problem where problem.status != 429 && problem.status != 503: throw problem
         case let error as ClientError where error != .streamEnded: throw error
+        case let error as URLError where error.code == .badURL || error.code == .unsupportedURL: throw error
         case is CancellationError: throw error
         default: break
         }

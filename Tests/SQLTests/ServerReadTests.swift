@@ -45,7 +45,8 @@ struct `Reads on a server` {
         }
         #expect(error?.isInterrupted == true)
         #expect(ContinuousClock.now - start < .seconds(30))
-        #expect(try await database.names() == [])
+        // On a busy machine a read may take longer than it may here.
+        try await eventually("the next read is answered") { (try? await database.names()) == [] }
         try await eventually("the server gives up", within: .seconds(30)) {
             try await home.query(
                 "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"

@@ -79,12 +79,13 @@ struct BackgroundResumeTests {
         let data = try #require(Self.resumeData(try await Self.failedDownload(house, session)))
         let other = BackgroundSessionTests.session(house, Recorder(), identifier: "other")
         let stranger = other.downloadTask(withResumeData: data)
-        await #expect(throws: Problem.self) { try await stranger.number }
+        let refusal = await #expect(throws: URLError.self) { try await stranger.number }
+        #expect(refusal?.problem?.code == .invalidValue)
         // A session that is made again has the identifier of the old one, and other tasks.
         await session.detach()
         try await house.client.deleteSession("bg")
         let late = BackgroundSessionTests.session(house, Recorder()).downloadTask(withResumeData: data)
-        await #expect(throws: Problem.self) { try await late.number }
+        await #expect(throws: URLError.self) { try await late.number }
         #expect(late.state == .completed && stranger.state == .completed)
     }
 

@@ -134,11 +134,14 @@ struct BackgroundSessionTests {
         let session = Self.session(house, recorder)
         session.downloadTask(with: try #require(URL(string: "gopher://127.0.0.1/"))).resume()
         try await eventually("the refusal") { recorder.all.errors.count == 1 }
-        #expect((recorder.all.errors[0] as? Problem)?.code == .invalidValue)
+        let refusal = try #require(recorder.all.errors[0] as? URLError)
+        #expect(refusal.code == .unsupportedURL && refusal.problem?.code == .invalidValue)
         let absent = session.uploadTask(
             with: URLRequest(url: try Self.url(house, "/in")), fromFile: URL(filePath: "/absent/file"))
         absent.resume()
-        await #expect(throws: ClientError.file("/absent/file", code: ENOENT)) { try await absent.number }
+        await #expect { try await absent.number } throws: { error in
+            (error as? URLError)?.code == .fileDoesNotExist && error.localizedDescription.hasPrefix("/absent/file: ")
+        }
         let cancelled = session.downloadTask(with: try Self.url(house, "/never"))
         cancelled.cancel()
         try await eventually("the cancel") { recorder.all.errors.count == 3 }
@@ -330,6 +333,29 @@ struct BackgroundSessionTests {
         other.invalidateAndCancel()
         try await eventually("its end") { cancelling.messages.last == "invalid" }
         #expect((task.error as? URLError)?.code == .cancelled)
+    }
+
+    @Test func `didCreateTask configures the task before the method returns that made it`() async throws {
+        let house = try await House()
+        house.origin.serve("/a", .text("a"))
+        final class Configuring: BackgroundSessionTaskDelegate {
+            func urlSession(_ session: BackgroundSession, didCreateTask task: BackgroundSessionTask) {
+                task.taskDescription = "configured"
+            }
+        }
+        let session = BackgroundSession(identifier: "bg", client: house.client, delegate: Configuring())
+        let task = session.downloadTask(with: try Self.url(house, "/a"))
+        #expect(task.taskDescription == "configured")
+        #expect(try await house.client.task(try await task.number, in: "bg").terms.taskDescription == "configured")
+        await session.detach()
+    }
+
+    @Test func `A service's URL without http ends the session at once`() async throws {
+        let recorder = Recorder()
+        let client = Client(url: try #require(URL(string: "localhost:8080")), key: "dev")
+        let session = BackgroundSession(identifier: "bg", client: client, delegate: recorder)
+        try await eventually("its end") { recorder.messages == ["invalid with an error"] }
+        _ = session
     }
 
     @Test func `A session whose configuration is another is invalid at once`() async throws {

@@ -12,7 +12,7 @@ final class Downloads: BackgroundSessionDownloadDelegate {
 
     func urlSession(_ session: BackgroundSession, task: BackgroundSessionTask, didCompleteWithError error: (any Error)?)
     {
-        print(error ?? "done")
+        print(error?.localizedDescription ?? "done")
     }
 }
 

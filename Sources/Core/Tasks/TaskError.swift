@@ -38,7 +38,9 @@ package struct TaskError: Shape, Error {
         underlying: Underlying? = nil, backgroundTaskCancelledReason: Int? = nil
     ) {
         self.code = code
-        localizedDescription = description ?? code.localizedDescription
+        localizedDescription =
+            description ?? policy.map { "The service's \($0) policy does not allow this connection." }
+            ?? code.localizedDescription
         self.failingURL = failingURL
         self.policy = policy
         self.underlying = underlying

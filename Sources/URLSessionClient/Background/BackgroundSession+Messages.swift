@@ -149,7 +149,7 @@ extension BackgroundSession {
             _ = try await insist { try await $0.content(ofTask: number, in: $1, to: file.path) }
         } catch {
             try Task.checkCancellation()
-            return task.facts.withLock { $0.loss = error }
+            return task.facts.withLock { $0.loss = URLError(notHandedOver: error) }
         }
         // The answer is known to the delegate by then, as with Apple.
         await learnResponse(to: task)

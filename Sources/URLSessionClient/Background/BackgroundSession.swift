@@ -109,7 +109,9 @@ public final class BackgroundSession: Sendable {
                 } catch {
                     if error is URLError, !patience.hasWaited {
                         Self.warn(
-                            identifier, "no service answers at \(client.base): \(error.localizedDescription)")
+                            identifier,
+                            "no service answers at \(client.base) (\(error.localizedDescription)); the URL is that "
+                                + "of the configuration's client or, with Client.shared, of URLSESSION_URL")
                     }
                     try await patience.wait(after: error)
                 }
@@ -213,7 +215,7 @@ public final class BackgroundSession: Sendable {
             facts.tasks[name] = task
             if isRepeating { facts.repeating.append(task) }
         }
-        post { ($0 as? any BackgroundSessionTaskDelegate)?.urlSession(self, didCreateTask: task) }
+        (delegate as? any BackgroundSessionTaskDelegate)?.urlSession(self, didCreateTask: task)
         return task
     }
 

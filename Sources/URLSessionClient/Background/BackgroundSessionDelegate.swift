@@ -52,12 +52,15 @@ public protocol BackgroundSessionTaskDelegate: BackgroundSessionDelegate {
     /// ``BackgroundSession/NotImplemented``.
     associatedtype SessionChallengeDecision: Sendable = BackgroundSession.NotImplemented
 
-    /// A task was made by this session object. The first message of a task.
+    /// A task was made by this session object. The first message of a task, and the place to configure it.
+    ///
+    /// As with Apple this method is not called on the delegate queue: it returns before the method does that makes the
+    /// task.
     func urlSession(_ session: BackgroundSession, didCreateTask task: BackgroundSessionTask)
 
     /// The last message of a task. Without an error there is a ``BackgroundSessionTask/response``, whatever its status.
     ///
-    /// The error is a `URLError`, or a ``Wire/Problem`` where the service refused the task.
+    /// The error is a `URLError`. Where the service refused the task, its `problem` has the service's reason.
     func urlSession(
         _ session: BackgroundSession, task: BackgroundSessionTask, didCompleteWithError error: (any Error)?)
 

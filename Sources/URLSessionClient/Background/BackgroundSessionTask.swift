@@ -144,7 +144,7 @@ public class BackgroundSessionTask: @unchecked Sendable {
     ///
     /// A task that was not resumed is handed over suspended.
     ///
-    /// - Throws: A ``Wire/Problem`` where the service refused the task, ``ClientError`` where its file could not be read.
+    /// - Throws: A `URLError` where the service refused the task, or its file could not be read.
     public var number: Int64 {
         get async throws {
             then { task in _ = await task.handOver(as: .suspended) }

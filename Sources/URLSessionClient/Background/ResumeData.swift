@@ -38,7 +38,8 @@ extension BackgroundSession {
     ///
     /// A task that the app cancelled has resume data only where the app asked for them.
     func resumeData(of task: BackgroundSessionTask, after error: TaskError) async -> Data? {
-        guard task is BackgroundSessionDownloadTask else { return nil }
+        // What a policy forbids, a repetition does not change.
+        guard task is BackgroundSessionDownloadTask, error.policy == nil else { return nil }
         if URLError.Code(rawValue: Int(error.code)) == .cancelled, error.backgroundTaskCancelledReason == nil {
             let step = task.facts.withLock { $0.producesResumeData ? $0.lastStep : nil }
             await step?.value

@@ -39,6 +39,32 @@ extension HTTPURLResponse {
 extension URLError {
     /// What the service says about the failure of a task: its words, its cause, the policy that refused.
     public var taskError: TaskError? { userInfo[NSUnderlyingErrorKey] as? TaskError }
+
+    /// The service's reason to refuse the task, or its content.
+    public var problem: Problem? { userInfo[NSUnderlyingErrorKey] as? Problem }
+
+    /// The error of a task or a content that did not pass between program and service; the cause is its underlying error.
+    init(notHandedOver cause: any Error) {
+        if let error = cause as? URLError {
+            self = error
+            return
+        }
+        self.init(
+            Self.code(of: cause),
+            userInfo: [NSLocalizedDescriptionKey: cause.localizedDescription, NSUnderlyingErrorKey: cause])
+    }
+
+    private static func code(of cause: any Error) -> Code {
+        switch cause {
+        case let problem as Problem where problem.errors.contains { $0.pointer == "/request/url" }: .unsupportedURL
+        case is CancellationError: .cancelled
+        case ClientError.file(_, ENOENT), ClientError.noContent: .fileDoesNotExist
+        case ClientError.file(_, EACCES): .noPermissionsToReadFile
+        case ClientError.file: .cannotOpenFile
+        case ClientError.fileShrank: .requestBodyStreamExhausted
+        default: .unknown
+        }
+    }
 }
 
 extension BackgroundSessionTask.State {
