@@ -46,25 +46,26 @@ let package = Package(
         // The files of the page at / and the reference at /docs.
         .target(name: "CPage", exclude: ["site"]),
 
-        library("Notation", []),
-        library("Core", ["Notation"]),
-        library("Base", ["CCrypto", "CLinux", "CZlib", "Notation"]),
-        library("Wire", ["Notation"]),
+        library("Formats", []),
+        library("Core", ["Formats"]),
+        library("Base", ["CCrypto", "CLinux", "CZlib", "Formats"]),
+        library("Wire", ["Formats"]),
 
         library("SQL", ["Base", "CPostgreSQL", "CSQLite"]),
-        library("Files", ["Base", "Notation", "CLinux"]),
-        library("TransferEngine", ["Base", "Core", "Files", "Notation", "CCurl", "CLinux"]),
-        library("HTTPServer", ["Base", "Notation", "CMicroHTTPD", "CLinux"]),
+        library("Files", ["Base", "Formats", "CLinux"]),
+        library("TransferEngine", ["Base", "Core", "Files", "Formats", "CCurl", "CLinux"]),
+        library("HTTPServer", ["Base", "Formats", "CCrypto", "CMicroHTTPD", "CLinux"]),
 
-        library("Store", ["Base", "Core", "Notation", "SQL"]),
-        library("Buckets", ["Base", "Core", "Notation", "TransferEngine"]),
-        library("Service", ["Base", "Buckets", "Core", "Files", "Notation", "Store", "TransferEngine"]),
-        library("Mapping", ["Core", "Notation", "Wire"]),
-        library("Launches", ["Base", "Core", "Wire", "Store", "Mapping", "TransferEngine"]),
+        library("Store", ["Base", "Core", "Formats", "SQL"]),
+        library("Buckets", ["Base", "Core", "Formats", "TransferEngine"]),
+        library("Service", ["Base", "Buckets", "Core", "Files", "Formats", "Store", "TransferEngine"]),
+        library("WireMapping", ["Core", "Formats", "Wire"]),
+        library("Launches", ["Base", "Core", "Wire", "Store", "WireMapping", "TransferEngine"]),
         library(
             "API",
             [
-                "Base", "Core", "Notation", "Wire", "Mapping", "Files", "HTTPServer", "Service", "Launches", "COpenAPI",
+                "Base", "Core", "Formats", "Wire", "WireMapping", "Files", "HTTPServer", "Service", "Launches",
+                "COpenAPI",
                 "CPage",
             ]),
 
@@ -98,26 +99,27 @@ let package = Package(
 
         // Tests run the programs, which are built with them, and do not wait for them to be compiled.
         library(
-            "TestSupport", ["Base", "Buckets", "Core", "Notation", "SQL", "Store", "TransferEngine", "CLinux"]),
-        tests("CoreTests", ["Core", "Notation", "TestSupport"]),
-        tests("BaseTests", ["Base", "Notation"]),
+            "TestSupport", ["Base", "Buckets", "Core", "Formats", "SQL", "Store", "TransferEngine", "CLinux"]),
+        tests("CoreTests", ["Core", "Formats", "TestSupport"]),
+        tests("BaseTests", ["Base", "Formats"]),
         tests("WireTests", ["Wire"]),
         tests("URLSessionClientTests", ["URLSessionClient", "Wire", "TestSupport", "urlsession"]),
         tests("SQLTests", ["SQL", "Base", "TestSupport"]),
-        tests("FilesTests", ["Files", "Base", "Notation", "TestSupport"]),
-        tests("TransferEngineTests", ["TransferEngine", "Files", "Base", "Core", "Notation", "TestSupport"]),
+        tests("FilesTests", ["Files", "Base", "Formats", "TestSupport"]),
+        tests("TransferEngineTests", ["TransferEngine", "Files", "Base", "Core", "Formats", "TestSupport"]),
         tests("HTTPServerTests", ["HTTPServer", "Base", "TestSupport"]),
-        tests("StoreTests", ["Store", "SQL", "CSQLite", "Base", "Core", "Notation", "TestSupport"]),
-        tests("BucketsTests", ["Buckets", "Base", "Core", "Notation", "TransferEngine"]),
+        tests("StoreTests", ["Store", "SQL", "CSQLite", "Base", "Core", "Formats", "TestSupport"]),
+        tests("BucketsTests", ["Buckets", "Base", "Core", "Formats", "TransferEngine"]),
         tests(
             "ServiceTests",
-            ["Service", "Store", "SQL", "Files", "TransferEngine", "Base", "Core", "Notation", "TestSupport"]),
-        tests("MappingTests", ["Mapping", "Core", "Notation", "Wire"]),
+            ["Service", "Store", "SQL", "Files", "TransferEngine", "Base", "Core", "Formats", "TestSupport"]),
+        tests("WireMappingTests", ["WireMapping", "Core", "Formats", "Wire"]),
         tests(
             "LaunchesTests", ["Launches", "Store", "SQL", "TransferEngine", "Base", "Core", "Wire", "TestSupport"]),
         tests(
-            "APITests", ["API", "Wire", "HTTPServer", "Service", "Launches", "Base", "Core", "Notation", "TestSupport"]),
+            "APITests",
+            ["API", "Wire", "HTTPServer", "Service", "Store", "Launches", "Base", "Core", "Formats", "TestSupport"]),
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
-        tests("SystemTests", ["TestSupport", "Store", "Base", "Core", "Notation", "Wire", "CCrypto"]),
+        tests("SystemTests", ["TestSupport", "Store", "Base", "Core", "Formats", "Wire", "CCrypto"]),
     ]
 )

@@ -1,10 +1,10 @@
 import Base
 import Core
+import Formats
 import HTTPServer
-import Mapping
-import Notation
 import Service
 import Wire
+import WireMapping
 
 extension Call {
     /// Whether the body is lines of JSON.

@@ -1,7 +1,7 @@
 import Core
 import HTTPServer
-import Mapping
 import Wire
+import WireMapping
 
 extension Call {
     /// The value of a query parameter.

@@ -1,8 +1,8 @@
 import Base
 import Core
 import HTTPServer
-import Mapping
 import Wire
+import WireMapping
 
 extension HTTPResponse {
     /// An answer in JSON.

@@ -1,7 +1,7 @@
 import Core
-import Mapping
 import Service
 import Wire
+import WireMapping
 
 // What apps ask for with URLs in it. An address that the egress policy forbids is accepted here and refused when the
 // task runs; a URL that could never be asked for is refused now. Webhooks are judged sooner, because their failure is less visible.

@@ -1,10 +1,10 @@
 import Base
 import Core
+import Formats
 import HTTPServer
-import Mapping
-import Notation
 import Service
 import Wire
+import WireMapping
 
 /// Where in the request's body the parts of an order stand, for errors that name an order by its index.
 struct OrderPlaces: Sendable {

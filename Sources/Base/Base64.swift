@@ -1,4 +1,4 @@
-import Notation
+import Formats
 
 extension [UInt8] {
     /// The bytes in base64 with padding (RFC 4648 section 4).

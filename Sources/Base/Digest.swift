@@ -1,5 +1,5 @@
 import CCrypto
-package import Notation
+package import Formats
 
 /// A digest computed while bytes arrive.
 ///

@@ -1,4 +1,4 @@
-import Notation
+import Formats
 
 extension [UInt8] {
     /// The bytes as lower-case hexadecimal digits, two a byte.

@@ -1,4 +1,4 @@
-import Notation
+import Formats
 import Synchronization
 
 /// Structured logging: a static message and facts beside it, one line each, without waiting for the output (``LogWriter``).

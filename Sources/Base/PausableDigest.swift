@@ -1,5 +1,5 @@
 import CCrypto
-package import Notation
+package import Formats
 
 /// A digest whose computation can be put down, kept, and taken up by another process.
 ///

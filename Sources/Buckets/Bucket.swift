@@ -1,5 +1,5 @@
 package import Core
-import Notation
+import Formats
 
 /// A bucket of an S3-compatible store, under the name that the operator gave it.
 package struct Bucket: Sendable {

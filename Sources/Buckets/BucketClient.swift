@@ -1,6 +1,6 @@
 package import Base
 package import Core
-import Notation
+import Formats
 package import TransferEngine
 
 /// Does things in a bucket, as often as it takes: what may be repeated is, some times.

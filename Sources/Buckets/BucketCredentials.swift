@@ -1,6 +1,6 @@
 package import Base
 package import Core
-import Notation
+import Formats
 import Synchronization
 package import TransferEngine
 

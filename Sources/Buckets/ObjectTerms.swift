@@ -1,6 +1,6 @@
 import Base
 import Core
-import Notation
+import Formats
 
 /// What is said about an object when it is written.
 package struct ObjectTerms: Sendable {

@@ -1,5 +1,5 @@
 package import Core
-import Notation
+import Formats
 
 /// What stores say in bodies.
 package enum S3Answer {

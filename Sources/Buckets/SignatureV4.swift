@@ -1,6 +1,6 @@
 import Base
 package import Core
-import Notation
+import Formats
 
 /// Signature Version 4 of AWS, as S3 wants it: each part of the path encoded once, the payload's digest in a field.
 ///

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// What a node does of the service's work (`--roles`). Whatever it does not, others have to.
 package enum NodeRole: String, CaseIterable, Sendable {

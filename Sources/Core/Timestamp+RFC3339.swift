@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 extension Timestamp {
     /// 0000-01-01T00:00:00.000Z, the first moment RFC 3339 can write.

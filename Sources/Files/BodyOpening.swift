@@ -1,6 +1,6 @@
 package import Base
+import Formats
 import Glibc
-import Notation
 
 /// A body's file, open, with what is known of the bytes before the first one to be sent.
 package struct OpenedBody: Sendable {

@@ -1,6 +1,6 @@
 package import Base
+package import Formats
 import Glibc
-package import Notation
 
 /// Reads a file in order behind those who write it, on disk threads: digests the whole, and checks its pieces.
 ///

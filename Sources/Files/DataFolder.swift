@@ -1,6 +1,6 @@
 package import Base
+package import Formats
 import Glibc
-package import Notation
 
 /// The data folder: where its files are, by what they are for, and who places, moves and removes them.
 ///

@@ -1,7 +1,7 @@
 package import Base
 import CLinux
+package import Formats
 import Glibc
-package import Notation
 
 /// Whole files.
 extension DiskQueue {

@@ -1,6 +1,6 @@
 import Base
+import Formats
 import Glibc
-import Notation
 
 /// A copy of a file, made piece by piece on the disk threads: while one is written and digested, the next is read. Long
 /// files are read and written past the page cache.

@@ -1,6 +1,6 @@
 package import Base
+package import Formats
 import Glibc
-package import Notation
 
 /// A stretch of a partial file, which one transfer writes in order: in pieces, each written and digested on disk threads
 /// while the next ones fill. Others may write other stretches of the file.

@@ -1,6 +1,6 @@
 package import Base
+package import Formats
 import Glibc
-package import Notation
 
 /// A partial file that is being opened: made where it is missing, cut to what is kept, which is read and digested in
 /// steps.

@@ -1,5 +1,5 @@
 import Base
-import Notation
+import Formats
 
 /// Digests of a file's start that are computed step by step, each on whatever disk thread has the turn.
 final class RunningDigest: Sendable {

@@ -1,6 +1,6 @@
 package import Base
+package import Formats
 import Glibc
-package import Notation
 
 /// A file in the data folder that no commit tells of yet. Who placed it removes it by letting go of it, unless a commit
 /// adopted it.

@@ -1,4 +1,4 @@
-import Notation
+import Formats
 
 /// The path and the query of a request, each part decoded once.
 ///

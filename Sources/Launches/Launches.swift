@@ -1,8 +1,8 @@
 package import Base
 package import Core
-package import Mapping
 package import Store
 import TransferEngine
+package import WireMapping
 
 /// Launches apps with signed webhooks, and runs background refresh.
 ///

@@ -1,7 +1,7 @@
 import Core
-import Mapping
 import Store
 import Wire
+import WireMapping
 
 /// The bodies of webhooks: compact JSON in ASCII, made once for each launch.
 struct Payload: Sendable {

@@ -1,6 +1,6 @@
 import Base
 package import Core
-import Notation
+import Formats
 
 /// A store of objects in memory that speaks as much of S3 as a multipart upload needs, and can do each step wrongly.
 /// It checks no signatures.

@@ -1,6 +1,6 @@
 import Base
+import Formats
 import Glibc
-import Notation
 
 /// The machine's squid, run privately as an HTTP proxy without a cache, on a free loopback port.
 package final class Squid: Sendable {

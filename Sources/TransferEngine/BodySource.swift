@@ -1,7 +1,7 @@
 import Base
 import Files
+import Formats
 import Glibc
-import Notation
 
 /// The bytes of a request's body, read from the start as often as libcurl likes. Belongs to the loop's thread.
 final class BodySource {

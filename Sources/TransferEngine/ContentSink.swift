@@ -1,8 +1,8 @@
 import Base
 import Core
 import Files
+import Formats
 import Glibc
-import Notation
 
 /// Where kept bytes of one exchange go: memory first, a file when they outgrow it. On their way to the file they are
 /// gathered in buffers.

@@ -1,5 +1,5 @@
 package import Core
-package import Notation
+package import Formats
 
 /// What the engine tells, in order for each exchange; `ended` is the last word.
 package enum ExchangeReport: Sendable {

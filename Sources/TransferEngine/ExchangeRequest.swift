@@ -1,6 +1,6 @@
 package import Core
 package import Files
-package import Notation
+package import Formats
 
 /// Names one exchange for its whole life. The caller chooses it and never uses it twice.
 package struct ExchangeID: Hashable, Sendable {

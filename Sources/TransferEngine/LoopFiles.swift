@@ -1,8 +1,8 @@
 import Base
 import CCurl
 import Files
+import Formats
 import Glibc
-import Notation
 import Synchronization
 
 /// The partial files of a loop's exchanges, opened, written and synced on the disk threads.

@@ -15,7 +15,8 @@ public import Wire
 /// Every call throws ``Wire/Problem`` when the service refuses, ``ClientError`` when its answer cannot be read, and
 /// `URLError` when there is none. Calls of operators (``apps(cursor:limit:)`` and those beside it) take the admin key.
 public struct Client: Sendable {
-    let base: URL
+    /// Where the service listens, without a slash at the end.
+    let base: String
     private let key: String
     let openSessions = OpenSessions()
 
@@ -25,7 +26,11 @@ public struct Client: Sendable {
     ///   - url: Where the service listens, without `/v1`.
     ///   - key: The app's API key.
     public init(url: URL, key: String) {
-        base = url
+        self.init(base: url.absoluteString, key: key)
+    }
+
+    init(base: String, key: String) {
+        self.base = base.hasSuffix("/") ? String(base.dropLast()) : base
         self.key = key
     }
 
@@ -175,9 +180,9 @@ public struct Client: Sendable {
         let segments = path.map { Self.encode($0) }.joined(separator: "/")
         let pairs = query.sorted { $0.key < $1.key }.map { "\($0.key)=\(Self.encode($0.value))" }
         let text = pairs.isEmpty ? segments : segments + "?" + pairs.joined(separator: "&")
-        var base = base.absoluteString
-        if base.hasSuffix("/") { base.removeLast() }
-        guard let url = URL(string: "\(base)/\(text)") else { throw ClientError.badURL(text) }
+        guard let url = URL(string: "\(base)/\(text)"), ["http", "https"].contains(url.scheme?.lowercased()),
+            url.host != nil
+        else { throw ClientError.badURL(base) }
         return url
     }
 
@@ -189,7 +194,7 @@ public struct Client: Sendable {
 
 /// What went wrong between the client and the service.
 public enum ClientError: Error, Sendable, Hashable {
-    /// No URL can be made of this.
+    /// The URL of the client, which is none of a service.
     case badURL(String)
     /// A status that is no success, without a problem that could be read.
     case status(Int)

@@ -12,7 +12,7 @@ extension ClientError: LocalizedError {
     /// What went wrong, for a person.
     public var errorDescription: String? {
         switch self {
-        case .badURL(let text): "No URL can be made of \(text)."
+        case .badURL(let text): "\"\(text)\" is no URL of a service: it must begin with http:// or https://."
         case .status(let status): "The service answered \(status) and did not say why."
         case .unreadableAnswer(let text): "The service's answer cannot be read: \(text)"
         case .streamEnded: "The stream of events ended."
@@ -20,6 +20,19 @@ extension ClientError: LocalizedError {
         case .contentChanged: "The content is not the one that was begun."
         case .file(let path, let code): "\(path): \(String(cString: strerror(code)))"
         case .fileShrank(let path): "\(path) became shorter while it was sent."
+        }
+    }
+}
+
+extension WebhookError: LocalizedError {
+    /// What is wrong, for a person.
+    public var errorDescription: String? {
+        switch self {
+        case .unusableSecret: "A webhook secret is whsec_ and base64 behind it, as the service gave it."
+        case .incompleteHeaders: "A header field of the webhook's signature is missing or wrong."
+        case .wrongTime: "The webhook was signed too long ago, or in the future."
+        case .wrongSignature: "The webhook was not signed with one of the secrets."
+        case .unreadable: "The webhook is signed, but its body is none of a webhook."
         }
     }
 }

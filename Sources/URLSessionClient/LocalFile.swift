@@ -34,6 +34,7 @@ struct LocalFile: ~Copyable {
     func length() throws(ClientError) -> Int64 {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .file(path, code: errno) }
+        guard status.st_mode & S_IFMT != S_IFDIR else { throw .file(path, code: EISDIR) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .file(path, code: EINVAL) }
         return Int64(status.st_size)
     }

@@ -1,9 +1,4 @@
-import Foundation
 import Wire
-
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
 
 /// Waits while the service cannot be reached or has no room for the request, longer with each time in a row.
 package struct Patience {
@@ -24,9 +19,10 @@ package struct Patience {
     /// - Throws: `error` when another try would end the same way, or there were enough; `CancellationError`.
     package mutating func wait(after error: any Error) async throws {
         switch error {
-        case let problem as Problem where problem.status != 429 && problem.status != 503: throw problem
+        case let problem as Problem where !Self.isTemporary(problem.status): throw problem
+        // Of a proxy whose service is away.
+        case ClientError.status(let status) where Self.isTemporary(status): break
         case let error as ClientError where error != .streamEnded: throw error
-        case let error as URLError where error.code == .badURL || error.code == .unsupportedURL: throw error
         case is CancellationError: throw error
         default: break
         }
@@ -35,4 +31,7 @@ package struct Patience {
         guard failures <= limit else { throw error }
         try await Task.sleep(for: .milliseconds(min(250 << min(failures, 6), 15_000)))
     }
+
+    /// Whether the same request may be answered otherwise later, the full disk of the service (507) included.
+    private static func isTemporary(_ status: Int) -> Bool { [429, 502, 503, 504, 507].contains(status) }
 }

@@ -1,2 +1,2 @@
 // Who reads the shapes needs what they are read and written with.
-@_exported public import Notation
+@_exported public import Formats

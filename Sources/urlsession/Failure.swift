@@ -53,7 +53,7 @@ struct Failure: Error {
 
     private static func words(_ error: ClientError) -> String {
         switch error {
-        case .badURL(let text): "\(text) is no URL"
+        case .badURL(let text): "\(text) is no URL of a service"
         case .status(let status):
             "the service answered \(Words.status(Int64(status))) in words that are not its own; is that urlsessiond?"
         case .unreadableAnswer(let detail): "the service's answer cannot be read: \(detail)"

@@ -1,7 +1,7 @@
 import Base
 import Core
+import Formats
 import HTTPServer
-import Notation
 import Service
 import TestSupport
 import Testing

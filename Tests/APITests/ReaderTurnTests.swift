@@ -1,5 +1,5 @@
 import Base
-import Notation
+import Formats
 import Service
 import TestSupport
 import Testing

@@ -3,6 +3,7 @@ import Core
 import Glibc
 import Launches
 import Service
+import Store
 import TestSupport
 import Testing
 import Wire

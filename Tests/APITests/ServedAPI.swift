@@ -3,6 +3,7 @@ import Core
 import HTTPServer
 import Launches
 import Service
+import Store
 import TestSupport
 
 @testable import API

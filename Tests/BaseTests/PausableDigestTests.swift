@@ -1,5 +1,5 @@
 import Base
-import Notation
+import Formats
 import Testing
 
 struct PausableDigestTests {

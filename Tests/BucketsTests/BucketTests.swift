@@ -1,8 +1,21 @@
-import Buckets
 import Core
 import Testing
 
+@testable import Buckets
+
 struct BucketTests {
+    @Test(arguments: [
+        (WriteCondition.none, nil, nil), (.absent, "*", nil), (.unchanged("\"v\""), nil, "\"v\""),
+    ])
+    func `A condition is a header field of the request that writes`(
+        _ condition: WriteCondition, _ ifNoneMatch: String?, _ ifMatch: String?
+    ) {
+        var headers = HTTPFields()
+        condition.write(to: &headers)
+        #expect(headers["If-None-Match"] == ifNoneMatch && headers["If-Match"] == ifMatch)
+        #expect(headers.fields.count == (condition == .none ? 0 : 1))
+    }
+
     private func bucket(_ style: Bucket.Style, prefix: String = "", port: UInt16 = 8333) -> Bucket {
         Bucket(
             name: "photos", prefix: prefix, region: "r",

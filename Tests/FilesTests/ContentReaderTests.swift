@@ -1,6 +1,6 @@
 import Base
+import Formats
 import Glibc
-import Notation
 import TestSupport
 import Testing
 

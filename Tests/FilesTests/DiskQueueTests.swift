@@ -1,7 +1,7 @@
 import Base
 import Files
+import Formats
 import Glibc
-import Notation
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import Core
-import Notation
+import Formats
 import TestSupport
 import Testing
 

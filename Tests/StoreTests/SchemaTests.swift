@@ -1,7 +1,7 @@
 import CSQLite
 import Core
+import Formats
 import Foundation
-import Notation
 import SQL
 import TestSupport
 import Testing

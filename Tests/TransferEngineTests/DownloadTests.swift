@@ -1,6 +1,6 @@
 import Base
 import Core
-import Notation
+import Formats
 import TestSupport
 import Testing
 import TransferEngine

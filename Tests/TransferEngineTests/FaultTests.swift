@@ -30,7 +30,7 @@ import TransferEngine
     @Test(arguments: [
         (["10", "11"], TransferFault.twoLengths), (["10, 11"], .twoLengths), (["+10"], .unparsableResponse),
         (["-5"], .unparsableResponse), (["abc"], .unparsableResponse),
-        (["12345678901234567890123"], .unparsableResponse),
+        (["12345678901234567890123"], .unparsableResponse), (["1234567890123456789"], .unparsableResponse),
     ])
     func `Lengths that cannot be trusted are refused before the body`(lines: [String], fault: TransferFault)
         async throws

@@ -1,7 +1,7 @@
 import Base
 import Core
 import Files
-import Notation
+import Formats
 import TestSupport
 import Testing
 import TransferEngine

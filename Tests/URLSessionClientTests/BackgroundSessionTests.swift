@@ -3,7 +3,8 @@ import FoundationNetworking
 import Synchronization
 import TestSupport
 import Testing
-import URLSessionClient
+
+@testable import URLSessionClient
 
 /// Apple's shape against the service itself.
 struct BackgroundSessionTests {
@@ -146,6 +147,7 @@ struct BackgroundSessionTests {
         cancelled.cancel()
         try await eventually("the cancel") { recorder.all.errors.count == 3 }
         #expect((cancelled.error as? URLError)?.code == .cancelled && cancelled.state == .completed)
+        #expect(cancelled.error?.localizedDescription == "The task was cancelled.")
         #expect(house.origin.requests.isEmpty)
     }
 
@@ -354,8 +356,49 @@ struct BackgroundSessionTests {
         let recorder = Recorder()
         let client = Client(url: try #require(URL(string: "localhost:8080")), key: "dev")
         let session = BackgroundSession(identifier: "bg", client: client, delegate: recorder)
-        try await eventually("its end") { recorder.messages == ["invalid with an error"] }
-        _ = session
+        let task = session.downloadTask(with: try #require(URL(string: "http://127.0.0.1:1/a")))
+        task.resume()
+        try await eventually("its end") { recorder.messages.last == "invalid with an error" }
+        #expect((recorder.all.errors.last as? ClientError) == .badURL("localhost:8080"))
+        let error = try #require(task.error as? URLError)
+        #expect(error.code == .badURL && error.failingURL?.path == "/a")
+    }
+
+    @Test func `The end of a session is its last message`() async throws {
+        let house = try await House()
+        let recorder = Recorder()
+        let client = Client(url: try #require(URL(string: house.client.base)), key: "wrong")
+        let session = BackgroundSession(identifier: "bg", client: client, delegate: recorder)
+        for _ in 0..<100 { session.downloadTask(with: try Self.url(house, "/a")).resume() }
+        try await eventually("its end") { recorder.messages.contains("invalid with an error") }
+        #expect(recorder.messages.count { $0.hasPrefix("completed") } == 100)
+        #expect(recorder.messages.last == "invalid with an error")
+        session.downloadTask(with: try Self.url(house, "/a")).resume()
+        #expect(session.facts.withLock { $0.warnings } == [.taskOfEndedSession])
+    }
+
+    @Test(arguments: [429, 502, 503, 504])
+    func `A status of a service that is away is waited for`(status: Int) async throws {
+        var patience = Patience(limit: 1)
+        try await patience.wait(after: ClientError.status(status))
+        #expect(patience.hasWaited)
+        await #expect(throws: ClientError.status(500)) { try await patience.wait(after: ClientError.status(500)) }
+    }
+
+    @Test func `A full disk of the service is waited for, a refusal is not`() async throws {
+        var patience = Patience(limit: 1)
+        try await patience.wait(after: Problem(.insufficientStorage, ""))
+        await #expect(throws: Problem.self) { try await patience.wait(after: Problem(.notFound, "")) }
+    }
+
+    @Test func `A folder is no file to be uploaded`() async throws {
+        let house = try await House()
+        let session = Self.session(house, Recorder())
+        let task = session.uploadTask(
+            with: URLRequest(url: try Self.url(house, "/in")), fromFile: FileManager.default.temporaryDirectory)
+        let error = await #expect(throws: URLError.self) { try await task.number }
+        #expect(error?.code == .fileIsDirectory)
+        await session.detach()
     }
 
     @Test func `A session whose configuration is another is invalid at once`() async throws {

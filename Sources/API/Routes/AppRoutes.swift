@@ -2,9 +2,9 @@ import Base
 import Core
 import HTTPServer
 import Launches
-import Mapping
 import Service
 import Wire
+import WireMapping
 
 extension APIServer {
     /// Apps and their keys, for the operator.

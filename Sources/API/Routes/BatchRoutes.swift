@@ -1,8 +1,8 @@
 import Core
 import HTTPServer
-import Mapping
 import Service
 import Wire
+import WireMapping
 
 extension APIServer {
     /// Many tasks in one commit.

@@ -1,10 +1,10 @@
 import Base
 import Core
+import Formats
 import HTTPServer
-import Mapping
-import Notation
 import Service
 import Wire
+import WireMapping
 
 extension APIServer {
     /// Bodies of uploads: stored at once, or as a draft that is appended to (IETF draft "Resumable Uploads for HTTP").

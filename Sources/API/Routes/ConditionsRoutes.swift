@@ -1,9 +1,9 @@
 import Core
 import HTTPServer
 import Launches
-import Mapping
 import Service
 import Wire
+import WireMapping
 
 extension APIServer {
     /// What the operator declares about network, power, load and hours.

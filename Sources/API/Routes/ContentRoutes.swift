@@ -1,11 +1,11 @@
 import Base
 import Core
 import Files
+import Formats
 import HTTPServer
-import Mapping
-import Notation
 import Service
 import Wire
+import WireMapping
 
 extension APIServer {
     /// The bytes that tasks received.

@@ -1,8 +1,8 @@
 import Core
 import HTTPServer
-import Mapping
 import Service
 import Wire
+import WireMapping
 
 extension APIServer {
     /// Secrets that are used without asking. They are written and never read.

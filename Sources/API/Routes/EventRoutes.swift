@@ -2,9 +2,9 @@ import Base
 import Core
 import HTTPServer
 import Launches
-import Mapping
 import Service
 import Wire
+import WireMapping
 
 extension APIServer {
     /// The event log of a session: pages, waiting reads, streams, acknowledgement.

@@ -1,9 +1,9 @@
 import Base
 import Core
 import HTTPServer
-import Mapping
 import Service
 import Wire
+import WireMapping
 
 /// One stream of server-sent events: kept ones in order with their numbers, live ones between them without a number.
 struct EventStream: Sendable {

@@ -1,8 +1,8 @@
 import Core
 import HTTPServer
 import Launches
-import Mapping
 import Wire
+import WireMapping
 
 extension APIServer {
     /// Webhooks that wake the app, and the second step with which it answers them.

@@ -1,9 +1,9 @@
 import Base
 import Core
 import HTTPServer
-import Mapping
 import Service
 import Wire
+import WireMapping
 
 extension APIServer {
     /// The app behind the key.

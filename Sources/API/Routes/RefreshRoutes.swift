@@ -1,8 +1,8 @@
 import Core
 import HTTPServer
 import Launches
-import Mapping
 import Wire
+import WireMapping
 
 extension APIServer {
     /// Background refresh of the app behind the key.

@@ -1,11 +1,11 @@
 import Base
 import Core
 import Files
+import Formats
 import HTTPServer
-import Mapping
-import Notation
 import Service
 import Wire
+import WireMapping
 
 /// Tasks that come as lines of JSON, any number of them: read as they arrive, committed in groups, each answered by a
 /// line of its own.

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// Whether Background App Refresh is allowed, as `UIBackgroundRefreshStatus` has it. The stricter of two wins.
 package enum BackgroundRefreshStatus: String, Word, CaseIterable {

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// Background App Refresh of one app: when it is fetched next, and the one fetch that may be open.
 ///

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// Where the digests of a draft stand, whose bytes come in several requests, at whichever node.
 package struct DraftDigest: Shape {

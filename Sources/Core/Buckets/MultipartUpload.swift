@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// What of a content is in its bucket already: a multipart upload that is gone on with.
 package struct MultipartUpload: Shape {

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// An object in one of the operator's buckets, as the source of a content.
 package struct ObjectReference: Shape {

@@ -1,4 +1,4 @@
-import Notation
+import Formats
 
 /// The `Content-Disposition` header field (RFC 6266), its file name reduced to a safe base name.
 package struct ContentDisposition: Hashable, Sendable {

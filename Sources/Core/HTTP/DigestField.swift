@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// `Repr-Digest` and `Content-Digest`: a structured dictionary of digests (RFC 9530, RFC 8941 section 3.2).
 package enum DigestField {

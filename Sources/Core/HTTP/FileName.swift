@@ -1,4 +1,4 @@
-import Notation
+import Formats
 
 /// Names for files that come from strangers, reduced to what no file system takes for a path.
 package enum FileName {

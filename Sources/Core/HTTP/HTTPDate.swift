@@ -1,4 +1,4 @@
-import Notation
+import Formats
 
 /// The date format of HTTP, read in all three forms (RFC 9110 section 5.6.7).
 package enum HTTPDate {

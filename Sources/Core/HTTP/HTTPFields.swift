@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// One header field, its name as it was given.
 package struct HTTPField: Shape {

@@ -1,4 +1,4 @@
-import Notation
+import Formats
 
 /// How a redirect is followed (RFC 9110 section 15.4, and Apple's limit of 16).
 package enum Redirect {

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// The life of one launch: a webhook that is attempted until its app has completed it.
 ///

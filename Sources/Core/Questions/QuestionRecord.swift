@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// Who asks for authentication, as `URLProtectionSpace` has it.
 package struct ProtectionSpace: Shape {

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// What a download needs to go on where it was, stored beside its partial file.
 package struct ResumePoint: Shape {

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// When a broken attempt is followed by another (spec: `retryPolicy` of a session).
 package enum RetryPolicy: Hashable, Sendable {

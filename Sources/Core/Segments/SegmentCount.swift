@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// Over how many connections at a time a download may come.
 package enum SegmentCount: Hashable, Sendable {

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// Bytes of a content that are on disk, from `offset` up to `end`.
 package struct HeldRange: Shape {

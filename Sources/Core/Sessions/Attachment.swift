@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// Who holds a session: at most one lease at a time, numbered so that an outrun client cannot act any more.
 ///

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// The kept messages of a session: the delegate's methods that must not be lost.
 package enum EventKind: String, Sendable, CaseIterable {

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// What an app fixes about a session when it creates it.
 ///

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// A stall of a session, as its event keeps it.
 package struct SessionStall: Shape {

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// Why an attempt ended without the task's result.
 package enum AttemptFault: Hashable, Sendable {

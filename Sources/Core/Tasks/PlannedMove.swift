@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// A whole content that is about to be moved to its task's destination. Stored before the move, so that a start after a
 /// crash recognises the file there as its own.

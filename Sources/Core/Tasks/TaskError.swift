@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// Why a task failed, with the codes and names of Apple's `NSURLErrorDomain`.
 package struct TaskError: Shape, Error {

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// What a task that is not completed has behind it. Kept at rest with every attempt and checkpoint.
 package struct TaskProgress: Shape {

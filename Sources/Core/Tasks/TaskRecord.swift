@@ -1,4 +1,4 @@
-import Notation
+import Formats
 
 /// The state of a task as `URLSessionTask.State` has it.
 package enum TaskState: String, Sendable, CaseIterable {

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// How a task ended, written once and told by its last events.
 package struct TaskResult: Shape {

@@ -1,4 +1,4 @@
-import Notation
+import Formats
 
 /// A text that tasks are searched for. It matches a task where it is a part, in either case, of the task's client id,
 /// description or file name, or of its address without query, fragment and user information, which may hold secrets.

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 package enum TaskKind: String, Word, CaseIterable {
     case download, upload

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// One request and its answer, in the shape of `URLSessionTaskTransactionMetrics`.
 package struct TransactionMetrics: Shape {

@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// The conditions that the operator declares for the whole service; a server has no radio and no battery to ask.
 package struct Conditions: Shape {

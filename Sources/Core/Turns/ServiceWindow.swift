@@ -1,4 +1,4 @@
-package import Notation
+package import Formats
 
 /// A stretch of the week, in UTC, in which discretionary work may run.
 package struct ServiceWindow: Shape {

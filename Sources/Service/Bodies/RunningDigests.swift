@@ -1,6 +1,6 @@
 import Base
 import Core
-import Notation
+import Formats
 
 /// Digests of bytes that come in several requests: they can be put down behind any byte.
 struct RunningDigests {

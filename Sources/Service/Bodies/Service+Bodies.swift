@@ -1,8 +1,8 @@
 import Base
 package import Core
 import Files
+package import Formats
 import Glibc
-package import Notation
 import Store
 import TransferEngine
 

@@ -2,7 +2,7 @@ import Base
 import Buckets
 import Core
 import Files
-import Notation
+import Formats
 import Store
 
 /// Bodies that are too large for the database, in the bucket of contents: a whole one is an object, a draft one more with

@@ -1,7 +1,7 @@
 package import Base
 package import Buckets
 import Core
-import Notation
+import Formats
 import Store
 import TransferEngine
 

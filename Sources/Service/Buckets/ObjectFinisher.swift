@@ -1,7 +1,7 @@
 import Base
 import Buckets
 import Core
-import Notation
+import Formats
 import Store
 
 /// Makes what was written into a bucket the object: at once where one request was enough, else from its parts.

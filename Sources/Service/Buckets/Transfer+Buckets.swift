@@ -1,6 +1,6 @@
 import Buckets
 import Core
-import Notation
+import Formats
 import Store
 import TransferEngine
 

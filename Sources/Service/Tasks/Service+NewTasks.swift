@@ -2,8 +2,8 @@ import Base
 import Buckets
 package import Core
 import Files
+import Formats
 import Glibc
-import Notation
 import Store
 import TransferEngine
 

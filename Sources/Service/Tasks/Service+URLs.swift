@@ -1,5 +1,5 @@
 package import Core
-package import Notation
+package import Formats
 import TransferEngine
 
 extension Service {

@@ -1,8 +1,8 @@
 import Base
 import Core
 import Files
+import Formats
 import Glibc
-import Notation
 import Store
 import TransferEngine
 

@@ -2,7 +2,7 @@ import Base
 import Buckets
 import Core
 import Files
-import Notation
+import Formats
 import Store
 import TransferEngine
 

@@ -1,6 +1,6 @@
 import Base
 import Core
-import Notation
+import Formats
 
 /// A document that is not what its row says.
 struct UnreadableDocument: Error {

@@ -1,5 +1,5 @@
 package import Core
-import Notation
+import Formats
 import SQL
 
 /// The bytes of a finished task.

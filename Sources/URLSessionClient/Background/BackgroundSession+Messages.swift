@@ -32,8 +32,13 @@ extension BackgroundSession {
         }
     }
 
-    /// The last message.
+    /// The last message, behind those of tasks whose handing over ends with the session.
     func invalidate(_ error: (any Error)?) async {
+        let tasks = facts.withLock { facts in
+            facts.isOver = true
+            return Array(facts.tasks.values)
+        }
+        for task in tasks { await task.facts.withLock { $0.lastStep }?.value }
         await call { $0.urlSession(self, didBecomeInvalidWithError: error) }
         forget()
     }
@@ -121,7 +126,16 @@ extension BackgroundSession {
             }
         case .taskDidFinishDownloading:
             let data: EventData.DidFinishDownloading = try event.data.read()
+            // Progress is live and may stop short of the end, which Apple's never does.
+            let rest = data.length - task.countOfBytesReceived
             task.moved(received: data.length, ofReceived: data.length)
+            if rest > 0 {
+                await callDownloadDelegate {
+                    $0.urlSession(
+                        self, downloadTask: task, didWriteData: rest, totalBytesWritten: data.length,
+                        totalBytesExpectedToWrite: data.length)
+                }
+            }
             task.facts.withLock { $0.suggestedFilename = data.suggestedFilename }
             try await didFinishDownloading(task)
         default: break
@@ -149,7 +163,7 @@ extension BackgroundSession {
             _ = try await insist { try await $0.content(ofTask: number, in: $1, to: file.path) }
         } catch {
             try Task.checkCancellation()
-            return task.facts.withLock { $0.loss = URLError(notHandedOver: error) }
+            return task.facts.withLock { $0.loss = URLError(notHandedOver: error, $0.originalRequest?.url) }
         }
         // The answer is known to the delegate by then, as with Apple.
         await learnResponse(to: task)
@@ -190,11 +204,21 @@ extension BackgroundSession {
             error = URLError(failure, resumeData: await resumeData(of: task, after: failure))
         }
         let response = data.response.flatMap { HTTPURLResponse($0) }
-        if error == nil, let response, response.statusCode < 400 {
-            task.moved(sent: task.facts.withLock { $0.expectedToSend })
-        }
+        if error == nil, let response, response.statusCode < 400 { await tellLastProgress(ofUpload: task) }
         task.complete(with: error, response: response)
         await didComplete(task)
+    }
+
+    /// Progress is live and may stop short of the end, which Apple's never does.
+    private func tellLastProgress(ofUpload task: BackgroundSessionTask) async {
+        guard let length = task.facts.withLock({ $0.expectedToSend }) else { return }
+        let rest = length - task.countOfBytesSent
+        task.moved(sent: length)
+        guard rest > 0 else { return }
+        await callTaskDelegate {
+            $0.urlSession(
+                self, task: task, didSendBodyData: rest, totalBytesSent: length, totalBytesExpectedToSend: length)
+        }
     }
 
     /// Tells of a task that was made under the name of one that is completed already: at once, or when all is told that

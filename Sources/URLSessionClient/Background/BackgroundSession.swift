@@ -51,6 +51,8 @@ public final class BackgroundSession: Sendable {
         /// Tasks that are told again once all is told that happened before.
         var completedBefore: [CompletedBefore] = []
         var reading: Task<Void, Never>?
+        /// No task of it is performed any more.
+        var isOver = false
         /// The warnings that were written.
         var warnings: Set<Warning> = []
     }
@@ -107,12 +109,7 @@ public final class BackgroundSession: Sendable {
                 do {
                     return try await client.openSession(identifier, configuration: wanted)
                 } catch {
-                    if error is URLError, !patience.hasWaited {
-                        Self.warn(
-                            identifier,
-                            "no service answers at \(client.base) (\(error.localizedDescription)); the URL is that "
-                                + "of the configuration's client or, with Client.shared, of URLSESSION_URL")
-                    }
+                    if !patience.hasWaited { Self.warn(identifier, Self.obstacle(error, at: client)) }
                     try await patience.wait(after: error)
                 }
             }
@@ -121,6 +118,20 @@ public final class BackgroundSession: Sendable {
         client.openSessions.add(self)
         let reading = Task { await self.read(opening) }
         facts.withLock { $0.reading = reading }
+    }
+
+    /// Why the session could not be opened, for the program's log, where a program without its delegate's methods shows
+    /// nothing.
+    private static func obstacle(_ error: any Error, at client: Client) -> String {
+        let reason = error.localizedDescription
+        let origin = "of the configuration's client or, with Client.shared, of"
+        switch error {
+        case ClientError.badURL: return "\(reason) The URL is that \(origin) URLSESSION_URL."
+        case let problem as Problem where problem.status == 401:
+            return "\(reason) The key is that \(origin) URLSESSION_KEY."
+        case is Problem: return reason
+        default: return "no service answers at \(client.base) (\(reason)); the URL is that \(origin) URLSESSION_URL"
+        }
     }
 
     private static func serialQueue(named name: String) -> OperationQueue {
@@ -208,6 +219,9 @@ public final class BackgroundSession: Sendable {
             known.retryOf = failed.number
         } else {
             known.terms.clientTaskId = name
+        }
+        if facts.withLock({ $0.isOver }) {
+            warn(.taskOfEndedSession, "a task was made in a session that is over; it is not performed")
         }
         let isRepeating = known.retryOf != nil
         let task = create(known)
@@ -308,6 +322,7 @@ public final class BackgroundSession: Sendable {
         client.openSessions.remove(self)
         let tasks = facts.withLock { facts in
             defer {
+                facts.isOver = true
                 facts.delegate = nil
                 facts.tasks.removeAll()
                 facts.repeating.removeAll()

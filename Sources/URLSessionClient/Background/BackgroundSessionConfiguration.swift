@@ -43,8 +43,7 @@ extension Client {
     /// with the key `URLSESSION_KEY`, else `dev`.
     public static let shared: Client = {
         let environment = ProcessInfo.processInfo.environment
-        let standard = URL(filePath: "/")
-        let url = URL(string: environment["URLSESSION_URL"] ?? "http://127.0.0.1:8080") ?? standard
-        return Client(url: url, key: environment["URLSESSION_KEY"] ?? "dev")
+        return Client(
+            base: environment["URLSESSION_URL"] ?? "http://127.0.0.1:8080", key: environment["URLSESSION_KEY"] ?? "dev")
     }()
 }

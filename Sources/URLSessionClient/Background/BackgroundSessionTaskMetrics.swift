@@ -78,6 +78,8 @@ public struct BackgroundSessionTaskTransactionMetrics: Sendable {
     public let negotiatedTLSProtocolVersion: String?
     /// As OpenSSL names it, `TLS_AES_256_GCM_SHA384`.
     public let negotiatedTLSCipherSuite: String?
+    /// Where the response came from. The service caches none.
+    public var resourceFetchType: ResourceFetchType { .networkLoad }
     /// Whether the connection was there before.
     public let isReusedConnection: Bool
     /// Whether it went through a proxy.
@@ -99,6 +101,11 @@ public struct BackgroundSessionTaskTransactionMetrics: Sendable {
     public let countOfResponseHeaderBytesReceived: Int64
     /// Bytes of the answer's body.
     public let countOfResponseBodyBytesReceived: Int64
+
+    /// Where a response comes from, as Apple numbers it.
+    public enum ResourceFetchType: Int, Sendable {
+        case unknown, networkLoad, serverPush, localCache
+    }
 
     init(_ metrics: TransactionMetrics, method: String?, response: HTTPURLResponse?) {
         func date(_ text: String?) -> Date? { text.flatMap { Date(rfc3339: $0) } }

@@ -142,6 +142,7 @@ extension BackgroundSession {
     /// What a session warns of.
     enum Warning: Hashable, Sendable {
         case unusableCredential
+        case taskOfEndedSession
     }
 
     /// Writes a warning to standard error, once for each session object.

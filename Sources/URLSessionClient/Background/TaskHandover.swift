@@ -168,7 +168,7 @@ extension BackgroundSessionTask {
 
     /// The task is over, without the service: it could not be handed over.
     func fail(_ error: any Error) async {
-        complete(with: URLError(notHandedOver: error), response: nil)
+        complete(with: URLError(notHandedOver: error, originalRequest?.url), response: nil)
         await session.didComplete(self)
     }
 

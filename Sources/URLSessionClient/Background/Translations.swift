@@ -44,20 +44,28 @@ extension URLError {
     public var problem: Problem? { userInfo[NSUnderlyingErrorKey] as? Problem }
 
     /// The error of a task or a content that did not pass between program and service; the cause is its underlying error.
-    init(notHandedOver cause: any Error) {
-        if let error = cause as? URLError {
-            self = error
-            return
+    ///
+    /// - Parameter url: Of the task's request.
+    init(notHandedOver cause: any Error, _ url: URL?) {
+        var info: [String: Any] = [NSLocalizedDescriptionKey: Self.text(of: cause), NSUnderlyingErrorKey: cause]
+        info[NSURLErrorFailingURLErrorKey] = url
+        self.init((cause as? URLError)?.code ?? Self.code(of: cause), userInfo: info)
+    }
+
+    private static func text(of cause: any Error) -> String {
+        switch cause {
+        case let error as URLError where error.code == .cancelled: "The task was cancelled."
+        case let problem as Problem: problem.errors.first?.detail ?? problem.detail
+        default: cause.localizedDescription
         }
-        self.init(
-            Self.code(of: cause),
-            userInfo: [NSLocalizedDescriptionKey: cause.localizedDescription, NSUnderlyingErrorKey: cause])
     }
 
     private static func code(of cause: any Error) -> Code {
         switch cause {
         case let problem as Problem where problem.errors.contains { $0.pointer == "/request/url" }: .unsupportedURL
         case is CancellationError: .cancelled
+        case ClientError.badURL: .badURL
+        case ClientError.file(_, EISDIR): .fileIsDirectory
         case ClientError.file(_, ENOENT), ClientError.noContent: .fileDoesNotExist
         case ClientError.file(_, EACCES): .noPermissionsToReadFile
         case ClientError.file: .cannotOpenFile

@@ -97,6 +97,39 @@ extension BackgroundSessionTask {
     }
 }
 
+extension BackgroundSessionConfiguration {
+    /// Apple's use of several networks at once.
+    public enum MultipathServiceType: Int, Sendable { case none, handover, interactive, aggregate }
+
+    @available(*, unavailable, message: "the service's machine chooses the network: remove the line")
+    public var multipathServiceType: MultipathServiceType {
+        get { .none }
+        set {}
+    }
+}
+
+extension BackgroundSessionTaskTransactionMetrics {
+    @available(*, unavailable, message: "the service does not know the kind of its network: remove the line")
+    public var isCellular: Bool { false }
+
+    @available(*, unavailable, message: "the service does not know the kind of its network: remove the line")
+    public var isExpensive: Bool { false }
+
+    @available(*, unavailable, message: "the service does not know the kind of its network: remove the line")
+    public var isConstrained: Bool { false }
+
+    @available(*, unavailable, message: "the service uses one network at a time: remove the line")
+    public var isMultipath: Bool { false }
+}
+
+extension BackgroundSession {
+    @available(
+        *, unavailable,
+        message: "a response comes when the transfer is over: remove the method"
+    )
+    public enum ResponseDisposition { case allow, cancel, becomeDownload, becomeStream }
+}
+
 // swift-format-ignore: AlwaysUseLowerCamelCase
 extension SessionConfiguration.TLSVersion {
     @available(*, unavailable, renamed: "tls12", message: "the version is written .tls12")

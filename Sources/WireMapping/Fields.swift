@@ -1,5 +1,5 @@
 package import Core
-import Notation
+import Formats
 package import Wire
 
 extension HTTPFields {

@@ -1,14 +1,14 @@
-package import Notation
-package import Wire
+import Formats
+import Wire
 
 /// A Metalink document (RFC 5854) as the creation of one download.
-package enum Metalink {
-    package static let mediaType = "application/metalink4+xml"
+enum Metalink {
+    static let mediaType = "application/metalink4+xml"
 
     private static let namespace = "urn:ietf:params:xml:ns:metalink"
 
     /// Why a document creates no task.
-    package enum Refused: Error, Hashable {
+    enum Refused: Error, Hashable {
         case malformed(XMLError)
         /// Well-formed, but not what is wanted.
         case invalid(String)
@@ -18,7 +18,7 @@ package enum Metalink {
     /// What it says besides is for people.
     ///
     /// - Throws: ``Refused``, or `JSONError` with pointers into the ``TaskCreation`` that the document stands for.
-    package static func creation(_ bytes: [UInt8]) throws -> TaskCreation {
+    static func creation(_ bytes: [UInt8]) throws -> TaskCreation {
         let root: XMLElement
         do throws(XMLError) { root = try XMLElement(parsing: bytes) } catch { throw Refused.malformed(error) }
         guard root.namespace == namespace, root.name == "metalink" else {

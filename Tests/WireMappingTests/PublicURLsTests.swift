@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Mapping
+@testable import WireMapping
 
 @Suite struct PublicURLsTests {
     @Test func `Session identifiers are one path segment`() {

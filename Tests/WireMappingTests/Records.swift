@@ -1,5 +1,5 @@
 import Core
-import Notation
+import Formats
 
 /// Records with every member set, for tests of what is shown of them.
 enum Records {

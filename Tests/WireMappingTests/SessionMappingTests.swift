@@ -2,7 +2,7 @@ import Core
 import Testing
 import Wire
 
-@testable import Mapping
+@testable import WireMapping
 
 @Suite struct SessionMappingTests {
     private static let changed: WireJSON = [

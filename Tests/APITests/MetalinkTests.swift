@@ -1,9 +1,9 @@
+import Formats
 import Glibc
-import Notation
 import Testing
 import Wire
 
-@testable import Mapping
+@testable import API
 
 private func document(_ file: String, root: String = #"metalink xmlns="urn:ietf:params:xml:ns:metalink""#) -> [UInt8] {
     Array("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<\(root)><file name=\"a\">\(file)</file></metalink>".utf8)
