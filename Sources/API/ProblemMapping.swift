@@ -56,7 +56,9 @@ extension Problem {
 
     private init(_ error: DomainError, _ places: OrderPlaces) {
         func at(_ pointer: String, _ code: ProblemCode, _ detail: String) -> Problem {
-            Problem(code, detail, errors: [Entry(pointer: pointer, detail: detail)])
+            Problem(
+                code, pointer.isEmpty ? detail : "\(pointer): \(detail)",
+                errors: [Entry(pointer: pointer, detail: detail)])
         }
         self =
             switch error {
@@ -113,7 +115,7 @@ extension Problem {
 
     private init(_ error: ServiceError, _ places: OrderPlaces) {
         func at(_ pointer: String, _ detail: String) -> Problem {
-            Problem(.invalidValue, detail, errors: [Entry(pointer: pointer, detail: detail)])
+            Problem(.invalidValue, "\(pointer): \(detail)", errors: [Entry(pointer: pointer, detail: detail)])
         }
         self =
             switch error {

@@ -70,7 +70,8 @@ public enum JSON: Sendable, Hashable {
         switch self {
         case .null: "null"
         case .bool(let value): value ? "true" : "false"
-        case .integer, .number: "a number"
+        case .integer: "a number"
+        case .number: "a number with a fraction or an exponent"
         case .string: "a string"
         case .array: "an array"
         case .object: "an object"

@@ -36,7 +36,7 @@ struct JudgeTests {
             id: TaskID(1), session: SessionID(1), app: AppID(1), number: 1, lane: 1, specification: specification,
             progress: progress, body: body, resourceDeadline: now + .seconds(1000))
         return try Transfer(
-            task, in: Scheduler.KnownSession(configuration: configuration, app: "app", identifier: "session"),
+            task, in: KnownSession(configuration: configuration, app: "app", identifier: "session"),
             version: "1", node: nil, at: now)
     }
 
@@ -67,7 +67,7 @@ struct JudgeTests {
         result.judgement = result.head.map { head in
             let isDownload = transfer.specification.kind == .download
             return HeadJudgement(
-                .keep(at: 0), isDownload ? ResumeVerdict.judge(head: head, resuming: transfer.resuming) : nil)
+                .keep(at: 0), isDownload ? ResumeVerdict.judge(head: head, resuming: transfer.attempt.resuming) : nil)
         }
         var judge = Judge(transfer, result, at: now, jitter: 0.5, canAsk: canAsk)
         let judgement = judge.judge()
@@ -91,7 +91,7 @@ struct JudgeTests {
             }
         }
         for repeats in 0..<Judge.maximumRepeats {
-            transfer.repeats = repeats
+            transfer.attempt.repeats = repeats
             for fault in [TransferFault.reset, .emptyReply, .http2Refused, .http2Stream] {
                 #expect(outcome(fault) == "again, 0")
             }
@@ -99,10 +99,10 @@ struct JudgeTests {
         #expect(outcome(.reset, isReused: false) == "retry, 1")
         #expect(outcome(.idleTimeout) == "retry, 1")
         #expect(outcome(.reset, status: 200) == "retry, 1")
-        transfer.method = "POST"
+        transfer.request.method = "POST"
         #expect(outcome(.reset) == "retry, 1")
-        transfer.method = "GET"
-        transfer.repeats = Judge.maximumRepeats
+        transfer.request.method = "GET"
+        transfer.attempt.repeats = Judge.maximumRepeats
         #expect(outcome(.reset) == "retry, 1")
     }
 
@@ -158,8 +158,8 @@ struct JudgeTests {
     @Test func `A redirect that turned the upload into a GET leaves no body to send`() throws {
         let body = BodyLocation(place: .bytes([1]), length: 1, digest: "")
         var transfer = try transfer(kind: .upload, body: body)
-        transfer.method = "GET"
-        transfer.sendsBody = false
+        transfer.request.method = "GET"
+        transfer.request.sendsBody = false
         #expect(try finished(judge(transfer, result()).0).0 == .succeeded)
     }
 
@@ -379,7 +379,7 @@ struct JudgeTests {
     @Test
     func `What was stopped goes back as it stands`() throws {
         var stopped = try transfer()
-        stopped.stopReason = .decided
+        stopped.stop = .decided
         let head = [("ETag", "\"v\""), ("Content-Length", "1000")]
         let (judgement, progress) = judge(stopped, result(.stopped, 200, head, .file(path: "p", length: 70)))
         guard case .interrupted = judgement else { throw Unexpected() }

@@ -317,8 +317,10 @@ struct ResumableUploadTests {
         let canary: String? = "Bearer canary"
         let shown: [String?] = [canary, canary, canary, canary, nil, nil]
         #expect(server.requests.map { $0.fields["Authorization"] } == shown)
-        #expect(server.requests.map { $0.fields["If-Match"] != nil } == [true, false, false, true, false, false])
-        #expect(server.requests.map { $0.fields["Content-Type"] }.filter { $0 == "a/b" }.count == 2)
+        let conditions: [Bool] = server.requests.map { $0.fields["If-Match"] != nil }
+        #expect(conditions == [true, false, false, true, false, false])
+        let types: [String?] = server.requests.map { $0.fields["Content-Type"] }
+        #expect(types.count { $0 == "a/b" } == 2)
     }
 
     // MARK: Stopping

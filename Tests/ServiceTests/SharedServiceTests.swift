@@ -14,12 +14,12 @@ extension Scheduler {
     /// Remembers as many sessions as are remembered at most.
     fileprivate func rememberManySessions() {
         for number in 0..<4096 as Range<Int64> {
-            sessions[SessionID(1_000_000 + number)] = KnownSession(
+            cache.sessions[SessionID(1_000_000 + number)] = KnownSession(
                 configuration: SessionConfiguration(), app: "a", identifier: "\(number)")
         }
     }
 
-    fileprivate func isKnown(_ session: SessionID) -> Bool { sessions[session] != nil }
+    fileprivate func isKnown(_ session: SessionID) -> Bool { cache.sessions[session] != nil }
 }
 
 /// What a node remembers of sessions, and says of others.

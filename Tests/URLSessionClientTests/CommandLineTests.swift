@@ -631,14 +631,18 @@ struct CommandLineTests {
         #expect(try await call("webhook") == ["http://127.0.0.1:1/\tenabled"])
     }
 
+    private static func fields(_ line: String?) -> [String] {
+        line.map { $0.split(separator: "\t").map { String($0) } } ?? []
+    }
+
     @Test func `Apps and keys are an operator's`() async throws {
         #expect(try await failure("apps").status == 4)
         let admin = ["URLSESSION_KEY=dev-admin"]
         let lines = try await run("", ["apps", "add", "com.example.app"], admin)
-        let key = try #require(lines.first?.split(separator: "\t").last.map(String.init))
+        let key = try #require(Self.fields(lines.first).last)
         #expect(try await run("", ["app"], ["URLSESSION_KEY=\(key)"]).first == "com.example.app, active")
         let second = try await run("", ["keys", "add", "com.example.app", "--scope", "events"], admin).first
-        let identifier = try #require(second?.split(separator: "\t").first.map(String.init))
+        let identifier = try #require(Self.fields(second).first)
         #expect(try await run("", ["keys", "com.example.app"], admin).contains("\(identifier)\tevents\t-"))
         _ = try await run("", ["keys", "revoke", "com.example.app", identifier], admin)
         let words = ["--max-tasks", "5", "--max-bytes", "1000", "--webhook-url", "https://example.com/", "--refresh"]

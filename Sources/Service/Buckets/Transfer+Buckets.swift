@@ -9,30 +9,20 @@ extension Transfer {
     /// Whether its content becomes an object while it arrives.
     var writesObject: Bool { becomesContent || specification.destinationObject != nil }
 
-    /// The object that its content becomes: the one that is being written, the one that the app named, or that of the
-    /// upload that it goes on with.
-    var destinationObject: ObjectDestination? {
-        if let named = specification.destinationObject { return named }
-        return writing?.writer.destination ?? progress.multipart?.key.map(ObjectDestination.init(content:))
-    }
+    /// Whether the object is one in the bucket of contents.
+    var isOfContents: Bool { specification.destinationObject == nil }
 
-    /// The object that the current request's content becomes. Without an upload to go on with it is a new one.
-    func newDestination(_ contents: ContentsBucket?) -> ObjectDestination? {
-        if let known = specification.destinationObject ?? progress.multipart?.key.map(ObjectDestination.init(content:))
-        {
-            return known
-        }
-        return becomesContent ? contents.map { ObjectDestination(content: $0.newKey(of: task.id)) } : nil
+    /// The object that the current request's content becomes: the one that the app named, or that of the upload that it goes
+    /// on with; nil for one that is new.
+    var knownDestination: ObjectDestination? {
+        specification.destinationObject ?? progress.multipart?.key.map(ObjectDestination.init(content:))
     }
 
     /// Whether the current request goes to the bucket of the object that the app asked for.
-    var isAtBucket: Bool { specification.request.object != nil && url.origin == taskURL.origin }
-
-    /// What opens that bucket to the current request, and no other server.
-    var accessHere: (fields: HTTPFields, egress: EgressPolicy)? { isAtBucket ? bucketAccess : nil }
+    var isAtBucket: Bool { specification.request.object != nil && request.url.origin == taskURL.origin }
 
     /// Parts that the bucket has, behind which the current request goes on.
-    var storedParts: Int { resuming == nil ? 0 : progress.multipart?.parts.count ?? 0 }
+    var storedParts: Int { attempt.resuming == nil ? 0 : progress.multipart?.parts.count ?? 0 }
 }
 
 extension MultipartUpload {

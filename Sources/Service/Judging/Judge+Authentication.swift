@@ -19,11 +19,11 @@ extension Judge {
         var space = place
         space.realm = offered[rejected].realm
         space.authenticationMethod = method
-        let proposed = place.isProxy ? transfer.proxyCredential : transfer.credential
+        let proposed = place.isProxy ? transfer.attempt.access.proxyCredential : transfer.attempt.access.credential
         return .ask(
             Question(
                 kind: .challenge, protectionSpace: space, previousFailureCount: refusals(of: space),
-                proposedUser: proposed?.user, failureResponse: TaskResponse(head, url: transfer.url)))
+                proposedUser: proposed?.user, failureResponse: TaskResponse(head, url: transfer.request.url)))
     }
 
     /// Whether the app can answer a question, and has not left the next one to the defaults.
@@ -35,7 +35,8 @@ extension Judge {
     /// The server that the current request goes to, without a realm.
     private func targetSpace(_ method: ProtectionSpace.Method) -> ProtectionSpace {
         ProtectionSpace(
-            host: transfer.url.host, port: Int(transfer.url.port), scheme: transfer.url.scheme, realm: nil,
+            host: transfer.request.url.host, port: Int(transfer.request.url.port), scheme: transfer.request.url.scheme,
+            realm: nil,
             authenticationMethod: method)
     }
 
@@ -44,7 +45,7 @@ extension Judge {
     private func challenger(_ head: ResponseHead) -> ProtectionSpace? {
         if head.status == 401 { return targetSpace(.basic) }
         guard head.status == 407, let proxy = transfer.configuration.proxy, let scheme = proxy.challengeScheme,
-            result.isOfProxy || !transfer.url.isSecure
+            result.isOfProxy || !transfer.request.url.isSecure
         else { return nil }
         return ProtectionSpace(
             host: proxy.host, port: proxy.port, scheme: scheme, realm: nil, authenticationMethod: .basic, isProxy: true)
@@ -63,8 +64,8 @@ extension Judge {
             step.disposition == .useCredential && (step.space.map { $0.isHTTP && $0.isSamePlace(as: place) } ?? true)
         }
         guard !wasAnswered else { return nil }
-        let sent = place.isProxy ? transfer.proxyCredential : transfer.credential
-        let stored = place.isProxy ? transfer.storedProxyCredentials : transfer.storedCredentials
+        let sent = place.isProxy ? transfer.attempt.access.proxyCredential : transfer.attempt.access.credential
+        let stored = place.isProxy ? transfer.attempt.access.storedForProxy : transfer.attempt.access.stored
         for known in stored where known.space.isHTTP && !progress.credentialsTried.contains(known.credentialId) {
             guard sent.map({ !$0.sendsSame(as: known.credential) }) ?? true,
                 offered.contains(where: { known.space.answers($0) })
@@ -78,9 +79,9 @@ extension Judge {
     /// Turns a refusal by a server that asked for a certificate, and saw none, into a question. Many let the handshake pass
     /// and refuse the request: nginx with 400, others with 403.
     func judgeMissingCertificate(_ head: ResponseHead) -> Judgement? {
-        guard result.mayLackCertificate, transfer.credential?.certificate == nil else { return nil }
+        guard result.mayLackCertificate, transfer.attempt.access.credential?.certificate == nil else { return nil }
         var question = connectionQuestion(.clientCertificate)
-        question?.failureResponse = TaskResponse(head, url: transfer.url)
+        question?.failureResponse = TaskResponse(head, url: transfer.request.url)
         return question.map { .ask($0) }
     }
 

@@ -12,7 +12,7 @@ extension Judge {
     }
 
     mutating func restart(after mismatch: DigestMismatch) -> Judgement {
-        restart(cause: "digestMismatch", fault: .digestMismatch, error: mismatch.error(at: transfer.url.text))
+        restart(cause: "digestMismatch", fault: .digestMismatch, error: mismatch.error(at: transfer.request.url.text))
     }
 
     /// Judges content that was there already, and was found to be another than the app expects when it was read.
@@ -27,7 +27,7 @@ extension Judge {
     }
 
     private func digestMismatch(_ head: ResponseHead) -> DigestMismatch? {
-        if let piece = transfer.wrongPiece {
+        if let piece = transfer.attempt.wrongPiece {
             return DigestMismatch(message: "the piece at \(piece.lowerBound) has another digest")
         }
         if transfer.comesInParts, !transfer.hasPieces(of: result.length) {
@@ -39,7 +39,7 @@ extension Judge {
                 return DigestMismatch(message: "expected \(expected.value), found \(found)")
             }
         }
-        guard isDownload, transfer.method == "GET",
+        guard isDownload, transfer.request.method == "GET",
             let announced = DigestField.parse(head.fields.values("Repr-Digest"))?[.sha256],
             let found = result.digests[.sha256]
         else { return nil }
@@ -65,7 +65,7 @@ extension Judge {
         case .file(_, let length): return .partialFile(length: length, digest: digest)
         case .parts(let length): return .object(length: length, digest: digest)
         case .none where transfer.writesObject && verdict == .alreadyComplete:
-            return .object(length: transfer.resuming?.offset ?? 0, digest: digest)
+            return .object(length: transfer.attempt.resuming?.offset ?? 0, digest: digest)
         case .none: return .bytes([], digest: Digest.of([]))
         }
     }

@@ -6,7 +6,7 @@ extension Judge {
     mutating func judgeFullDisk(_ error: TaskError) -> Judgement {
         let kept = progress.keptOffset
         if kept == 0, result.length > 0 { progress.diskLosses += 1 }
-        let delay = progress.pauseForRoom(since: transfer.resuming?.offset ?? 0)
+        let delay = progress.pauseForRoom(since: transfer.attempt.resuming?.offset ?? 0)
         let verdict = DiskPlan.judge(
             total: announcedTotal, kept: kept, reached: result.length, losses: progress.diskLosses,
             largest: largestContent)
@@ -14,7 +14,7 @@ extension Judge {
         case .waits(let needed):
             return .waitForDisk(needed: needed, notBefore: now + delay)
         case .neverFits, .lostTooOften:
-            return fail(with: .fullDisk(verdict, failingURL: transfer.url.text), keptOffset: kept)
+            return fail(with: .fullDisk(verdict, failingURL: transfer.request.url.text), keptOffset: kept)
         }
     }
 

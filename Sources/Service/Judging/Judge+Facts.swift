@@ -12,7 +12,7 @@ extension Judge {
             metrics.error =
                 FaultMeaning.of(fault, curlCode: result.curlCode, message: "", url: "").error.code.name
         }
-        metrics.offset = offset ?? transfer.resuming?.offset ?? transfer.uploadOffset
+        metrics.offset = offset ?? transfer.attempt.resuming?.offset ?? transfer.uploadOffset
         return metrics
     }
 }

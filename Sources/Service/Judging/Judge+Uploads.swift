@@ -7,7 +7,7 @@ extension Judge {
     ///
     /// - Returns: Nil where the answer means what it always means.
     mutating func judgeUpload(_ head: ResponseHead) -> Judgement? {
-        guard var upload = transfer.upload else { return nil }
+        guard var upload = transfer.attempt.upload else { return nil }
         let wasAsking = upload.step == .ask
         let decision = upload.handle(
             answer: head, hasSentAll: result.bytesSent >= upload.length - transfer.uploadOffset)
@@ -41,7 +41,7 @@ extension Judge {
 
     private mutating func move(_ upload: ResumableUpload, to location: String, _ head: ResponseHead) -> Judgement {
         var upload = upload
-        guard transfer.uploadMoves < Redirect.limit, let target = transfer.uploadResource(at: location) else {
+        guard transfer.attempt.uploadMoves < Redirect.limit, let target = transfer.uploadResource(at: location) else {
             return startAgain()
         }
         upload.move(to: target)
@@ -83,7 +83,7 @@ extension Judge {
             underlying: TaskError.Underlying(
                 domain: "urlsessiond", code: "answered-early",
                 message: "The origin answered \(head.status) before it had the whole body."))
-        if var upload = transfer.upload {
+        if var upload = transfer.attempt.upload {
             upload.startAgain()
             progress.note(upload, for: specification.request)
         }
@@ -103,15 +103,15 @@ extension Judge {
 
     /// Whether the last request was to bring more of the body than was handed to the connection.
     private var lacksBody: Bool {
-        guard transfer.sendsBody, let body = transfer.task.body else { return false }
-        switch transfer.upload?.step {
+        guard transfer.request.sendsBody, let body = transfer.task.body else { return false }
+        switch transfer.attempt.upload?.step {
         case .ask, .abandon: return false
         case .create, .append, nil: return result.bytesSent < body.length - transfer.uploadOffset
         }
     }
 
     private mutating func startAgain() -> Judgement {
-        guard var upload = transfer.upload else { return .interrupted }
+        guard var upload = transfer.attempt.upload else { return .interrupted }
         let error = TaskError(.badServerResponse, failingURL: transfer.requestURL.text)
         upload.startAgain()
         progress.note(upload, for: specification.request)

@@ -74,15 +74,15 @@ struct Judge {
         self.canAsk = canAsk
         self.largestContent = largestContent
         progress = transfer.progress
-        progress.currentURL = transfer.url.text
+        progress.currentURL = transfer.request.url.text
         if transfer.configuration.retryPolicy.settings.maximumElapsedTime != nil,
             progress.attempts.firstAttemptAt == nil
         {
-            progress.attempts.firstAttemptAt = transfer.attemptStartedAt
+            progress.attempts.firstAttemptAt = transfer.attempt.startedAt
         }
         // Each of its connections was counted when it ended.
         if transfer.segmented != nil { return }
-        if transfer.upload == nil {
+        if transfer.attempt.upload == nil {
             progress.countOfBytesSent += result.bytesSent
         } else if result.bytesSent > 0 {
             progress.countOfBytesSent = transfer.uploadOffset + result.bytesSent
@@ -106,7 +106,7 @@ struct Judge {
     // MARK: Ends without an answer
 
     private mutating func judgeStop() -> Judgement {
-        if transfer.stopReason == nil, case .askAgainFromZero(let reason)? = verdict {
+        if transfer.stop == nil, case .askAgainFromZero(let reason)? = verdict {
             return restart(cause: reason.rawValue, fault: .restart, error: TaskError(.badServerResponse))
         }
         keepBytes()
@@ -116,8 +116,8 @@ struct Judge {
     private mutating func judgeFailure(_ fault: TransferFault) -> Judgement {
         let meaning = FaultMeaning.of(
             fault, curlCode: result.curlCode, message: result.curlMessage, explanation: result.explanation(of: fault),
-            url: transfer.url.text)
-        if transfer.stopReason != nil {
+            url: transfer.request.url.text)
+        if transfer.stop != nil {
             keepBytes()
             return .interrupted
         }
@@ -155,7 +155,7 @@ struct Judge {
     /// again where it does no harm twice (RFC 9110 section 9.2.2).
     private func isClosedWhileIdle(_ fault: TransferFault) -> Bool {
         guard isDownload, result.metrics.isReusedConnection, result.head == nil,
-            transfer.repeats < Self.maximumRepeats, RetryableRequest.isIdempotent(transfer.method)
+            transfer.attempt.repeats < Self.maximumRepeats, RetryableRequest.isIdempotent(transfer.request.method)
         else { return false }
         switch fault {
         case .reset, .emptyReply, .http2Refused, .http2Stream: return true
@@ -168,9 +168,9 @@ struct Judge {
         if let segmented = transfer.segmented { return segmented.store(in: &progress) }
         if transfer.writesObject { return keepParts() }
         guard isDownload, case .file(_, let length) = result.received, var point = resumePoint() else {
-            if let kept = transfer.resuming, result.head == nil, case .file = result.received {
+            if let kept = transfer.attempt.resuming, result.head == nil, case .file = result.received {
                 progress.resume = kept
-            } else if transfer.resuming == nil || result.head != nil {
+            } else if transfer.attempt.resuming == nil || result.head != nil {
                 if hasContent { progress.restartCause = "notResumable" }
                 progress.noteFetchedTwice(lengthAtHand)
                 progress.forgetBytes()
@@ -205,12 +205,13 @@ struct Judge {
 
     /// The point from which the bytes at hand could be continued.
     private func resumePoint() -> ResumePoint? {
-        guard let head = result.head else { return transfer.resuming }
+        guard let head = result.head else { return transfer.attempt.resuming }
         switch verdict {
-        case .append(let offset) where offset > 0 || head.status == 206: return transfer.resuming
+        case .append(let offset) where offset > 0 || head.status == 206: return transfer.attempt.resuming
         case .append, .restartWithThisBody:
-            return ResumePoint.make(from: head, method: transfer.method, url: transfer.url.text, receivedAt: now)
-        case .notADownload: return transfer.resuming
+            return ResumePoint.make(
+                from: head, method: transfer.request.method, url: transfer.request.url.text, receivedAt: now)
+        case .notADownload: return transfer.attempt.resuming
         case .askAgainFromZero, .alreadyComplete, nil: return nil
         }
     }
@@ -225,7 +226,7 @@ struct Judge {
             if let segmented = transfer.segmented {
                 progress.noteFetchedTwice(segmented.plan.record.count)
             } else if isDownload {
-                progress.noteFetchedTwice(max(transfer.resuming?.offset ?? 0, lengthAtHand))
+                progress.noteFetchedTwice(max(transfer.attempt.resuming?.offset ?? 0, lengthAtHand))
             }
             return .send(.again(cause: cause))
         case .giveUp: return finish(.failed, error: error)
@@ -238,7 +239,7 @@ struct Judge {
             after: fault, ledger: progress.attempts,
             request: RetryableRequest(
                 method: specification.request.method, isUpload: specification.kind == .upload,
-                hasIdempotencyKey: isRepeatable || transfer.headers.contains("Idempotency-Key")),
+                hasIdempotencyKey: isRepeatable || transfer.request.headers.contains("Idempotency-Key")),
             jitter: jitter, now: now, deadline: transfer.task.resourceDeadline)
     }
 
@@ -254,7 +255,7 @@ struct Judge {
         }
         if head.status == 304, specification.ifNoneMatch != nil { return finish(.notModified) }
         if verdict == .alreadyComplete, transfer.writesObject { return judgeContent(head) }
-        if verdict == .alreadyComplete, let point = transfer.resuming {
+        if verdict == .alreadyComplete, let point = transfer.attempt.resuming {
             return finish(.succeeded, content: .existingFile(length: point.offset))
         }
         if let judgement = judgeChallenge(head) ?? judgeMissingCertificate(head) { return judgement }
@@ -269,15 +270,16 @@ struct Judge {
         guard Redirect.isRedirect(head.status),
             !specification.acceptableStatusCodes.contains(where: { $0.contains(head.status) })
         else { return nil }
-        let target = head.fields["Location"].flatMap { try? ParsedURL(location: $0, from: transfer.url) }
+        let target = head.fields["Location"].flatMap { try? ParsedURL(location: $0, from: transfer.request.url) }
         let decision = Redirect.decide(
-            head: head, method: transfer.method, hops: transfer.hops, task: transfer.taskURL, current: transfer.url,
+            head: head, method: transfer.request.method, hops: transfer.request.hops, task: transfer.taskURL,
+            current: transfer.request.url,
             target: target)
         switch decision {
         case .notARedirect: return nil
         case .fail(let refusal):
             let code = URLErrorCode(rawValue: refusal.code) ?? .badServerResponse
-            return fail(with: TaskError(code, failingURL: transfer.url.text))
+            return fail(with: TaskError(code, failingURL: transfer.request.url.text))
         case .follow(let method, let dropsBody, let dropsSecrets):
             guard let target else { return nil }
             if dropsBody, let judgement = judgeUnsentBody(redirected: head) { return judgement }
@@ -292,12 +294,12 @@ struct Judge {
     private mutating func judgeStatus(_ head: ResponseHead) -> Judgement {
         let fault = AttemptFault.status(head.status, retryAfter: retryAfter(head))
         progress.attempts.record(
-            fault, keptOffset: transfer.segmented?.plan.record.count ?? transfer.resuming?.offset ?? 0)
+            fault, keptOffset: transfer.segmented?.plan.record.count ?? transfer.attempt.resuming?.offset ?? 0)
         guard case .retry(let at) = decide(after: fault) else { return finishWithStatus() }
         note(statusError(head))
         if let segmented = transfer.segmented {
             segmented.store(in: &progress)
-        } else if transfer.resuming == nil {
+        } else if transfer.attempt.resuming == nil {
             progress.resume = nil
         }
         return .retry(at: at, pause: pause(head))
@@ -321,12 +323,14 @@ struct Judge {
             default: contentSource()
             }
         guard specification.failOnHTTPError else { return finish(.httpError, content: page, isCounted: true) }
-        let error = result.head.map { statusError($0) } ?? TaskError(.badServerResponse, failingURL: transfer.url.text)
+        let error =
+            result.head.map { statusError($0) } ?? TaskError(.badServerResponse, failingURL: transfer.request.url.text)
         return finish(.failed, error: error, isCounted: true)
     }
 
     func statusError(_ head: ResponseHead, of url: String? = nil) -> TaskError {
-        TaskError(.badServerResponse, result.explanation(ofStatus: head.status), failingURL: url ?? transfer.url.text)
+        TaskError(
+            .badServerResponse, result.explanation(ofStatus: head.status), failingURL: url ?? transfer.request.url.text)
     }
 
     // MARK: Ends
@@ -341,7 +345,7 @@ struct Judge {
         }
         var result = TaskResult(progress: progress)
         result.error = error
-        result.response = self.result.head.map { TaskResponse($0, url: transfer.url) }
+        result.response = self.result.head.map { TaskResponse($0, url: transfer.request.url) }
         if let total = length(ofWhole: content) { result.response?.expectedContentLength = total }
         if !keepsBytes {
             result.progress.resume = nil
@@ -361,7 +365,8 @@ struct Judge {
 
     mutating func note(_ error: TaskError?) {
         progress.lastAttempt = AttemptRecord(
-            number: max(1, progress.attempts.attempts), startedAt: transfer.attemptStartedAt, endedAt: now,
-            offset: transfer.resuming?.offset ?? transfer.uploadOffset, statusCode: result.head?.status, error: error)
+            number: max(1, progress.attempts.attempts), startedAt: transfer.attempt.startedAt, endedAt: now,
+            offset: transfer.attempt.resuming?.offset ?? transfer.uploadOffset, statusCode: result.head?.status,
+            error: error)
     }
 }

@@ -115,26 +115,21 @@ final class CookieJars: Sendable {
 
 extension Scheduler {
     /// The cookies for a transfer's next request; nil where the session wants none at all.
-    func cookiesToSend(with transfer: Transfer) -> [String]? {
-        cookiesToSend(with: transfer, to: transfer.requestURL)
-    }
-
-    func cookiesToSend(with transfer: Transfer, to url: ParsedURL) -> [String]? {
+    func cookies(of transfer: Transfer, for url: ParsedURL) -> [String]? {
         guard transfer.configuration.httpCookieAcceptPolicy != .never else { return nil }
-        return cookies.lines(of: transfer.task.session, for: url.host, at: clock.now)
+        return cache.cookies.lines(of: transfer.task.session, for: url.host, at: clock.now)
     }
 
     /// Takes over the cookies of an answer where the session's policy lets them in.
-    func noteCookies(of transfer: Transfer, _ result: ExchangeResult) {
-        guard let given = transfer.cookies, result.cookies != given else { return }
+    func noteCookies(of transfer: Transfer, _ exchange: Exchanges.Running, _ result: ExchangeResult) {
+        guard let given = exchange.cookies, result.cookies != given else { return }
         let accepts =
             switch transfer.configuration.httpCookieAcceptPolicy {
             case .always: true
             case .never: false
-            case .onlyFromMainDocumentDomain:
-                PublicSuffixes.areRelated(transfer.taskURL, transfer.requestURL)
+            case .onlyFromMainDocumentDomain: PublicSuffixes.areRelated(transfer.taskURL, exchange.url)
             }
-        cookies.merge(
+        cache.cookies.merge(
             transfer.task.session, given: given, returned: result.cookies, accepts: accepts, at: clock.now)
     }
 }

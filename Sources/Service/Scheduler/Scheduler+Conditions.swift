@@ -4,11 +4,11 @@ import TransferEngine
 
 extension Scheduler {
     /// Stops transfers whose conditions ended, resumable and uncharged, and gives the others their new bandwidth.
-    func applyConditions() {
+    func applyConditions() async {
         let snapshot = conditions.snapshot
-        for (id, transfer) in transfers where transfer.stopReason == nil {
+        for (id, transfer) in transfers where transfer.stop == nil {
             let verdict = snapshot.verdict(on: transfer.configuration, until: transfer.task.resourceDeadline)
-            if verdict != .go { stop(id, reason: .interrupted) }
+            if verdict != .go { await stop(id, .interrupted) }
         }
         for transfer in transfers.values { setBandwidth(of: transfer) }
     }
@@ -25,9 +25,9 @@ extension Scheduler {
         let count = Int64(
             max(1, transfers.values.reduce(0) { $1.task.session == session ? $0 + $1.exchanges.count : $0 }))
         let all = Int64(max(1, transfers.values.reduce(0) { $0 + $1.exchanges.count }))
-        let limit = (sessions[session]?.configuration ?? transfer.configuration).bandwidthLimit
+        let limit = (cache.sessions[session]?.configuration ?? transfer.configuration).bandwidthLimit
         let shares = [limit.map { $0 / count }, conditions.snapshot.bandwidthLimit.map { $0 / all }]
-        return shares.compactMap { $0.map { max(1, $0 / Int64(transferringNodes)) } }.min()
+        return shares.compactMap { $0.map { max(1, $0 / Int64(neighbours.transferring)) } }.min()
     }
 
     /// Shares a session's bandwidth anew when one of its transfers begins or ends.
@@ -39,7 +39,7 @@ extension Scheduler {
 
     /// Has the running transfers of a session keep to its new bandwidth.
     func applyBandwidth(to session: SessionID) async {
-        sessions[session] = nil
+        cache.sessions[session] = nil
         // Read anew, so that the shares below see it; a session that is gone has no transfers.
         guard (try? await known(session)) != nil else { return }
         shareBandwidth(of: session)
@@ -47,6 +47,6 @@ extension Scheduler {
 
     /// Whether any limit asks for shares at all.
     func isLimited(_ session: SessionID) -> Bool {
-        sessions[session]?.configuration.bandwidthLimit != nil || conditions.snapshot.bandwidthLimit != nil
+        cache.sessions[session]?.configuration.bandwidthLimit != nil || conditions.snapshot.bandwidthLimit != nil
     }
 }

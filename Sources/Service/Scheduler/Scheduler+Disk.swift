@@ -12,10 +12,10 @@ extension Scheduler {
     /// Resumes, after each measurement, the tasks for which there is room, and makes room where no task fits.
     func shareRoom() async {
         if engine.room.hasSome { lookAgain() }
-        guard mayWaitForDisk, !agenda.withLock({ $0.isDraining }) else { return }
+        guard batch.mayWaitForDisk, !agenda.withLock({ $0.isDraining }) else { return }
         do {
             let waiting = try await store.tasksWaitingForDisk(at: clock.now, limit: Self.diskWindow)
-            mayWaitForDisk = !waiting.isEmpty
+            batch.mayWaitForDisk = !waiting.isEmpty
             guard !waiting.isEmpty else { return }
             let room = engine.room.left
             let othersWait = room <= 0 ? try await store.hasQueuedTasks() : false

@@ -6,7 +6,7 @@ import Formats
 import Store
 import TransferEngine
 
-/// Contents that become objects in buckets while they arrive, and contents that come from there.
+/// Contents that become objects in buckets while they arrive, and bodies that are objects.
 extension Scheduler {
     /// Looks whether the operator still has the buckets that a task names.
     func checkBuckets(of specification: TaskSpecification) throws(BucketFault) {
@@ -17,141 +17,51 @@ extension Scheduler {
         for case let name? in names where settings.buckets[name] == nil { throw .isGone(name) }
     }
 
-    // MARK: From a bucket
-
     /// Where the object is that a task asks for; nil for one that names a URL.
     func target(of task: ClaimedTask) -> ParsedURL? {
         task.specification.request.object.flatMap { settings.target(of: $0)?.url }
     }
 
-    /// Signs a request for an object.
-    func signForBucket(_ transfer: inout Transfer) async throws(BucketFault) {
-        guard transfer.isAtBucket, let object = transfer.specification.request.object else { return }
-        guard let client = settings.buckets[object.bucket], let target = settings.target(of: object) else {
-            throw .isGone(object.bucket)
-        }
-        transfer.bucketAccess = (try await client.fields(toGet: target), client.egress)
-    }
-
     // MARK: Into a bucket
 
-    func write(_ part: ContentPart, of exchange: ExchangeID, _ group: inout ThrowingDiscardingTaskGroup<any Error>) {
-        guard let id = tasksOfExchanges[exchange], var transfer = transfers[id] else { return }
-        writer(of: &transfer, &group)?.write(part)
-        transfer.progress.bytesInMemory = part.end - (transfer.progress.multipart?.length ?? 0)
-        transfers[id] = transfer
-        guard transfer.progress.resume != nil else { return }
-        // After a kill it is known what that cost.
-        settlements.append(Settlement(task: id, .advanced(transfer.progress)))
-    }
-
     /// What writes the current request's content, begun with its first part.
-    private func writer(
-        of transfer: inout Transfer, _ group: inout ThrowingDiscardingTaskGroup<any Error>
-    ) -> ObjectWriter? {
-        if let writing = transfer.writing { return writing.writer }
-        guard let destination = transfer.newDestination(settings.contents),
+    func writer(of transfer: Transfer) -> ObjectWriter? {
+        let (id, inbox) = (transfer.id, inbox)
+        if let writer = handles[id]?.writer { return writer }
+        let isNew = transfer.becomesContent
+        guard let exchange = transfer.exchange,
+            let destination = transfer.knownDestination
+                ?? (isNew ? settings.contents.map { ObjectDestination(content: $0.newKey(of: id)) } : nil),
             let client = settings.client(of: destination.bucket)
         else { return nil }
-        let (id, exchange, inbox) = (transfer.task.id, transfer.exchange, inbox)
         let writer = ObjectWriter(
-            of: id, to: destination, client, mediaType: transfer.mediaType, store: store,
+            of: id, to: destination, client, mediaType: transfer.attempt.mediaType, store: store,
             disk: engine.disk.of(transfer.task.app.rawValue), clock: clock
-        ) { inbox.tell(.wrote(id, exchange, $0)) }
+        ) { inbox.tell(.event(id, .wrote(exchange, $0))) }
+        handles[id]?.writer = writer
         let (upload, algorithms) = (transfer.progress.multipart, transfer.specification.digestsWanted)
-        group.addTask { await writer.run(goingOnWith: upload, algorithms) }
-        transfer.writing = (writer, nil)
+        turn.errands.append { await writer.run(goingOnWith: upload, algorithms) }
         return writer
     }
 
-    /// Waits for the end of what is written, where the request's content is.
-    func endWriting(
-        _ transfer: Transfer, _ result: ExchangeResult, _ group: inout ThrowingDiscardingTaskGroup<any Error>
-    ) async {
-        var transfer = transfer
-        let isComplete = result.outcome == .complete
-        let hasContent = result.lastPart != nil || isComplete && result.judgement?.verdict == .alreadyComplete
-        guard transfer.writing != nil || hasContent else { return await judge(transfer, result, &group) }
-        if transfer.becomesContent, let small = result.asSmallContent(digestedBy: transfer.specification.digestsWanted)
-        {
-            return await judge(transfer, small, &group)
-        }
-        guard let writer = writer(of: &transfer, &group) else { return settle(.bucket(.isGone(transfer)), transfer) }
-        transfer.writing?.result = result
-        transfers[transfer.task.id] = transfer
-        if isComplete { live.finalizing(transfer.task.id) }
-        writer.finish(last: result.lastPart)
-    }
-
-    func wrote(
-        _ id: TaskID, _ exchange: ExchangeID, _ news: ObjectWriter.News,
-        _ group: inout ThrowingDiscardingTaskGroup<any Error>
-    ) async {
-        guard var transfer = transfers[id], transfer.exchange == exchange else { return }
-        switch news {
-        case .stored(let upload): noteStored(upload, of: &transfer)
-        case .failed(let fault):
-            log.of(transfer.name).warning(
-                "the content could not be written into its bucket", ("code", fault.code), ("message", fault.message))
-            engine.stop(exchange)
-        case .finished(let finished):
-            guard let writer = transfer.writing?.writer, var result = transfer.writing?.result else { return }
-            if result.outcome == .complete { result.digests = finished.digests }
-            guard let fault = finished.fault else {
-                transfer.written = finished
-                transfers[id] = transfer
-                return await judge(transfer, result, &group)
-            }
-            // What had come of the request counts, whatever ended it.
-            var judge = Judge(transfer, result, at: clock.now, jitter: 0, canAsk: false)
-            judge.keepParts()
-            judge.progress.record(judge.metrics())
-            transfer.progress = judge.progress
-            guard transfer.stopReason == nil else {
-                return settle(Settlement(task: id, .interrupted(transfer.progress)), transfer)
-            }
-            transfer.progress.attempts.attempts += 1
-            settle(LocalFault(storing: fault, in: writer.destination), transfer)
-        }
-    }
-
-    /// Has stored how much of the content is in the bucket, and the request told once that is done.
-    private func noteStored(_ upload: MultipartUpload, of transfer: inout Transfer) {
-        let (id, exchange, offset) = (transfer.task.id, transfer.exchange, upload.length)
-        transfer.progress.multipart = upload
-        guard transfer.progress.resume != nil else {
-            transfers[id] = transfer
-            return engine.recorded(exchange, upTo: offset)
-        }
-        transfer.progress.resume?.reach(offset, digest: nil)
-        transfer.progress.durableOffset = offset
-        transfer.progress.bytesInMemory = 0
-        transfers[id] = transfer
-        unrecorded[exchange] = offset
-        settlements.append(Settlement(task: id, .advanced(transfer.progress)))
-    }
-
-    // MARK: The object
-
     /// Makes what is in the bucket the object.
-    func finishObject(
-        _ transfer: Transfer, _ length: Int64, _ digest: [UInt8], _ outcome: Outcome, _ taskResult: TaskResult,
-        _ result: ExchangeResult, _ group: inout ThrowingDiscardingTaskGroup<any Error>
-    ) {
+    func makeObject(_ finish: Transfer.Finish, _ length: Int64, _ digest: [UInt8], _ transfer: Transfer) async {
         let digest = ContentDigest(algorithm: .sha256, value: digest.hexadecimal)
-        var whole = MultipartUpload.Whole()
-        (whole.length, whole.digest, whole.response, whole.outcome) = (length, digest, taskResult.response, outcome)
-        if let single = transfer.written?.single {
-            return finishObject(transfer, taskResult, result, &group) { finisher in
+        let (outcome, taskResult) = (finish.outcome, finish.taskResult)
+        let settlement = finish.settlement(of: transfer)
+        if let single = finish.written?.single {
+            return await finishObject(transfer, taskResult, settlement) { finisher in
                 .completed(outcome, taskResult, try await finisher.write(single, digest: digest))
             }
         }
+        var whole = MultipartUpload.Whole()
+        (whole.length, whole.digest, whole.response, whole.outcome) = (length, digest, taskResult.response, outcome)
         var transfer = transfer
-        transfer.progress.multipart = transfer.written?.upload
+        transfer.progress.multipart = finish.written?.upload
         transfer.progress.multipart?.whole = whole
         transfer.progress.bytesInMemory = 0
         let progress = transfer.progress
-        finishObject(transfer, taskResult, result, &group) { [whole] finisher in
+        await finishObject(transfer, taskResult, settlement) { [whole] finisher in
             guard let upload = progress.multipart else {
                 throw BucketFault.unexpected("No part of the content was written.")
             }
@@ -162,72 +72,105 @@ extension Scheduler {
     }
 
     /// Makes the parts the object that an attempt before has left.
-    func completeObject(_ id: TaskID, _ group: inout ThrowingDiscardingTaskGroup<any Error>) {
-        guard let transfer = transfers[id], let upload = transfer.progress.multipart, let whole = upload.whole else {
-            return
-        }
-        guard transfer.stopReason == nil else {
-            return settle(Settlement(task: id, .interrupted(transfer.progress)), transfer)
-        }
+    func completeObject(_ transfer: Transfer) async {
+        guard let upload = transfer.progress.multipart, let whole = upload.whole else { return }
         var result = TaskResult(progress: transfer.progress)
         result.progress.forgetBytes()
         result.response = whole.response
-        finishObject(transfer, result, nil, &group) { [result] finisher in
+        await finishObject(transfer, result, Settlement(task: transfer.id, .interrupted(transfer.progress))) {
+            [result] finisher in
             .completed(whole.outcome, result, try await finisher.complete(upload, whole, mayBeDone: true))
         }
     }
 
     private func finishObject(
-        _ transfer: Transfer, _ taskResult: TaskResult, _ result: ExchangeResult?,
-        _ group: inout ThrowingDiscardingTaskGroup<any Error>,
+        _ transfer: Transfer, _ taskResult: TaskResult, _ settlement: Settlement,
         _ body: @escaping @Sendable (ObjectFinisher) async throws -> Settlement.Verdict
-    ) {
-        let (id, decided) = (transfer.task.id, transfer.decided)
-        guard let destination = transfer.destinationObject, let client = settings.client(of: destination.bucket) else {
-            return settle(.bucket(.isGone(transfer)), transfer)
-        }
+    ) async {
+        let handles = handles[transfer.id]
+        guard
+            let destination = transfer.specification.destinationObject ?? handles?.writer?.destination
+                ?? transfer.knownDestination, let client = settings.client(of: destination.bucket),
+            let decided = handles?.decided
+        else { return await feed(.failed(.bucket(.isGone(transfer))), to: transfer.id) }
         let finisher = ObjectFinisher(
             client: client, store: store, task: transfer.task, destination: destination,
-            mediaType: transfer.mediaType, clock: clock)
+            mediaType: transfer.attempt.mediaType, clock: clock)
         var unfinished = taskResult
         unfinished.progress = transfer.progress
         unfinished.progress.attempts = taskResult.progress.attempts
         let (now, jitter) = (clock.now, Double.random(in: 0..<1))
-        group.addTask { [self, unfinished] in
-            var verdict: Settlement.Verdict
+        turn.errands.append { [self, unfinished] in
+            var settlement = settlement
             do {
                 let made = try await finisher.unlessCompleted(decided) { try await body(finisher) }
-                verdict = made ?? .interrupted(unfinished.progress)
+                settlement.verdict = made ?? .interrupted(unfinished.progress)
             } catch {
                 log.of(transfer.name).warning("the object could not be made", ("error", "\(error)"))
                 let fault = LocalFault(storing: error, in: destination)
-                verdict = self.verdict(after: fault, unfinished, of: transfer, jitter, at: now)
+                settlement.verdict = verdict(after: fault, unfinished, of: transfer, jitter, at: now)
             }
-            var settlement = Settlement(task: id, verdict)
-            settlement.bytesReceived = result?.bytesReceived ?? 0
-            settlement.bytesSent = result?.bytesSent ?? 0
             inbox.tell(.settled(settlement))
         }
     }
-}
 
-extension ExchangeResult {
-    /// The same of a content that the database keeps: all of it came, and is in memory. Nil where there is more.
-    fileprivate func asSmallContent(digestedBy algorithms: Set<DigestAlgorithm>) -> ExchangeResult? {
-        guard outcome == .complete, let part = lastPart, part.number == 1, part.bytes.count <= Service.inlineLimit
-        else {
-            return nil
+    // MARK: Bodies
+
+    /// Fetches the object that a task sends, and makes it the task's body. Then the task goes back to the queue.
+    ///
+    /// A kill begins the fetch anew.
+    func fetchBody(of transfer: Transfer) async {
+        guard let object = transfer.specification.bodyObject else { return }
+        guard let client = settings.buckets[object.bucket] else {
+            return await feed(.failed(.source(.isGone(object.bucket))), to: transfer.id)
         }
-        var small = self
-        small.received = .memory(part.bytes)
-        small.lastPart = nil
-        return small.digested(by: algorithms)
+        let exchange = client.nextID()
+        handles[transfer.id]?.fetching = (client, exchange)
+        turn.errands.append { [self] in
+            do {
+                try await fetch(object, for: transfer.task, client, exchange)
+                inbox.tell(.settled(Settlement(task: transfer.id, .interrupted(transfer.progress))))
+            } catch {
+                let fault = (error as? BucketFault).map(LocalFault.source) ?? LocalFault(storing: error)
+                inbox.tell(.event(transfer.id, .failed(fault)))
+            }
+        }
+    }
+
+    private nonisolated func fetch(
+        _ object: ObjectReference, for task: ClaimedTask, _ client: BucketClient, _ exchange: ExchangeID
+    ) async throws {
+        let folder = folder.of(task.app.rawValue)
+        let publicId = Identifier.make(prefix: "body_")
+        let staged = folder.stage(folder.body(publicId))
+        let room = engine.room
+        let result = try await client.get(
+            object, as: exchange, to: folder.absolute(staged.path), maximumLength: settings.maximumBodyLength,
+            mayTake: { room.fits($0) })
+        let digest = result.digests[.sha256]?.hexadecimal ?? ""
+        switch result.received {
+        case .memory(let bytes):
+            _ = try await store.attach(.bytes(bytes, mediaType: nil, publicId: publicId), to: task.id, at: clock.now)
+        case .file(_, let length):
+            if let contents = settings.contents {
+                let file = try await folder.open(staged.path)
+                let object = try await contents.put(
+                    file, as: contents.newKey(ofBody: publicId), store, folder.disk)
+                let body = NewTask.Body.objects([object], digest: digest, mediaType: nil, publicId: publicId)
+                _ = try await store.attach(body, to: task.id, at: clock.now)
+                return
+            }
+            try await staged.syncFolder()
+            let body = NewTask.Body.file(staged.path, length: length, digest: digest, publicId: publicId)
+            if try await store.attach(body, to: task.id, at: clock.now) { staged.adopt() }
+        case .none, .parts: throw BucketFault.unexpected("The store sent no object.")
+        }
     }
 }
 
 extension BucketFault {
-    fileprivate static func isGone(_ transfer: Transfer) -> BucketFault {
-        .isGone(transfer.destinationObject?.bucket ?? Store.contentsBucket)
+    static func isGone(_ transfer: Transfer) -> BucketFault {
+        .isGone(transfer.knownDestination?.bucket ?? Store.contentsBucket)
     }
 
     /// The operator took a bucket out of the settings.

@@ -6,9 +6,9 @@ import Store
 import TransferEngine
 
 /// A download that comes over several connections, or from several sources, while it is under way.
-struct SegmentedTransfer {
+struct SegmentedTransfer: Sendable {
     /// Where a source's requests go, and with what.
-    struct Route {
+    struct Route: Sendable {
         var url: ParsedURL
         var headers: HTTPFields
         var credential: Credential?
@@ -16,22 +16,26 @@ struct SegmentedTransfer {
     }
 
     /// One request for some bytes.
-    struct Connection {
+    struct Connection: Sendable {
         let source: Int
         let bytes: Range<Int64>
         let url: ParsedURL
-        /// What of the session's cookies it was given.
-        let cookies: [String]?
         /// It uses the place that the task has anyway.
         let isOwn: Bool
     }
 
     /// Why no more connections begin.
-    enum Ending {
+    enum Ending: Sendable {
         /// The resource is another by now.
         case restart(cause: String)
         case failed(ExchangeResult)
         case disk(SystemError)
+    }
+
+    /// The end of a connection that failed.
+    struct Failure: Sendable {
+        let result: ExchangeResult
+        let source: Int
     }
 
     var plan: Segmentation
@@ -41,14 +45,14 @@ struct SegmentedTransfer {
     var connections: [ExchangeID: Connection] = [:]
     /// The first answer that brought content.
     var head: ResponseHead?
-    /// How the last connection ended.
+    /// The end of the last connection.
     var last: ExchangeResult?
-    /// How the last one ended that failed, and where it went.
-    var failure: (result: ExchangeResult, source: Int)?
+    var failure: Failure?
     var ending: Ending?
-    let reader: ContentReader
     var isReading = false
-    /// What connections that are over have received.
+    /// What was read of the content, in order.
+    var read = Transfer.Reading(result: .success(nil), position: 0, digests: [:])
+    /// Bytes that connections have received which are over.
     var bytesReceived: Int64 = 0
 
     /// Notes what is on disk, so that it can be stored.
@@ -58,18 +62,25 @@ struct SegmentedTransfer {
         progress.resume?.reach(record.contiguous, digest: nil)
         progress.durableOffset = record.count
     }
+
+    /// The end of the last connection as that of one request for the whole, which has been read.
+    func result(ofWhole last: ExchangeResult) -> ExchangeResult {
+        var result = last
+        result.outcome = .complete
+        result.head = head
+        result.received = .file(path: "", length: plan.total)
+        result.length = plan.total
+        result.digests = read.digests
+        result.judgement = HeadJudgement(.keep(at: 0), .append(at: 0))
+        return result
+    }
 }
 
+/// Which sources a download has, and how its connections are shared among them.
 extension Transfer {
-    /// Notes what of its segments is on disk.
-    mutating func noteSegments() {
-        let segmented = segmented
-        segmented?.store(in: &progress)
-    }
-
     /// Whether its content may come in parts, which are read once more in order before it is whole.
     var comesInParts: Bool {
-        specification.kind == .download && method == "GET" && !sendsBody && !writesObject
+        specification.kind == .download && request.method == "GET" && !request.sendsBody && !writesObject
             && specification.request.object == nil
             && !specification.request.headers.contains("Range")
             && specification.mayComeInSegments
@@ -100,7 +111,7 @@ extension Transfer {
 
     /// Sources whose bytes may stand beside those of the current one.
     private var sources: Set<Int> {
-        guard specification.provesContent, !progress.avoidsSegments else { return [source] }
+        guard specification.provesContent, !progress.avoidsSegments else { return [request.source] }
         return Set((0...specification.mirrors.count).filter { sourceURL($0) != nil })
     }
 
@@ -115,22 +126,17 @@ extension Transfer {
             credential: credential(for: url))
     }
 
-    /// What a server may be sent or shown; never what another one is.
-    func credential(for url: ParsedURL) -> Credential? { url.origin == credentialOrigin ? credential : nil }
-
     /// Goes to another source for its next request.
     mutating func turn(to source: Int) {
         guard let route = route(to: source) else { return }
-        self.source = source
-        (url, headers, hops) = (route.url, route.headers, 0)
-        method = specification.request.method
+        request.source = source
+        (request.url, request.headers, request.hops) = (route.url, route.headers, 0)
+        request.method = specification.request.method
     }
 
     /// The source to try next when one failed before anything came; nil where the failure is the task's.
     func nextSource(after result: ExchangeResult) -> Int? {
-        guard comesInParts, stopReason == nil, !isOutdated, resuming == nil, !progress.avoidsSegments else {
-            return nil
-        }
+        guard comesInParts, stop == nil, attempt.resuming == nil, !progress.avoidsSegments else { return nil }
         switch result.outcome {
         case .stopped: return nil
         case .failed(let fault):
@@ -144,18 +150,7 @@ extension Transfer {
                 !specification.acceptableStatusCodes.contains(where: { $0.contains(status) })
             else { return nil }
         }
-        return (0...specification.mirrors.count).first { !triedSources.contains($0) && sourceURL($0) != nil }
-    }
-
-    // MARK: Segments
-
-    /// What reads the content behind the connections.
-    func contentReader(_ folder: DataFolder, total: Int64, checksPieces: Bool = true) -> ContentReader {
-        let folder = folder.of(task.app.rawValue)
-        return ContentReader(
-            folder.absolute(folder.partial(task.id.rawValue)), folder.disk, total: total,
-            specification.digestsWanted,
-            checksPieces ? specification.pieces.map(ContentReader.Pieces.init) : nil)
+        return (0...specification.mirrors.count).first { !attempt.askedSources.contains($0) && sourceURL($0) != nil }
     }
 
     /// Whether the pieces that the app knows are those of a content of this length.
@@ -169,61 +164,12 @@ extension Transfer {
     }
 
     /// What a task that was interrupted goes on with; nil where it did not come in segments.
-    func restoredSegments(_ folder: DataFolder) -> SegmentedTransfer? {
+    var restoredSegments: SegmentedTransfer? {
         guard comesInParts, let point = progress.resume, let record = progress.segments, record.isSound,
             point.totalLength == record.total, record.count < record.total
         else { return nil }
         let plan = segmentation(record)
-        guard !plan.isForsaken else { return nil }
-        return SegmentedTransfer(
-            plan: plan, routes: [:], points: [source: point], reader: contentReader(folder, total: record.total))
-    }
-
-    /// The engine's request for the bytes of a connection.
-    func request(
-        _ exchange: ExchangeID, for connection: SegmentedTransfer.Connection, by route: SegmentedTransfer.Route,
-        _ segmented: SegmentedTransfer, folder: DataFolder, settings: ServiceSettings, bandwidthLimit: Int64?
-    ) -> ExchangeRequest {
-        var transfer = self
-        transfer.exchange = exchange
-        (transfer.url, transfer.headers, transfer.credential) = (route.url, route.headers, route.credential)
-        transfer.cookies = connection.cookies
-        transfer.resuming = nil
-        var request = transfer.request(folder: folder, settings: settings, bandwidthLimit: bandwidthLimit)
-        let (bytes, total) = (connection.bytes, segmented.plan.total)
-        var point = segmented.points[connection.source]
-        var asked = point ?? ResumePoint()
-        asked.offset = bytes.lowerBound
-        point?.offset = bytes.lowerBound
-        for field in asked.requestFields(upTo: bytes.upperBound).fields { request.headers.set(field.name, field.value) }
-        request.headers.remove("If-None-Match")
-        request.sink = .stretch(
-            path: folder.absolute(folder.partial(task.id.rawValue)), from: bytes.lowerBound, to: bytes.upperBound,
-            sync: sync)
-        request.judge = { [point] head in
-            let verdict = ResumeVerdict.judge(head: head, segment: bytes, of: total, point)
-            switch verdict {
-            case .append(let offset): return HeadJudgement(.keep(at: offset), verdict)
-            case .notADownload: return HeadJudgement(.discard(limit: Self.sideLimit), verdict)
-            default: return HeadJudgement(.stop, verdict)
-            }
-        }
-        return request
-    }
-
-    /// The exchanges that it has under way.
-    var exchanges: [ExchangeID] { segmented.map { Array($0.connections.keys) } ?? [exchange] }
-
-    /// Whether nothing of it is under way whose end would be reported.
-    var waitsForConnections: Bool {
-        guard let segmented, whole == nil else { return false }
-        return segmented.connections.isEmpty && !segmented.isReading
-    }
-}
-
-extension ContentReader.Pieces {
-    init(_ pieces: PieceDigests) {
-        self.init(length: pieces.length, algorithm: pieces.algorithm, values: pieces.values)
+        return plan.isForsaken ? nil : SegmentedTransfer(plan: plan, routes: [:], points: [request.source: point])
     }
 }
 

@@ -9,32 +9,35 @@ extension Transfer {
     ///
     /// - Parameter version: What the origin is spoken to in, where the upload is a new one.
     mutating func prepareUpload(_ version: ResumableUpload.Version) {
-        upload = nil
-        guard configuration.resumableUploads == .auto, specification.kind == .upload, sendsBody, let body = task.body,
-            body.length > 0, ResumableUpload.mayUpgrade(method), !ResumableUpload.isSpoken(in: headers)
+        attempt.upload = nil
+        guard configuration.resumableUploads == .auto, specification.kind == .upload, request.sendsBody,
+            let body = task.body, body.length > 0, ResumableUpload.mayUpgrade(request.method),
+            !ResumableUpload.isSpoken(in: request.headers)
         else { return }
         if progress.uploadRequest == specification.request.identity,
             let resource = progress.uploadURL.flatMap({ try? ParsedURL($0) }),
             let version = progress.uploadVersion.flatMap(ResumableUpload.Version.init(rawValue:))
         {
-            upload = ResumableUpload(
+            attempt.upload = ResumableUpload(
                 version: version, length: body.length, resource: resource, offset: progress.uploadOffset ?? 0)
         } else {
-            upload = ResumableUpload(version: version, length: body.length)
+            attempt.upload = ResumableUpload(version: version, length: body.length)
         }
     }
 
     /// Takes over where the upload stands.
     mutating func take(_ upload: ResumableUpload) {
-        self.upload = upload
+        attempt.upload = upload
         progress.note(upload, for: specification.request)
     }
 
     /// Where the next request goes.
-    var requestURL: ParsedURL { upload?.method == nil ? url : upload?.resource ?? url }
+    var requestURL: ParsedURL {
+        attempt.upload?.method == nil ? request.url : attempt.upload?.resource ?? request.url
+    }
 
     /// Bytes of the body that the next request leaves out.
-    var uploadOffset: Int64 { if case .append(let offset)? = upload?.step { offset } else { 0 } }
+    var uploadOffset: Int64 { if case .append(let offset)? = attempt.upload?.step { offset } else { 0 } }
 
     /// Where an upload resource may be: like a redirect, never from https to http.
     func uploadResource(at location: String) -> ParsedURL? {
@@ -47,7 +50,7 @@ extension Transfer {
     /// Makes the app's own request one of the upload's current step.
     func shape(_ request: inout ExchangeRequest, for upload: ResumableUpload) {
         if let method = upload.method {
-            let isElsewhere = requestURL.origin != url.origin
+            let isElsewhere = requestURL.origin != self.request.url.origin
             request.method = method
             request.url = requestURL
             request.headers = Redirect.fields(

@@ -1,0 +1,120 @@
+import Buckets
+import Core
+import Store
+
+/// A session as its transfers see it.
+final class KnownSession: Sendable {
+    let configuration: SessionConfiguration
+    let revision: Int64
+    let app: String
+    let identifier: String
+
+    init(configuration: SessionConfiguration, revision: Int64 = 0, app: String, identifier: String) {
+        self.configuration = configuration
+        self.revision = revision
+        self.app = app
+        self.identifier = identifier
+    }
+}
+
+extension Scheduler {
+    /// What the loop remembers of the store, so that it is not read for each transfer. What is dropped is read anew.
+    struct Cache {
+        struct App {
+            var hasWebhook: Bool?
+            var hasCredentials: Bool?
+        }
+
+        /// Sessions and apps that are remembered, beyond those that transfer something.
+        static let limit = 4096
+
+        var sessions: [SessionID: KnownSession] = [:]
+        var apps: [AppID: App] = [:]
+        let cookies: CookieJars
+
+        init(cookies: CookieJars) { self.cookies = cookies }
+
+        /// Remembers a session. Those that are in use stay.
+        mutating func remember(_ session: SessionID, _ known: KnownSession, inUse: () -> Set<SessionID>) {
+            if sessions.count >= Self.limit {
+                let used = inUse()
+                sessions = sessions.filter { used.contains($0.key) }
+            }
+            sessions[session] = known
+        }
+
+        mutating func change(_ app: AppID, _ change: (inout App) -> Void) {
+            if apps.count >= Self.limit { apps = [:] }
+            change(&apps[app, default: App()])
+        }
+    }
+
+    /// What is remembered of a session, read anew where it has a later revision by now: other nodes change it as well.
+    func known(_ session: SessionID, revision: Int64 = 0) async throws -> KnownSession {
+        if let known = cache.sessions[session], known.revision >= revision { return known }
+        let (names, record) = (try await store.names(of: session), try await store.session(session))
+        let known = KnownSession(
+            configuration: record.configuration, revision: record.revision, app: names.app, identifier: names.session)
+        // The limits of those that transfer something are asked of what is known.
+        cache.remember(session, known) { Set(transfers.values.map(\.task.session)) }
+        return known
+    }
+
+    /// Whether the app can answer a question: it has a webhook, or a client with a stream, a held read or a lease.
+    func canAsk(_ transfer: Transfer) async -> Bool {
+        guard transfer.configuration.authenticationChallenges == .ask else { return false }
+        if outlet.attendance.presence(of: transfer.task.session).isAttached { return true }
+        if await hasWebhook(transfer.task.app) { return true }
+        if (try? await store.attachmentElsewhere(to: transfer.task.session)) ?? nil != nil { return true }
+        let session = try? await store.session(transfer.task.session)
+        return session?.attachment?.isHeld(at: clock.now) ?? false
+    }
+
+    private func hasWebhook(_ app: AppID) async -> Bool {
+        if let known = cache.apps[app]?.hasWebhook { return known }
+        let hasWebhook = (try? await store.app(app).webhook.url) != nil
+        cache.change(app) { $0.hasWebhook = hasWebhook }
+        return hasWebhook
+    }
+
+    /// Reads the credentials that the store and the answers so far have for the server of the next request.
+    func access(for transfer: Transfer) async throws -> Access.Found {
+        let url = transfer.request.url
+        var found = Access.Found()
+        if transfer.isAtBucket, let object = transfer.specification.request.object {
+            guard let client = settings.buckets[object.bucket], let target = settings.target(of: object) else {
+                throw BucketFault.isGone(object.bucket)
+            }
+            found.bucket = Access.Bucket(fields: try await client.fields(toGet: target), egress: client.egress)
+        }
+        found.stored = try await storedCredentials(for: transfer, host: url.host, port: Int(url.port))
+            .filter { transfer.isAt($0.space) }
+        if let proxy = transfer.configuration.proxy, proxy.challengeScheme != nil {
+            found.storedForProxy = try await storedCredentials(for: transfer, host: proxy.host, port: proxy.port)
+                .filter { $0.space.isAt(proxy) }
+        }
+        for step in transfer.progress.authentication where step.disposition == .useCredential {
+            guard let given = try await store.answerGiven(to: step.questionId), let own = given.answer.credential,
+                let space = given.question.protectionSpace
+            else { continue }
+            found.given.append(Access.Found.Given(space: space, credential: own, at: given.at))
+        }
+        return found
+    }
+
+    private func storedCredentials(
+        for transfer: Transfer, host: String, port: Int
+    ) async throws -> [KnownCredential] {
+        let app = transfer.task.app
+        // Another node may have stored one since the question.
+        if cache.apps[app]?.hasCredentials == false, !transfer.progress.authentication.isEmpty {
+            cache.change(app) { $0.hasCredentials = nil }
+        }
+        if cache.apps[app]?.hasCredentials == nil {
+            let hasCredentials = try await store.hasCredentials(app)
+            cache.change(app) { $0.hasCredentials = hasCredentials }
+        }
+        guard cache.apps[app]?.hasCredentials == true else { return [] }
+        return try await store.credentials(host: host, port: port, app: app, session: transfer.task.session)
+    }
+}

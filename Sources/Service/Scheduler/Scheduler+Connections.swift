@@ -1,0 +1,100 @@
+import Base
+import Core
+import Files
+import Store
+import TransferEngine
+
+/// Connections of downloads in segments, and the places that they need.
+extension Scheduler {
+    /// Gives connections to those that may have more, when the tasks that could begin have begun.
+    func widenAll() async {
+        for id in turn.widening { await widen(id) }
+        agenda.withLock { $0.places?.drop() }
+    }
+
+    func widen(_ id: TaskID) async {
+        let now = clock.now
+        while let sources = transfers[id]?.segmented?.plan.sources(at: now), !sources.isEmpty {
+            var isStuck = true
+            for source in sources {
+                switch await connect(id, to: source) {
+                case .begun: isStuck = false
+                case .noPlace: continue
+                case .nothingToDo:
+                    turn.widening.remove(id)
+                    return
+                }
+                break
+            }
+            if isStuck { return }
+        }
+        if transfers[id]?.segmented == nil { turn.widening.remove(id) }
+    }
+
+    enum Connecting { case begun, noPlace, nothingToDo }
+
+    /// Begins a connection to a source, in the place of one that ended or in a new one.
+    func connect(_ id: TaskID, to source: Int, inPlaceOf last: ExchangeID? = nil) async -> Connecting {
+        guard let transfer = transfers[id], let segmented = transfer.segmented,
+            let route = transfer.routeToConnect(source)
+        else { return .nothingToDo }
+        let exchange = exchanges.next
+        let isOwn = route.url.origin == laneHost(of: transfer) && !segmented.connections.values.contains(where: \.isOwn)
+        guard isOwn || hasPlace(for: exchange, of: transfer, at: route.url.origin, inPlaceOf: last) else {
+            return .noPlace
+        }
+        await feed(.connect(source: source, isOwn: isOwn, positions: positions(segmented)), to: id)
+        guard transfers[id]?.segmented?.connections[exchange] != nil else {
+            agenda.withLock { $0.ended(connection: exchange) }
+            return .nothingToDo
+        }
+        return .begun
+    }
+
+    private func hasPlace(
+        for exchange: ExchangeID, of transfer: Transfer, at origin: String, inPlaceOf last: ExchangeID?
+    ) -> Bool {
+        let (room, now) = (room, clock.now)
+        let lane = lane(of: transfer, at: origin)
+        let missing = transfer.segmented.map { $0.plan.limit - $0.plan.segments.count } ?? 1
+        return agenda.withLock { agenda in
+            if let last, agenda.pass(connection: last, to: exchange, at: now) { return true }
+            return agenda.begin(connection: exchange, lane, wanting: max(1, missing), room, at: now)
+        }
+    }
+
+    func lane(of transfer: Transfer, at origin: String) -> FairShare.Lane {
+        FairShare.Lane(
+            app: transfer.task.app.rawValue, session: transfer.task.session.rawValue, host: origin, priority: 0,
+            ready: 0, running: 1, limit: transfer.configuration.httpMaximumConnectionsPerHost)
+    }
+
+    private func laneHost(of transfer: Transfer) -> String {
+        agenda.withLock { $0.lanes[transfer.task.lane]?.host } ?? transfer.taskURL.origin
+    }
+
+    /// How far the connections are.
+    private func positions(_ segmented: SegmentedTransfer) -> [UInt64: Int64] {
+        segmented.connections.keys.reduce(into: [:]) { $0[$1.rawValue] = engine.progress($1)?.length }
+    }
+
+    /// Publishes the segments of the content to the readers of progress.
+    func show(_ transfer: Transfer) {
+        guard let plan = transfer.segmented?.plan else { return }
+        let held = plan.onDisk.held.map { range in
+            LiveTransfers.Part(
+                segment: LiveState.Segment(
+                    offset: range.offset, length: range.end - range.offset, received: range.end - range.offset,
+                    source: range.source ?? (transfer.specification.mirrors.isEmpty ? 0 : nil)))
+        }
+        let coming = plan.segments.map { number, segment in
+            LiveTransfers.Part(
+                segment: LiveState.Segment(
+                    offset: segment.offset, length: segment.end - segment.offset,
+                    received: segment.reached - segment.offset, source: segment.source),
+                exchange: ExchangeID(rawValue: number))
+        }
+        live.consists(
+            transfer.id, of: (held + coming).sorted { $0.segment.offset < $1.segment.offset }, total: plan.total)
+    }
+}

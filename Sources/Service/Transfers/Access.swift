@@ -1,0 +1,102 @@
+import Core
+
+/// What a request may show to the server that it goes to, and to the session's proxy.
+struct Access: Sendable {
+    /// What is stored for a server, and what the app answered to challenges.
+    struct Found: Sendable {
+        struct Given: Sendable {
+            let space: ProtectionSpace
+            let credential: Credential
+            let at: Timestamp
+        }
+
+        /// Stored for the server that the request goes to, the best first.
+        var stored: [KnownCredential] = []
+        /// Stored for the session's proxy, the best first.
+        var storedForProxy: [KnownCredential] = []
+        var given: [Given] = []
+        var bucket: Bucket?
+    }
+
+    /// The signature of a request to the bucket of the object that it asks for, and the addresses that may be reached there.
+    struct Bucket: Sendable {
+        let fields: HTTPFields
+        let egress: EgressPolicy
+    }
+
+    var stored: [KnownCredential] = []
+    var storedForProxy: [KnownCredential] = []
+    /// What the server is sent or shown, or trusted for.
+    var credential: Credential?
+    /// The origin that ``credential`` is for.
+    var origin: String?
+    var proxyCredential: Credential?
+    var bucket: Bucket?
+}
+
+extension Transfer {
+    /// Takes the credentials for the server that the next request goes to, and no others.
+    mutating func adopt(_ found: Access.Found) {
+        var access = Access(stored: found.stored, storedForProxy: found.storedForProxy, bucket: found.bucket)
+        // What was stored for the same since an answer is the app's last word.
+        let given = found.given.filter { !prefersStored(for: $0.space, since: $0.at, access) }
+        let proxy = configuration.proxy
+        var credential = storedCredential(access)
+        access.proxyCredential = chosen(of: access.storedForProxy, unasked: proxy?.user == nil)
+        for answer in given {
+            if let proxy, answer.space.isAt(proxy) { access.proxyCredential = answer.credential }
+            if isAt(answer.space) { credential.adopt(answer.credential) }
+        }
+        access.credential = credential.isEmpty ? nil : credential
+        access.origin = request.url.origin
+        attempt.access = access
+    }
+
+    /// What this attempt could choose from.
+    var credentialsKnown: Set<String> {
+        Set((attempt.access.stored + attempt.access.storedForProxy).map(\.credentialId) + progress.credentialsTried)
+    }
+
+    /// Whether a protection space is where the current request goes.
+    func isAt(_ space: ProtectionSpace) -> Bool {
+        space.isAt(scheme: request.url.scheme, host: request.url.host, port: Int(request.url.port))
+    }
+
+    /// Chooses the credential that was stored for the same after a moment, where there is one.
+    private mutating func prefersStored(for space: ProtectionSpace, since time: Timestamp, _ access: Access) -> Bool {
+        let stored = space.isProxy ? access.storedForProxy : access.stored
+        guard let newer = stored.first(where: { $0.createdAt > time && $0.space.asksSame(as: space) }) else {
+            return false
+        }
+        if !progress.credentialsTried.contains(newer.credentialId) {
+            progress.credentialsTried.append(newer.credentialId)
+        }
+        return true
+    }
+
+    /// What the stored credentials say for the next request: those of the connection, and one for HTTP where a challenge
+    /// named it, or where there is no other to choose from.
+    private func storedCredential(_ access: Access) -> Credential {
+        var credential = Credential()
+        for known in access.stored.reversed() where !known.space.isHTTP { credential.adopt(known.credential) }
+        if let chosen = chosen(of: access.stored, unasked: true) { credential.adopt(chosen) }
+        return credential
+    }
+
+    /// The credential that a challenge led to, or, where it may be sent unasked, the only one there is.
+    private func chosen(of known: [KnownCredential], unasked: Bool) -> Credential? {
+        let forHTTP = known.filter(\.space.isHTTP)
+        let named = progress.credentialsTried.reversed().lazy
+            .compactMap { id in forHTTP.first { $0.credentialId == id } }.first
+        let realms = Set(forHTTP.map { [$0.space.realm, $0.space.authenticationMethod.rawValue] })
+        return (named ?? (unasked && realms.count == 1 ? forHTTP.first : nil))?.credential
+    }
+
+    /// What a server may be sent or shown; never what another one is.
+    func credential(for url: ParsedURL) -> Credential? {
+        url.origin == attempt.access.origin ? attempt.access.credential : nil
+    }
+
+    /// What opens the bucket of the object that the app asked for to the current request, and no other server.
+    var bucketAccess: Access.Bucket? { isAtBucket ? attempt.access.bucket : nil }
+}

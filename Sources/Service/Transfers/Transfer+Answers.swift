@@ -1,0 +1,115 @@
+import Base
+import Buckets
+import Core
+import Store
+import TransferEngine
+
+/// What an exchange of the whole content reports before it ends.
+extension Transfer {
+    /// Takes a 104: from here on the upload survives an interruption, once that is stored.
+    mutating func note(informational head: ResponseHead, of exchange: ExchangeID) -> [Effect] {
+        guard head.status == 104, exchange == self.exchange, var upload = attempt.upload else { return [] }
+        var effects: [Effect] = []
+        if let version = ResumableUpload.version(of: head.fields).flatMap(ResumableUpload.Version.init(rawValue:)) {
+            effects.append(.note(.speaks(version, origin: requestURL.origin)))
+        }
+        let resource = head.fields["Location"].flatMap { uploadResource(at: $0) }
+        let isNew = upload.handle(informational: head, resource: resource)
+        take(upload)
+        return isNew ? effects + [.advance()] : effects
+    }
+
+    mutating func note(
+        _ head: ResponseHead, _ judgement: HeadJudgement, of exchange: ExchangeID, _ world: Surroundings
+    ) -> [Effect] {
+        if segmented?.connections[exchange] != nil { return note(segmentHead: head, judgement.verdict, of: exchange) }
+        guard exchange == self.exchange else { return [] }
+        var effects: [Effect] = []
+        switch judgement.verdict {
+        case .append(let offset) where attempt.resuming != nil:
+            effects.append(resumption(at: offset, of: attempt.resuming?.totalLength, cause: "interrupted"))
+        case .append, .restartWithThisBody:
+            let isRestart = judgement.verdict == .restartWithThisBody
+            progress.resume = ResumePoint.make(
+                from: head, method: request.method, url: request.url.text, receivedAt: world.now)
+            progress.source = progress.resume == nil ? 0 : request.source
+            progress.multipart = nil
+            progress.durableOffset = 0
+            if isRestart { progress.noteFetchedTwice(attempt.resuming?.offset ?? 0) }
+            if let cause = attempt.restartCause ?? (isRestart ? "resourceChanged" : nil) {
+                effects.append(resumption(at: 0, of: ContentLength.parse(head.fields).value, cause: cause))
+            }
+        case .notADownload where judgement.body == .keep(at: 0) && writesObject:
+            // A page takes the place of what came: none of its parts may ever stand for the content's.
+            progress.forgetBytes()
+        default: break
+        }
+        attempt.restartCause = nil
+        attempt.mediaType = head.fields["Content-Type"].flatMap { MediaType($0) == nil ? nil : $0 }
+        return comesInParts ? effects + considerSegments(exchange, head, judgement.verdict) : effects
+    }
+
+    /// Has the app told from which byte the content comes.
+    mutating func resumption(at offset: Int64, of total: Int64?, cause: String) -> Effect {
+        progress.restartCause = nil
+        return .advance(Resumption(fileOffset: offset, expectedTotalBytes: total, cause: cause))
+    }
+
+    /// Has an offset stored. What cannot be continued need not be stored.
+    mutating func note(durable offset: Int64, _ digest: [UInt8]?, of exchange: ExchangeID) -> [Effect] {
+        if segmented?.connections[exchange] != nil { return note(segment: offset, of: exchange) }
+        guard exchange == self.exchange, progress.resume != nil else {
+            return [.record(exchange, offset, isStored: false)]
+        }
+        progress.resume?.reach(offset, digest: digest?.hexadecimal)
+        progress.durableOffset = offset
+        return [.record(exchange, offset, isStored: true), .advance()]
+    }
+
+    // MARK: Into a bucket
+
+    mutating func note(_ part: ContentPart, of exchange: ExchangeID) -> [Effect] {
+        guard exchange == self.exchange else { return [] }
+        if case .asking = stage { stage = .writing(Writing(exchange: exchange)) }
+        progress.bytesInMemory = part.end - (progress.multipart?.length ?? 0)
+        // After a kill it is known what that cost.
+        return [.write(part)] + (progress.resume == nil ? [] : [.advance()])
+    }
+
+    mutating func note(_ news: ObjectWriter.News, of exchange: ExchangeID, _ world: Surroundings) -> [Effect] {
+        guard case .writing(var writing) = stage, writing.exchange == exchange else { return [] }
+        switch news {
+        case .stored(let upload): return note(stored: upload, of: exchange)
+        case .failed(let fault): return [.note(.bucketFault(fault)), .stop(exchange)]
+        case .finished(let finished):
+            guard var result = writing.result else { return [] }
+            if let fault = finished.fault { return settle(fault, result, world) }
+            if result.outcome == .complete { result.digests = finished.digests }
+            writing.finished = finished
+            stage = .writing(writing)
+            return judge(result, world)
+        }
+    }
+
+    /// Has stored how much of the content is in the bucket, and the request told once that is done.
+    private mutating func note(stored upload: MultipartUpload, of exchange: ExchangeID) -> [Effect] {
+        let offset = upload.length
+        progress.multipart = upload
+        guard progress.resume != nil else { return [.record(exchange, offset, isStored: false)] }
+        progress.resume?.reach(offset, digest: nil)
+        progress.durableOffset = offset
+        progress.bytesInMemory = 0
+        return [.record(exchange, offset, isStored: true), .advance()]
+    }
+
+    /// Ends an attempt whose bucket did not take the content. What had come of the request counts, whatever ended it.
+    private mutating func settle(_ fault: BucketFault, _ result: ExchangeResult, _ world: Surroundings) -> [Effect] {
+        var judge = Judge(self, result, at: world.now, jitter: 0, canAsk: false)
+        judge.keepParts()
+        judge.progress.record(judge.metrics())
+        progress = judge.progress
+        guard stop == nil else { return [.settle(Settlement(task: id, .interrupted(progress)))] }
+        progress.attempts.attempts += 1
+        return settle(isOfContents ? LocalFault.contents(fault) : .bucket(fault), world)
+    }
+}

@@ -1,0 +1,127 @@
+import Core
+import Store
+import TransferEngine
+
+/// How a transfer begins, and stops.
+extension Transfer {
+    mutating func begin(_ world: Surroundings) -> [Effect] {
+        if specification.confirmBeforeStart, !progress.isConfirmed {
+            let question = Question(kind: .delayedRequest, request: specification.request)
+            return [.ask(question, progress, Settlement(task: id, .interrupted(progress)))]
+        }
+        if let refusal = refusalOfPlainHTTP() { return refusal }
+        var effects: [Effect] = []
+        if let file = progress.adoptedFile {
+            progress.adoptedFile = nil
+            effects.append(.adopt(file: file))
+        }
+        if progress.multipart?.whole != nil {
+            stage = .finishing
+            return effects + [.completeObject]
+        }
+        if specification.bodyObject != nil, task.body == nil {
+            stage = .fetchingBody
+            return effects + [.fetchBody]
+        }
+        return effects + (progress.segments == nil ? ready(world) : [.find])
+    }
+
+    private mutating func ready(_ world: Surroundings) -> [Effect] {
+        prepareUpload(world.uploadVersions.version(for: request.url.origin))
+        return [.note(.started), .authorize]
+    }
+
+    /// Has a download go on where segments of it were interrupted, unless the file is not what it should be.
+    mutating func restoreSegments(_ size: Int64?, _ world: Surroundings) -> [Effect] {
+        guard case .ready = stage else { return [] }
+        guard let record = progress.segments else { return ready(world) }
+        guard let segmented = restoredSegments else {
+            // The bytes up to the first gap can be gone on with in one request.
+            progress.segments = nil
+            return ready(world)
+        }
+        if record.held.isEmpty {
+            progress.forgetBytes()
+            turn(to: 0)
+            return [.removePartialFile] + ready(world)
+        }
+        guard let size, size >= record.end else {
+            progress.forgetBytes()
+            (attempt.resuming, attempt.restartCause) = (nil, "partialFileMissing")
+            turn(to: 0)
+            return ready(world)
+        }
+        stage = .segmented(segmented)
+        // What a kill left besides is not there for the next one to find.
+        return [.keep(record.ranges)] + ready(world)
+    }
+
+    /// Starts a request with the credentials of where it goes.
+    mutating func start(with found: Access.Found, _ world: Surroundings) -> [Effect] {
+        switch stage {
+        case .ready where stop != nil: return [.settle(Settlement(task: id, .interrupted(progress)))]
+        case .ready, .segmented:
+            adopt(found)
+            return start(world)
+        default: return []
+        }
+    }
+
+    /// Starts the next request, or goes on with segments.
+    mutating func start(_ world: Surroundings) -> [Effect] {
+        attempt.startedAt = world.now
+        guard case .segmented(var segmented) = stage else {
+            stage = .asking(world.exchange)
+            attempt.askedSources.insert(request.source)
+            return [.start(world.exchange)]
+        }
+        // There may be a credential now for where one of them leads.
+        segmented.routes = [:]
+        stage = .segmented(segmented)
+        return [.resumeSegments, .show, .widenLater, .widen(proceeds: false)]
+    }
+
+    /// Ends a task whose URL is plain http where the session wants TLS; nil where it may go there.
+    mutating func refusalOfPlainHTTP() -> [Effect]? {
+        guard configuration.requiresSecureTransport, !request.url.isSecure else { return nil }
+        var result = TaskResult(progress: progress)
+        result.progress.attempts.attempts += 1
+        result.error = TaskError(.appTransportSecurityRequiresSecureConnection, failingURL: request.url.text)
+        return [
+            .settle(Settlement(task: id, .completed(.failed, result, nil), leavesPartialFile: hasPartialFile))
+        ]
+    }
+
+    // MARK: The end from outside
+
+    mutating func halt(_ reason: Stop, _ world: Surroundings) -> [Effect] {
+        if stop != .outdated { stop = reason }
+        let effects = exchanges.map(Effect.stop)
+        guard let segmented, segmented.connections.isEmpty, !segmented.isReading else { return effects }
+        // Nothing is under way whose end would be reported.
+        return effects + [.settle(Settlement(task: id, .interrupted(progress)))]
+    }
+
+    /// Ends an attempt by a fault of this machine.
+    func settle(_ fault: LocalFault, _ world: Surroundings) -> [Effect] {
+        var result = TaskResult(progress: progress)
+        // The fetch of a body is an attempt of its own.
+        if case .fetchingBody = stage {
+            if stop != nil { return [.settle(Settlement(task: id, .interrupted(progress)))] }
+            result.progress.attempts.attempts += 1
+            return [.note(.bodyFault(fault))] + settle(fault, result, world)
+        }
+        return settle(fault, result, world)
+    }
+
+    private func settle(_ fault: LocalFault, _ result: TaskResult, _ world: Surroundings) -> [Effect] {
+        let verdict = Settlement.Verdict.after(
+            fault, result, of: task, configuration.retryPolicy, jitter: world.jitter, at: world.now)
+        var effects: [Effect] = []
+        if case .contents(let fault) = fault { effects.append(.note(.contentsFault(fault))) }
+        if case .retry(let at, _, let progress) = verdict {
+            effects.append(.note(.willRetry(progress.lastAttempt, at: at)))
+        }
+        return effects + [.settle(Settlement(task: id, verdict, leavesPartialFile: hasPartialFile))]
+    }
+}

@@ -1,0 +1,300 @@
+import Base
+import Buckets
+import Core
+import Files
+import Formats
+import TestSupport
+import Testing
+
+@testable import Service
+@testable import Store
+@testable import TransferEngine
+
+/// The machine of a transfer, without an engine, a disk or a store.
+struct TransferTests {
+    static let now = Timestamp(milliseconds: 1_800_000_000_000)
+    static let url = "https://a.example/x"
+
+    static func transfer(
+        kind: TaskKind = .download, _ progress: TaskProgress = TaskProgress(), body: BodyLocation? = nil,
+        hasContentsBucket: Bool = false, _ specify: (inout TaskSpecification) -> Void = { _ in }
+    ) throws -> Transfer {
+        var specification = TaskSpecification(
+            kind: kind, request: TransferRequest(url: url, method: kind == .upload ? "PUT" : "GET"))
+        specify(&specification)
+        let task = ClaimedTask(
+            id: TaskID(1), session: SessionID(1), app: AppID(1), number: 1, lane: 1, specification: specification,
+            progress: progress, body: body, resourceDeadline: nil)
+        let session = KnownSession(configuration: SessionConfiguration(), app: "app", identifier: "session")
+        return try Transfer(
+            task, in: session, version: "1", node: nil, hasContentsBucket: hasContentsBucket, at: now)
+    }
+
+    static func world(_ exchange: UInt64 = 9, at now: Timestamp = now, canAsk: Bool = false) -> Transfer.Surroundings {
+        Transfer.Surroundings(
+            now: now, jitter: 0.5, exchange: ExchangeID(rawValue: exchange), canAsk: canAsk, largestContent: .max,
+            uploadVersions: UploadVersions())
+    }
+
+    static func head(_ status: Int, _ fields: [(String, String)] = []) -> ResponseHead {
+        ResponseHead(status: status, fields: HTTPFields(fields.map { HTTPField(name: $0.0, value: $0.1) }))
+    }
+
+    /// The head of a content that may come in segments.
+    static func content(_ length: Int64) -> ResponseHead {
+        head(200, [("ETag", "\"v\""), ("Content-Length", "\(length)"), ("Accept-Ranges", "bytes")])
+    }
+
+    static func result(
+        _ outcome: ExchangeOutcome, _ head: ResponseHead? = nil, _ verdict: ResumeVerdict? = nil,
+        _ received: ReceivedContent = .none, length: Int64 = 0
+    ) -> ExchangeResult {
+        var result = ExchangeResult(
+            outcome: outcome, head: head, received: received, length: length, lengthVerified: true,
+            digests: [.sha256: [0xAA]], metrics: TransactionMetrics(url: url, fetchStartDate: now), cookies: [])
+        result.judgement = head.map { _ in HeadJudgement(.keep(at: 0), verdict) }
+        return result
+    }
+
+    private static func feed(_ transfer: inout Transfer, _ events: Transfer.Event...) -> String {
+        var effects: [Transfer.Effect] = []
+        for event in events { effects = transfer.handle(event, in: world()) }
+        return ([transfer.stage.word] + effects.map(\.word)).joined(separator: " ")
+    }
+
+    // MARK: Ways through the machine
+
+    @Test func `A download asks, and its content is put in its place`() throws {
+        var transfer = try Self.transfer()
+        #expect(Self.feed(&transfer, .begin) == "ready note authorize")
+        #expect(Self.feed(&transfer, .authorized(Access.Found())) == "asking start")
+        let exchange = ExchangeID(rawValue: 9)
+        let (head, verdict) = (Self.head(200), ResumeVerdict.append(at: 0))
+        #expect(Self.feed(&transfer, .head(exchange, head, HeadJudgement(.keep(at: 0), verdict))) == "asking")
+        let end = Self.result(.complete, head, verdict, .memory([1]), length: 1)
+        #expect(Self.feed(&transfer, .ended(exchange, end)) == "finishing finalize place")
+    }
+
+    @Test func `Events of an exchange that is over do nothing`() throws {
+        var transfer = try Self.transfer()
+        _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
+        let old = ExchangeID(rawValue: 3)
+        let end = Self.result(.complete, Self.head(200), .append(at: 0), .memory([1]))
+        #expect(Self.feed(&transfer, .ended(old, end)) == "asking")
+        #expect(Self.feed(&transfer, .head(old, Self.content(8), HeadJudgement(.keep(at: 0)))) == "asking")
+        #expect(Self.feed(&transfer, .informational(old, Self.head(104))) == "asking")
+        #expect(transfer.progress.resume == nil)
+    }
+
+    @Test func `A task that has to be confirmed asks before it asks its origin`() throws {
+        var transfer = try Self.transfer { $0.confirmBeforeStart = true }
+        #expect(Self.feed(&transfer, .begin) == "ready ask")
+    }
+
+    @Test func `A stop ends what is under way, and what has no connection at once`() throws {
+        var transfer = try Self.transfer()
+        _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
+        #expect(Self.feed(&transfer, .stop(.decided)) == "asking stop")
+        let end = Self.result(.stopped)
+        #expect(Self.feed(&transfer, .ended(ExchangeID(rawValue: 9), end)) == "asking settle")
+
+        var progress = TaskProgress()
+        progress.resume = ResumePoint {
+            $0.url = Self.url
+            $0.entityTag = "\"v\""
+            $0.totalLength = 40 << 20
+        }
+        progress.segments = SegmentRecord(total: 40 << 20)
+        progress.segments?.held = [HeldRange(0, 1 << 20)]
+        var segmented = try Self.transfer(progress) { $0.segments = .count(4) }
+        #expect(Self.feed(&segmented, .begin) == "ready find")
+        #expect(Self.feed(&segmented, .found(size: 40 << 20)) == "segmented keep note authorize")
+        #expect(
+            Self.feed(&segmented, .authorized(Access.Found()))
+                == "segmented resumeSegments show widenLater widen")
+        #expect(Self.feed(&segmented, .stop(.interrupted)) == "segmented settle")
+    }
+
+    @Test func `A completion of an outdated request does not count`() throws {
+        var transfer = try Self.transfer()
+        _ = Self.feed(&transfer, .begin, .authorized(Access.Found()), .stop(.outdated))
+        #expect(Self.feed(&transfer, .stop(.interrupted)) == "asking stop")
+        #expect(transfer.stop == .outdated)
+        let end = Self.result(.complete, Self.head(200), .append(at: 0), .memory([1]))
+        #expect(Self.feed(&transfer, .ended(ExchangeID(rawValue: 9), end)) == "asking settle")
+    }
+
+    @Test func `A fetch of a body that fails is an attempt, unless it was stopped`() throws {
+        for isStopped in [false, true] {
+            var transfer = try Self.transfer(kind: .upload) { $0.bodyObject = ObjectReference() }
+            #expect(Self.feed(&transfer, .begin) == "fetchingBody fetchBody")
+            if isStopped { #expect(Self.feed(&transfer, .stop(.decided)) == "fetchingBody") }
+            let after = Self.feed(&transfer, .failed(.source(.unexpected("away"))))
+            #expect(after == (isStopped ? "fetchingBody settle" : "fetchingBody note note settle"))
+        }
+    }
+
+    // MARK: Every stage, every event
+
+    /// What each event does in each stage: to the exchange under way, where it is of one.
+    @Test func `Every event is taken in every stage`() throws {
+        var table: [String] = []
+        for (stage, transfer) in try Self.stages() {
+            for event in Self.events(transfer.exchange ?? transfer.exchanges.first ?? ExchangeID(rawValue: 1)) {
+                var next = transfer
+                let effects = next.handle(event, in: Self.world(77)).map(\.word)
+                table.append("\(stage) \(event.word): " + ([next.stage.word] + effects).joined(separator: " "))
+            }
+        }
+        let missing = Self.table.filter { !table.contains($0) }
+        #expect(table == Self.table, "not so any more: \(missing.joined(separator: "\n"))")
+    }
+
+    /// A transfer in each stage.
+    private static func stages() throws -> [(String, Transfer)] {
+        func at(_ stage: Transfer.Stage, _ transfer: Transfer) -> (String, Transfer) {
+            var transfer = transfer
+            transfer.stage = stage
+            return (stage.word, transfer)
+        }
+        let exchange = ExchangeID(rawValue: 5)
+        let whole = result(.complete, content(8), .append(at: 0), .file(path: "", length: 8), length: 8)
+        var inSegments = try transfer { $0.segments = .count(4) }
+        inSegments.progress.resume = ResumePoint.make(
+            from: content(TransferWalk.total), method: "GET", url: url, receivedAt: now)
+        inSegments.stage = .asking(exchange)
+        _ = inSegments.considerSegments(exchange, content(TransferWalk.total), .append(at: 0))
+        let plain = try transfer()
+        let object = try transfer(hasContentsBucket: true)
+        return [
+            at(.ready, plain), at(.fetchingBody, plain), at(.asking(exchange), plain),
+            (inSegments.stage.word, inSegments),
+            at(.verifying(whole), plain), at(.writing(Transfer.Writing(exchange: exchange, result: whole)), object),
+            at(.finishing, plain),
+        ]
+    }
+
+    /// One event of each kind.
+    private static func events(_ exchange: ExchangeID) -> [Transfer.Event] {
+        let part = ContentPart(number: 1, offset: 0, bytes: [1], plan: PartPlan(expected: 8))
+        let finished = ObjectWriter.Finished(digests: [.sha256: [0xAA]])
+        return [
+            .found(size: 8), .authorized(Access.Found()), .failed(.start(Unexpected())),
+            .informational(exchange, head(104)),
+            .head(exchange, content(8), HeadJudgement(.keep(at: 0), .append(at: 0))),
+            .durable(exchange, 4, nil), .part(exchange, part), .wrote(exchange, .finished(finished)),
+            .ended(exchange, result(.failed(.reset))), .connect(source: 0, isOwn: true, positions: [:]), .widened,
+            .read(Transfer.Reading(result: .success(nil), position: 8, digests: [.sha256: [0xAA]])), .stop(.decided),
+        ]
+    }
+
+    private static let table = """
+        ready found: ready note authorize
+        ready authorized: asking start
+        ready failed: ready note settle
+        ready informational: ready
+        ready head: ready
+        ready durable: ready record
+        ready part: ready
+        ready wrote: ready
+        ready ended: ready
+        ready connect: ready
+        ready widened: ready
+        ready read: ready
+        ready stop: ready
+        fetchingBody found: fetchingBody
+        fetchingBody authorized: fetchingBody
+        fetchingBody failed: fetchingBody note note settle
+        fetchingBody informational: fetchingBody
+        fetchingBody head: fetchingBody
+        fetchingBody durable: fetchingBody record
+        fetchingBody part: fetchingBody
+        fetchingBody wrote: fetchingBody
+        fetchingBody ended: fetchingBody
+        fetchingBody connect: fetchingBody
+        fetchingBody widened: fetchingBody
+        fetchingBody read: fetchingBody
+        fetchingBody stop: fetchingBody
+        asking found: asking
+        asking authorized: asking
+        asking failed: asking note settle
+        asking informational: asking
+        asking head: asking
+        asking durable: asking record
+        asking part: writing write
+        asking wrote: asking
+        asking ended: asking tell note settle
+        asking connect: asking
+        asking widened: asking
+        asking read: asking
+        asking stop: asking stop
+        segmented found: segmented
+        segmented authorized: segmented resumeSegments show widenLater widen
+        segmented failed: segmented note settle
+        segmented informational: segmented
+        segmented head: segmented widenLater
+        segmented durable: segmented record show advance
+        segmented part: segmented
+        segmented wrote: segmented
+        segmented ended: segmented hold show advance widenLater widen
+        segmented connect: segmented start show
+        segmented widened: segmented
+        segmented read: segmented widenLater
+        segmented stop: segmented stop
+        verifying found: verifying
+        verifying authorized: verifying
+        verifying failed: verifying note settle
+        verifying informational: verifying
+        verifying head: verifying
+        verifying durable: verifying record
+        verifying part: verifying
+        verifying wrote: verifying
+        verifying ended: verifying
+        verifying connect: verifying
+        verifying widened: verifying
+        verifying read: finishing finalize place
+        verifying stop: verifying
+        writing found: writing
+        writing authorized: writing
+        writing failed: writing note settle
+        writing informational: writing
+        writing head: writing
+        writing durable: writing record
+        writing part: writing write
+        writing wrote: finishing finalize place
+        writing ended: writing endWriting
+        writing connect: writing
+        writing widened: writing
+        writing read: writing
+        writing stop: writing
+        finishing found: finishing
+        finishing authorized: finishing
+        finishing failed: finishing note settle
+        finishing informational: finishing
+        finishing head: finishing
+        finishing durable: finishing record
+        finishing part: finishing
+        finishing wrote: finishing
+        finishing ended: finishing
+        finishing connect: finishing
+        finishing widened: finishing
+        finishing read: finishing
+        finishing stop: finishing
+        """.split(separator: "\n").map { String($0) }
+
+    // MARK: Walks
+
+    @Test(arguments: 0..<300 as Range<UInt64>)
+    func `At random it has one request at a time, forgets none, and comes to its end`(seed: UInt64) throws {
+        var walk = try TransferWalk(seed: seed)
+        try walk.run()
+    }
+}
+
+extension Transfer.Stage {
+    var word: String { String("\(self)".prefix { $0.isLetter }) }
+}
+
+extension Transfer.Effect {
+    var word: String { String("\(self)".prefix { $0.isLetter }) }
+}
