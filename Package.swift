@@ -58,13 +58,16 @@ let package = Package(
 
         library("Store", ["Base", "Core", "Formats", "SQL"]),
         library("Buckets", ["Base", "Core", "Formats", "TransferEngine"]),
-        library("Service", ["Base", "Buckets", "Core", "Files", "Formats", "Store", "TransferEngine"]),
+        library("Transfers", ["Base", "Buckets", "Core", "Files", "Formats", "Store", "TransferEngine"]),
+        library(
+            "Service", ["Base", "Buckets", "Core", "Files", "Formats", "Store", "TransferEngine", "Transfers"]),
         library("WireMapping", ["Core", "Formats", "Wire"]),
         library("Launches", ["Base", "Core", "Wire", "Store", "WireMapping", "TransferEngine"]),
         library(
             "API",
             [
-                "Base", "Core", "Formats", "Wire", "WireMapping", "Files", "HTTPServer", "Service", "Launches",
+                "Base", "Core", "Formats", "Wire", "WireMapping", "Files", "HTTPServer", "Transfers", "Service",
+                "Launches",
                 "COpenAPI",
                 "CPage",
             ]),
@@ -73,7 +76,7 @@ let package = Package(
             name: "urlsessiond",
             dependencies: [
                 "Base", "Buckets", "Core", "Wire", "SQL", "Files", "TransferEngine", "HTTPServer", "Store",
-                "Service",
+                "Transfers", "Service",
                 "Launches",
                 "API", "CLinux",
             ],
@@ -112,13 +115,19 @@ let package = Package(
         tests("BucketsTests", ["Buckets", "Base", "Core", "Formats", "TransferEngine"]),
         tests(
             "ServiceTests",
-            ["Service", "Store", "SQL", "Files", "TransferEngine", "Base", "Core", "Formats", "TestSupport"]),
+            [
+                "Service", "Transfers", "Store", "SQL", "Files", "Buckets", "TransferEngine", "Base", "Core", "Formats",
+                "TestSupport",
+            ]),
         tests("WireMappingTests", ["WireMapping", "Core", "Formats", "Wire"]),
         tests(
             "LaunchesTests", ["Launches", "Store", "SQL", "TransferEngine", "Base", "Core", "Wire", "TestSupport"]),
         tests(
             "APITests",
-            ["API", "Wire", "HTTPServer", "Service", "Store", "Launches", "Base", "Core", "Formats", "TestSupport"]),
+            [
+                "API", "Wire", "HTTPServer", "Service", "Transfers", "Store", "Launches", "Base", "Core", "Formats",
+                "TestSupport",
+            ]),
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
         tests("SystemTests", ["TestSupport", "Store", "Base", "Core", "Formats", "Wire", "CCrypto"]),
     ]

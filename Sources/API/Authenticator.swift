@@ -1,6 +1,7 @@
 import Base
 import Core
 import Service
+import Transfers
 import Wire
 
 /// Finds out who makes a request.

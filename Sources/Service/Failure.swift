@@ -2,6 +2,7 @@ import Base
 package import Core
 import Store
 import TransferEngine
+import Transfers
 
 /// Why a command did not do what it should, in the words of this layer.
 ///
@@ -25,6 +26,7 @@ package enum Failure: Error, Sendable {
         case let error as SystemError where error.isFull: self = .service(.insufficientStorage)
         case let error as SystemError where error.isOfShutdown: self = .service(.shuttingDown)
         case is CancellationError: self = .cancelled
+        case is TooManyBodies: self = .service(.overloaded)
         case is ObjectGone: self = .service(.contentsUnavailable)
         default:
             self =

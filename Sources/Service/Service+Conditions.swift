@@ -1,6 +1,7 @@
 import Base
 package import Core
 import Store
+package import Transfers
 
 extension Service {
     /// Declares the conditions of the whole service; transfers and fetches that wait for them are looked at again.

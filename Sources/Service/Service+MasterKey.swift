@@ -1,5 +1,6 @@
 import Base
 import Store
+import Transfers
 
 /// The store's secrets were sealed with another master key than the one at hand.
 package struct WrongMasterKey: Error {

@@ -5,6 +5,7 @@ import Files
 import Glibc
 package import Store
 import TransferEngine
+package import Transfers
 
 /// What the service refuses before the store is asked.
 package enum ServiceError: Error, Hashable, Sendable {
@@ -141,8 +142,7 @@ package final class Service: Sendable {
             log.error("contents or bodies are in a bucket, and cannot be read: there is no --contents")
         }
         try await loadConditions()
-        let finisher = ContentFinisher(store: store, folder: folder, settings: settings)
-        outlet.handle(try await finisher.finishInterruptedMoves(at: clock.now))
+        try await scheduler.finishInterruptedMoves()
         let hasCrashed = try await folder.size(DataFolder.crashMark) != nil
         let (recovered, aftermath) = try await store.recoverInterruptedTasks(at: clock.now, afterCrash: hasCrashed) {
             [folder] task, progress in
@@ -150,7 +150,7 @@ package final class Service: Sendable {
             guard let segments = progress.segments, segments.isSound else {
                 return length - (progress.resume?.offset ?? 0)
             }
-            return min(Transfer.maximumUnrecorded, folder.written(outside: segments.ranges, of: task.rawValue))
+            return min(ServiceSettings.maximumUnrecorded, folder.written(outside: segments.ranges, of: task.rawValue))
         }
         if hasCrashed {
             // Counted, and durably: removed before anything can be under way that it does not tell of.

@@ -5,6 +5,7 @@ import Glibc
 import Service
 import Store
 import TransferEngine
+import Transfers
 
 /// What `--bucket NAME=s3://BUCKET/PREFIX?region=&endpoint=` says.
 struct BucketSetting {

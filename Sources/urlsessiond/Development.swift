@@ -2,6 +2,7 @@ import API
 import Base
 import Core
 import Service
+import Transfers
 
 /// What `--dev` adds: an app with fixed keys, so that documentation can be pasted.
 enum Development {

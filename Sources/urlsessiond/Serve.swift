@@ -9,6 +9,7 @@ import SQL
 import Service
 import Store
 import TransferEngine
+import Transfers
 
 /// `urlsessiond serve`: makes the parts, runs them, and ends them in order.
 struct Serve {

@@ -6,6 +6,7 @@ import Service
 import Store
 import TestSupport
 import Testing
+import Transfers
 import Wire
 
 @testable import API

@@ -5,6 +5,7 @@ import Launches
 import Service
 import Store
 import TestSupport
+import Transfers
 
 @testable import API
 

@@ -3,6 +3,7 @@ import Core
 import Service
 import TestSupport
 import Testing
+import Transfers
 
 @testable import API
 

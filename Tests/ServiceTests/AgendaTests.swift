@@ -4,6 +4,7 @@ import Testing
 @testable import Service
 @testable import Store
 @testable import TransferEngine
+@testable import Transfers
 
 final class AgendaTests {
     private let now = Timestamp(milliseconds: 1_800_000_000_000)

@@ -5,6 +5,7 @@ import TestSupport
 import TransferEngine
 
 @testable import Service
+@testable import Transfers
 
 extension BucketClient {
     /// Talks to a store on loopback.

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Service
+@testable import Transfers
 
 /// Conditions and discretion with a clock that the test turns.
 @Suite(.serialized)

@@ -8,6 +8,7 @@ import Testing
 @testable import Service
 @testable import Store
 @testable import TransferEngine
+@testable import Transfers
 
 struct ContentFinisherTests {
     private let folder = TemporaryFolder()

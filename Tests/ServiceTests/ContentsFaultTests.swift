@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Service
+@testable import Transfers
 
 /// What the bucket of contents refuses, and what only looks like it.
 struct ContentsFaultTests {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Service
+@testable import Transfers
 
 struct CookieTests {
     private func cookies(_ origin: OriginServer, _ path: String) -> [String?] {

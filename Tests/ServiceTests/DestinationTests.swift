@@ -8,6 +8,7 @@ import Testing
 
 @testable import Service
 @testable import Store
+@testable import Transfers
 
 /// How often a Swift task reads the monotonic clock.
 private enum ClockReads {

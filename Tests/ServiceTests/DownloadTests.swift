@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Service
+@testable import Transfers
 
 @Suite(.serialized)
 struct DownloadTests {

@@ -7,6 +7,7 @@ import Testing
 
 @testable import Service
 @testable import Store
+@testable import Transfers
 
 /// What the janitor does about files that nobody needs, and could not do.
 struct ErrandTests {

@@ -3,6 +3,7 @@ import Glibc
 import Testing
 
 @testable import Service
+@testable import Transfers
 
 struct FailureTests {
     @Test func `A request whose file finds the disk's queue closed is told that the service stops`() {

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Service
+@testable import Transfers
 
 /// What follows from a store's word, and what a cancelled download leaves in a bucket.
 struct ObjectFaultTests {

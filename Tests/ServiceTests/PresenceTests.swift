@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Service
+@testable import Transfers
 
 struct PresenceTests {
     private let session = SessionID(1)

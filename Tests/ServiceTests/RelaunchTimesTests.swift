@@ -3,6 +3,7 @@ import Core
 import Testing
 
 @testable import Service
+@testable import Transfers
 
 @Suite struct RelaunchTimesTests {
     @Test func `Sessions come due in the order of their times, the earliest of each counting`() {

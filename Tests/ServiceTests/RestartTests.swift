@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Service
+@testable import Transfers
 
 @Suite(.serialized)
 struct RestartTests {

@@ -6,6 +6,7 @@ import Testing
 
 @testable import Service
 @testable import Store
+@testable import Transfers
 
 struct ResumableUploadTests {
     /// Content of many bytes that are cheap to make, each mebibyte another.

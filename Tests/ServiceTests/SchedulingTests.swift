@@ -8,6 +8,7 @@ import TransferEngine
 
 @testable import Service
 @testable import TransferEngine
+@testable import Transfers
 
 @Suite(.serialized)
 struct SchedulingTests {

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Service
+@testable import Transfers
 
 /// What servers do to single segments.
 @Suite(.serialized)

@@ -7,6 +7,7 @@ import Testing
 import TransferEngine
 
 @testable import Service
+@testable import Transfers
 
 /// Slow enough that connections meet: some 25 MB/s each.
 private let slowly = [Misbehaviour.trickle(size: 128 * 1024, pause: .milliseconds(5))]

@@ -6,6 +6,7 @@ import TestSupport
 import TransferEngine
 
 @testable import Service
+@testable import Transfers
 
 /// A running service with a real store and engine, an app, and an origin on loopback.
 final class ServiceStage: Sendable {

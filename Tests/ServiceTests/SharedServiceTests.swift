@@ -9,6 +9,7 @@ import Testing
 import TransferEngine
 
 @testable import Service
+@testable import Transfers
 
 extension Scheduler {
     /// Remembers as many sessions as are remembered at most.

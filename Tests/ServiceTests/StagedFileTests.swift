@@ -7,6 +7,7 @@ import Testing
 
 @testable import Service
 @testable import Store
+@testable import Transfers
 
 /// Who places a file removes it, unless a commit adopts it.
 @Suite(.serialized)

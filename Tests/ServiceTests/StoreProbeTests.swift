@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Service
+@testable import Transfers
 
 @Suite struct StoreProbeTests {
     @Test func `All who ask within a second share one answer`() async {

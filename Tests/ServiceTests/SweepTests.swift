@@ -7,6 +7,7 @@ import Testing
 import TransferEngine
 
 @testable import Service
+@testable import Transfers
 
 /// What is removed from the bucket of contents because no row knows of it.
 struct SweepTests {

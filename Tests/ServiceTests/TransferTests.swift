@@ -9,6 +9,7 @@ import Testing
 @testable import Service
 @testable import Store
 @testable import TransferEngine
+@testable import Transfers
 
 /// The machine of a transfer, without an engine, a disk or a store.
 struct TransferTests {

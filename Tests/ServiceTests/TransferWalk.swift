@@ -9,6 +9,7 @@ import Testing
 @testable import Service
 @testable import Store
 @testable import TransferEngine
+@testable import Transfers
 
 /// One transfer from its claim to its end, in surroundings that answer at random.
 struct TransferWalk {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Service
+@testable import Transfers
 
 @Suite(.serialized)
 struct UploadTests {

@@ -3,6 +3,7 @@ import Core
 import HTTPServer
 import Launches
 import Service
+import Transfers
 import Wire
 import WireMapping
 

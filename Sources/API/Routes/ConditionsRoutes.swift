@@ -2,6 +2,7 @@ import Core
 import HTTPServer
 import Launches
 import Service
+import Transfers
 import Wire
 import WireMapping
 

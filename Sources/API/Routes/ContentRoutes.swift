@@ -4,6 +4,7 @@ import Files
 import Formats
 import HTTPServer
 import Service
+import Transfers
 import Wire
 import WireMapping
 

@@ -1,6 +1,7 @@
 import Core
 import HTTPServer
 import Service
+import Transfers
 import Wire
 import WireMapping
 

@@ -2,6 +2,7 @@ import Base
 import Core
 import HTTPServer
 import Service
+import Transfers
 import Wire
 import WireMapping
 

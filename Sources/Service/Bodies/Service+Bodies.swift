@@ -5,6 +5,7 @@ package import Formats
 import Glibc
 import Store
 import TransferEngine
+import Transfers
 
 /// What a client sends with the bytes of a body.
 package struct BodyOrder: Sendable {
@@ -30,9 +31,6 @@ package struct BodyOrder: Sendable {
 }
 
 extension Service {
-    /// Bytes up to this count are kept in the database.
-    static let inlineLimit = 64 * 1024
-
     /// Receives a body in constant memory and keeps it.
     ///
     /// - Parameter next: The next bytes, nil at the end; throws when the client breaks off.
@@ -194,7 +192,7 @@ extension Service {
         while let bytes = try await next() {
             try check(length: length + Int64(bytes.count))
             for digest in digests { digest.update(bytes) }
-            if file == nil, memory.count + bytes.count > Self.inlineLimit {
+            if file == nil, memory.count + bytes.count > ServiceSettings.inlineLimit {
                 file = try await partial.create()
                 if let file, !memory.isEmpty { try await write(memory, to: file, at: 0) }
                 memory = []

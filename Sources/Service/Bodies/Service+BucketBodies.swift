@@ -4,6 +4,7 @@ import Core
 import Files
 import Formats
 import Store
+import Transfers
 
 /// Bodies that are too large for the database, in the bucket of contents: a whole one is an object, a draft one more with
 /// each request that appends to it.
@@ -24,7 +25,7 @@ extension Service {
                 try check(length: length + Int64(bytes.count))
                 digests.update(bytes)
                 length += Int64(bytes.count)
-                if let held = small, held.count + bytes.count > Self.inlineLimit || !order.isComplete {
+                if let held = small, held.count + bytes.count > ServiceSettings.inlineLimit || !order.isComplete {
                     try await upload.write(held)
                     small = nil
                 }
@@ -65,7 +66,7 @@ extension Service {
                 }
             } catch let error where error is BucketFault || error as? ServiceError == .digestMismatch {
                 throw error
-            } catch ServiceError.overloaded {
+            } catch is TooManyBodies {
                 throw ServiceError.overloaded
             } catch {
                 // What came before the client broke off counts.

@@ -4,6 +4,7 @@ package import Core
 package import Files
 import Glibc
 import Store
+package import Transfers
 
 /// Where the bytes of a finished task are read.
 package enum ContentSource: Sendable {

@@ -2,6 +2,7 @@ import Base
 import Buckets
 import Core
 import Store
+import Transfers
 
 /// Removes from the bucket of contents what no row knows of.
 ///

@@ -2,6 +2,7 @@ import Base
 import Buckets
 import Core
 import Store
+import Transfers
 
 /// Sees to it that no multipart upload is left over in a bucket.
 extension Service {

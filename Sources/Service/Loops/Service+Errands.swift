@@ -1,6 +1,7 @@
 import Base
 import Files
 import Store
+import Transfers
 
 /// Removal of useless files: those that the janitor is told of, and those that a start finds.
 extension Service {

@@ -4,6 +4,7 @@ import Files
 import Glibc
 import Store
 import TransferEngine
+import Transfers
 
 extension Service {
     // MARK: Relaunching

@@ -2,6 +2,7 @@ import Base
 package import Core
 import Store
 import TransferEngine
+import Transfers
 
 /// Many nodes: each polls the store for the commits of the others. Nodes communicate through the store alone.
 extension Service {

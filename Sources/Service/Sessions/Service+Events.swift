@@ -1,6 +1,7 @@
 import Base
 package import Core
 import Store
+import Transfers
 
 extension Service {
     package func events(of id: SessionID, after: Int64?, limit: Int) async throws -> EventPage {

@@ -2,6 +2,7 @@ import Base
 package import Core
 import Store
 import TransferEngine
+import Transfers
 
 extension Service {
     /// Creates or reconnects; see `Store.openSession`.

@@ -1,6 +1,7 @@
 import Base
 package import Core
 import Store
+import Transfers
 
 /// Credentials that apps leave with the service.
 extension Service {

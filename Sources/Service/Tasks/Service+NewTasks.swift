@@ -6,6 +6,7 @@ import Formats
 import Glibc
 import Store
 import TransferEngine
+import Transfers
 
 /// A task whose body is at hand. The copy that was made for it goes with it, unless the task is created.
 package final class PreparedTask {
@@ -199,7 +200,7 @@ extension Service {
         }
         guard !places.isEmpty else { return [:] }
         let read = try await folder.of(app.rawValue).disk.readBeneath(
-            places.map { ($0.root, $0.path) }, upTo: Self.inlineLimit)
+            places.map { ($0.root, $0.path) }, upTo: ServiceSettings.inlineLimit)
         return Dictionary(zip(places.map(\.index), read)) { first, _ in first }
     }
 

@@ -2,6 +2,7 @@ import Base
 package import Core
 import Store
 import TransferEngine
+import Transfers
 
 /// What apps are asked, and their answers.
 extension Service {

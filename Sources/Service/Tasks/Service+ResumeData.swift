@@ -4,6 +4,7 @@ import Files
 import Formats
 import Store
 import TransferEngine
+import Transfers
 
 /// What a cancel left to go on with, or why there is nothing.
 package enum ResumeOutcome: Sendable {

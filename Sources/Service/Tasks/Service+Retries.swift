@@ -1,5 +1,6 @@
 package import Core
 import Store
+import Transfers
 
 /// What a session-wide retry did.
 package struct RetrySummary: Sendable {

@@ -1,6 +1,7 @@
 import Base
 package import Core
 import Store
+import Transfers
 
 extension Service {
     /// A task as it stands in the store, or what the caller knows of it by its stamp.

@@ -3,6 +3,7 @@ package import Core
 import Files
 import Store
 import TransferEngine
+import Transfers
 
 /// What tasks wait for.
 extension Service {

@@ -2,7 +2,7 @@ import Testing
 
 /// Seventy-five ways in which origins misbehave, each played byte for byte against the real service.
 ///
-/// What is owed for each stands beside it; ARCHITECTURE.md has the reasons where another answer would be expected.
+/// What is owed for each stands beside it; docs/internals/origins.md has the reasons where another answer would be expected.
 @Suite(.counted) struct MisbehaviourTests {
     @Test func `Every identifier has its misdeeds, and no other`() {
         #expect(Set(Misdeed.subjects.joined().map(\.id)) == Set(Ledger.identifiers))

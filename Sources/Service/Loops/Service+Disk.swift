@@ -1,0 +1,39 @@
+import Base
+import Files
+import Transfers
+
+extension Service {
+    /// Measures the disk now and then, and at once when what is written comes near its floor.
+    func watchDisk() async {
+        var isBelowFloor = false
+        while !Task.isCancelled {
+            _ = await room.bell.wait(until: clock.monotonic() + Self.measuringPeriod)
+            guard !Task.isCancelled else { return }
+            do {
+                try await folder.disk.measure(room, folder.path)
+                try await folder.keepReserve(within: room)
+                inbox.tell(.measured)
+                if isBelowFloor == room.isAboveFloor {
+                    isBelowFloor.toggle()
+                    tellFloor(isBelow: isBelowFloor)
+                }
+            } catch {
+                log.warning("the disk could not be measured", ("error", error.description))
+            }
+            // Many rings are one.
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    private func tellFloor(isBelow: Bool) {
+        let log = log.with(("free", room.freeBytes), ("floor", settings.freeDiskFloor))
+        if isBelow {
+            log.warning("the disk is below its floor: new content waits, new tasks are refused")
+        } else {
+            log.info("the disk is above its floor again")
+        }
+    }
+
+    /// Milliseconds between two measurements while nothing much is written.
+    private static let measuringPeriod: Int64 = 5000
+}

@@ -1,0 +1,63 @@
+package import Base
+package import Buckets
+import Core
+import Formats
+import Store
+package import TransferEngine
+
+/// The bucket in which all nodes keep what is too large for the database.
+package struct ContentsBucket: Sendable {
+    package let client: BucketClient
+    /// What the keys of one service begin with, so that no other sweeps its objects.
+    package let folder: String
+    package let access: ContentsAccess
+    package let fetcher: ObjectFetcher
+    let clock: Clock
+    let readers = ObjectReaders()
+    package let writers = BodyWriters()
+    /// For all that is written into buckets, contents on their way as well.
+    package let partMemory = PartMemory()
+    /// Without a task to continue it, the upload of a body is kept for so long after its node was last heard of. The clocks
+    /// of nodes may differ by some seconds.
+    package var bodyLease = Duration.seconds(60)
+
+    package init(_ client: BucketClient, folder: String, clock: Clock, log: Log) {
+        self.client = client
+        self.folder = folder
+        self.clock = clock
+        access = ContentsAccess(clock: clock)
+        fetcher = ObjectFetcher(client, access, clock: clock, log: log)
+    }
+
+    /// A key that nothing was ever written to.
+    func newKey(of task: TaskID) -> String { newKey("contents", "\(task.rawValue)") }
+
+    package func newKey(ofBody publicId: String) -> String { newKey("bodies", publicId) }
+
+    private func newKey(_ area: String, _ name: String) -> String {
+        "\(folder)/\(area)/\(name)-\(RandomBytes.make(12).hexadecimal)"
+    }
+
+    /// Where the keys of an area begin.
+    func prefix(_ area: String) -> String { "\(folder)/\(area)/" }
+}
+
+extension ServiceSettings {
+    /// Who talks to a bucket: one that apps name, or the one of contents.
+    func client(of bucket: String) -> BucketClient? {
+        bucket == Store.contentsBucket ? contents?.client : buckets[bucket]
+    }
+}
+
+extension ObjectDestination {
+    /// An object in the bucket of contents. Its key is new, so that there is nothing to be replaced.
+    init(content key: String) {
+        self.init()
+        bucket = Store.contentsBucket
+        self.key = key
+        replace = true
+    }
+
+    /// Whether the service keeps the object for its apps.
+    var isContent: Bool { bucket == Store.contentsBucket }
+}

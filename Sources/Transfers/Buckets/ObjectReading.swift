@@ -1,0 +1,93 @@
+package import Base
+package import Buckets
+package import Core
+
+/// How many read from the bucket of contents at a time, which share what memory there is for them.
+final class ObjectReaders: Sendable {
+    /// Bytes that all have in memory together, as long as there are no more than 512 of them.
+    private static let memory: Int64 = 256 << 20
+    /// One piece is sent, copied for that, another one is being read.
+    private static let piecesAtOnce: Int64 = 4
+
+    private let count = Locked<Int64>(0)
+
+    func begin() { count.withLock { $0 += 1 } }
+
+    func end() { count.withLock { $0 -= 1 } }
+
+    /// Bytes of one request.
+    var pieceLength: Int64 {
+        let share = Self.memory / Self.piecesAtOnce / max(1, count.withLock { $0 })
+        return min(max(128 << 10, share), 2 << 20)
+    }
+}
+
+/// Bytes of objects in the bucket of contents, read in order: the next piece while one is being used.
+package struct ObjectReading: Sendable {
+    private let client: BucketClient
+    private let readers: ObjectReaders
+    private let objects: [StoredObject]
+    private let range: Range<Int64>
+    /// Read already, so that what is missing or out of reach is found out before anything is promised.
+    private let first: [UInt8]
+    private let log: Log
+
+    /// - Parameter range: Of the bytes of all objects, one behind the other.
+    package init(
+        _ objects: [StoredObject], _ range: Range<Int64>, _ contents: ContentsBucket, log: Log
+    ) async throws(BucketFault) {
+        client = contents.client
+        readers = contents.readers
+        self.objects = objects
+        self.range = range
+        self.log = log
+        let end = min(range.upperBound, range.lowerBound + readers.pieceLength)
+        first = try await objects.piece(at: range.lowerBound, to: end, client)
+    }
+
+    /// Hands out all bytes.
+    ///
+    /// - Throws: ``BucketFault``, and what `take` throws.
+    package func copy(to take: @Sendable ([UInt8]) async throws -> Void) async throws {
+        readers.begin()
+        defer { readers.end() }
+        var (piece, end) = (first, range.lowerBound + Int64(first.count))
+        while true {
+            let offset = end
+            async let next = offset < range.upperBound ? pieceLogged(at: offset) : []
+            try await take(piece)
+            piece = try await next
+            guard !piece.isEmpty else { return }
+            end += Int64(piece.count)
+        }
+    }
+
+    private func pieceLogged(at offset: Int64) async throws(BucketFault) -> [UInt8] {
+        do throws(BucketFault) {
+            return try await objects.piece(
+                at: offset, to: min(range.upperBound, offset + readers.pieceLength), client)
+        } catch {
+            if !Task.isCancelled {
+                log.warning("a content broke off on its way", ("code", error.code), ("message", error.message))
+            }
+            throw error
+        }
+    }
+}
+
+extension [StoredObject] {
+    /// Some bytes from an offset on, of one object; none at the end.
+    func piece(
+        at offset: Int64, to end: Int64, _ client: BucketClient
+    ) async throws(BucketFault) -> [UInt8] {
+        var start: Int64 = 0
+        for object in self {
+            if offset < start + object.length {
+                let last = Swift.min(end, start + object.length)
+                return try await client.read(object.key, (offset - start)..<(last - start))
+            }
+            start += object.length
+        }
+        return []
+    }
+}

@@ -1,0 +1,246 @@
+import Base
+import Buckets
+package import Core
+package import Files
+import Formats
+package import Store
+import TransferEngine
+
+/// So many large bodies are being received that there is no memory for another one.
+package struct TooManyBodies: Error {}
+
+/// How many bodies are being written into the bucket of contents, each of which has a part in memory.
+package final class BodyWriters: Sendable {
+    /// With parts of 8 MiB, 512 MiB.
+    static let most = 64
+
+    /// One of them, until it is let go.
+    final class Permit: Sendable {
+        private let writers: BodyWriters
+        private let row = Locked<Int64?>(nil)
+
+        fileprivate init(_ writers: BodyWriters) { self.writers = writers }
+
+        /// Has the note of its upload kept alive.
+        func keep(row: Int64) {
+            self.row.withLock { $0 = row }
+            writers.state.withLock { _ = $0.rows.insert(row) }
+        }
+
+        /// From now on its note counts for as long as it says.
+        func letGo() {
+            guard let row = row.withLock({ $0.take() }) else { return }
+            writers.state.withLock { _ = $0.rows.remove(row) }
+        }
+
+        deinit {
+            letGo()
+            writers.state.withLock { $0.count -= 1 }
+        }
+    }
+
+    private struct State {
+        var count = 0
+        /// Notes of the uploads that have begun.
+        var rows: Set<Int64> = []
+    }
+
+    private let state = Locked(State())
+
+    /// - Throws: ``TooManyBodies``.
+    func take() throws(TooManyBodies) -> Permit {
+        let isFree = state.withLock { state in
+            guard state.count < Self.most else { return false }
+            state.count += 1
+            return true
+        }
+        guard isFree else { throw TooManyBodies() }
+        return Permit(self)
+    }
+
+    /// Notes of the uploads under way.
+    package var rows: [Int64] { state.withLock { Array($0.rows) } }
+}
+
+/// Writes bytes that come in order into a new object of the bucket of contents: in one request what fits into a part, else
+/// in parts.
+///
+/// It is noted before it begins. The commit that names the object forgets the note; without one it is removed.
+package struct ObjectUpload {
+    /// How long an object waits for the tasks that will name it.
+    private static let stay = Duration.seconds(3600)
+
+    /// In place of an app's number, where memory is shared: all of them together.
+    private static let share: Int64 = -1
+
+    private let key: String
+    private let task: TaskID?
+    private let contents: ContentsBucket
+    private let store: Store
+    private let disk: DiskQueue
+    private let plan: PartPlan
+    private let mark = RandomBytes.make(16).hexadecimal
+    private var bytes: [UInt8] = []
+    /// For a part that is longer than usual.
+    private var grant: PartMemory.Grant?
+    private var length: Int64 = 0
+    private var row: Int64?
+    private var upload: String?
+    private var tags: [String] = []
+    private var permit: BodyWriters.Permit?
+
+    /// - Parameters:
+    ///   - task: Whose newest upload this is; nil where no task goes on with it.
+    ///   - expected: How many bytes come, where that is known.
+    package init(
+        _ key: String, of task: TaskID? = nil, expected: Int64?, _ contents: ContentsBucket, _ store: Store,
+        _ disk: DiskQueue
+    ) {
+        self.key = key
+        self.task = task
+        self.contents = contents
+        self.store = store
+        self.disk = disk
+        plan = PartPlan(expected: expected)
+    }
+
+    private var client: BucketClient { contents.client }
+    private var clock: Clock { contents.clock }
+
+    /// - Throws: ``TooManyBodies``, ``BucketFault``, and what the store throws.
+    package mutating func write(_ piece: [UInt8]) async throws {
+        if task == nil, permit == nil { permit = try contents.writers.take() }
+        var rest = piece[...]
+        while !rest.isEmpty {
+            let partLength = Int(plan.length(ofPart: tags.count + 1))
+            // A part goes when more comes: the last one may be all there is.
+            if bytes.count == partLength { try await putPart() }
+            let count = min(rest.count, Int(plan.length(ofPart: tags.count + 1)) - bytes.count)
+            if bytes.count + count > PartPlan.usual, grant == nil { try await waitForMemory() }
+            bytes += rest.prefix(count)
+            rest = rest.dropFirst(count)
+        }
+        length += Int64(piece.count)
+    }
+
+    private mutating func waitForMemory() async throws {
+        let excess = plan.length(ofPart: tags.count + 1) - PartPlan.usual
+        grant = await contents.partMemory.grant(excess, of: Self.share)
+        if grant == nil { throw CancellationError() }
+    }
+
+    /// Makes what was written the object.
+    package mutating func finish() async throws -> StoredObject {
+        if upload == nil {
+            try await putWhole()
+        } else {
+            try await putPart()
+            try await complete()
+        }
+        return StoredObject(key: key, length: length)
+    }
+
+    /// Has removed what was written.
+    package func abandon() async {
+        permit?.letGo()
+        guard let row else { return }
+        try? await store.extendUploads(rows: [row], until: clock.now)
+    }
+
+    /// Has what was written stay for some time, though no commit names it yet.
+    func stay() async throws {
+        permit?.letGo()
+        guard let row else { return }
+        try await store.extendUploads(rows: [row], until: clock.now + Self.stay)
+    }
+
+    private mutating func note() async throws {
+        let row = try await store.beginUpload(
+            of: task ?? TaskID(0), bucket: Store.contentsBucket, key: key, at: clock.now,
+            until: task == nil ? clock.now + contents.bodyLease : nil)
+        self.row = row
+        permit?.keep(row: row)
+    }
+
+    private func sent(isWhole: Bool) async throws(SystemError) -> SentBytes {
+        let bytes = bytes
+        return try await disk.run(.long) { () throws(SystemError) in SentBytes(bytes, isWhole: isWhole) }
+    }
+
+    private mutating func putWhole() async throws {
+        try await note()
+        let content = try await sent(isWhole: true)
+        let tag = try await client.put(key, content, ObjectTerms(mark: mark))
+        if !content.isProven(by: tag) { try await check() }
+    }
+
+    private mutating func putPart() async throws {
+        if upload == nil {
+            try await note()
+            let id = try await client.createUpload(key, ObjectTerms(mark: mark))
+            guard let row,
+                try await store.note(upload: id, row: row, bucket: Store.contentsBucket, key: key, at: clock.now)
+            else { throw BucketFault.uploadIsUseless }
+            upload = id
+        }
+        guard let upload else { return }
+        tags.append(try await client.putPart(tags.count + 1, of: upload, key, try await sent(isWhole: false)))
+        (bytes, grant) = ([], nil)
+    }
+
+    private func complete() async throws {
+        guard let upload else { return }
+        do throws(BucketFault) {
+            try await client.completeUpload(upload, key, parts: tags)
+        } catch {
+            // The response may be lost, and no other node writes to this key.
+            guard try await client.object(key)?.mark == mark else { throw error }
+        }
+        try await check()
+    }
+
+    private func check() async throws(BucketFault) {
+        let found = try await client.object(key)?.length
+        guard found == length else {
+            throw .wrongObject("The object has \(found.map(String.init) ?? "no") bytes instead of \(length).")
+        }
+    }
+}
+
+extension ContentsBucket {
+    private static let pieceLength: Int64 = 1 << 20
+
+    /// Puts a file into the bucket, as it is now.
+    ///
+    /// - Parameters:
+    ///   - task: Whose content it is; nil for a body.
+    ///   - take: Sees all bytes on their way.
+    /// - Throws: ``ContentsFault``, ``TooManyBodies``, and what the file and the store throw.
+    package func put(
+        _ file: OpenFile, as key: String, of task: TaskID? = nil, _ store: Store, _ disk: DiskQueue,
+        take: ([UInt8]) -> Void = { _ in }
+    ) async throws -> StoredObject {
+        let length = try file.size()
+        var upload = ObjectUpload(key, of: task, expected: length, self, store, disk)
+        do {
+            var offset: Int64 = 0
+            while offset < length {
+                let bytes = try await disk.read(file, offset..<min(length, offset + Self.pieceLength))
+                guard !bytes.isEmpty else { break }
+                take(bytes)
+                try await upload.write(bytes)
+                offset += Int64(bytes.count)
+            }
+            let object = try await upload.finish()
+            if task == nil { try await upload.stay() }
+            // The note may be gone since before the object was there.
+            if let task, try await !store.isUnfinished(task) { try await store.noteLate(object: key, at: clock.now) }
+            return object
+        } catch {
+            await upload.abandon()
+            guard let fault = error as? BucketFault else { throw error }
+            access.note(fault)
+            throw ContentsFault(fault: fault)
+        }
+    }
+}

@@ -1,0 +1,219 @@
+import Base
+import Core
+import Formats
+import Store
+import TransferEngine
+
+/// How an exchange of the whole content ends, and what follows.
+extension Transfer {
+    mutating func end(_ exchange: ExchangeID, _ result: ExchangeResult, _ world: Surroundings) -> [Effect] {
+        if case .file = result.received { hasPartialFile = true }
+        if segmented?.connections[exchange] != nil { return end(segment: exchange, result, world) }
+        guard exchange == self.exchange else { return [] }
+        let effects = noteSilence(result)
+        if writesObject { return effects + endWriting(exchange, result, world) }
+        if let next = nextSource(after: result) { return effects + ask(source: next, after: result, world) }
+        guard comesInParts, result.outcome == .complete else { return effects + judge(result, world) }
+        guard case .file = result.received else {
+            return effects + judge(result.digested(by: specification.digestsWanted), world)
+        }
+        stage = .verifying(result)
+        let isContent = result.head.map { head in
+            specification.acceptableStatusCodes.contains { $0.contains(head.status) }
+        }
+        return effects + [.finalize, .readWhole(length: result.length, checksPieces: isContent ?? false)]
+    }
+
+    /// Remembers that an origin did not answer the fields of the draft for resumable uploads.
+    private func noteSilence(_ result: ExchangeResult) -> [Effect] {
+        guard let upload = attempt.upload, upload.step == .create, upload.resource == nil,
+            result.head != nil || result.bytesSent > 0
+        else { return [] }
+        return [.note(.isSilent(upload.version, origin: request.url.origin))]
+    }
+
+    /// Waits for the end of what is written into a bucket, where the request has content.
+    private mutating func endWriting(
+        _ exchange: ExchangeID, _ result: ExchangeResult, _ world: Surroundings
+    ) -> [Effect] {
+        let isComplete = result.outcome == .complete
+        let hasContent = result.lastPart != nil || isComplete && result.judgement?.verdict == .alreadyComplete
+        var isWriting = false
+        if case .writing = stage { isWriting = true }
+        guard isWriting || hasContent else { return judge(result, world) }
+        if becomesContent, let small = result.asSmallContent(digestedBy: specification.digestsWanted) {
+            return judge(small, world)
+        }
+        stage = .writing(Writing(exchange: exchange, result: result))
+        return (isComplete ? [.finalize] : []) + [.endWriting(last: result.lastPart)]
+    }
+
+    /// Asks the next source of a download, in the same attempt: nothing had come of the last one.
+    private mutating func ask(source: Int, after result: ExchangeResult, _ world: Surroundings) -> [Effect] {
+        let judge = Judge(self, result, at: world.now, jitter: 0, canAsk: false)
+        progress = judge.progress
+        progress.record(judge.metrics())
+        progress.forgetBytes()
+        stage = .ready
+        turn(to: source)
+        return [.authorize]
+    }
+
+    /// Takes what came of reading a content that one request has brought.
+    mutating func take(_ reading: Reading, of result: ExchangeResult, _ world: Surroundings) -> [Effect] {
+        var result = result
+        switch reading.result {
+        case .success(let piece):
+            attempt.wrongPiece = piece
+            result.digests = reading.digests
+            if stop != nil { result.outcome = .stopped }
+        case .failure(let error): result.outcome = .failed(.disk(errno: error.errno))
+        }
+        return judge(result, world)
+    }
+
+    // MARK: Judging
+
+    /// Judges how a request ended, and does what follows.
+    mutating func judge(
+        _ result: ExchangeResult, _ world: Surroundings, by judging: (inout Judge) -> Judgement = { $0.judge() }
+    ) -> [Effect] {
+        var judge = Judge(
+            self, result, at: world.now, jitter: world.jitter, canAsk: world.canAsk,
+            largestContent: world.largestContent)
+        let judgement = judging(&judge)
+        let progress = judge.progress
+        var settlement = Settlement(task: id, .interrupted(progress))
+        settlement.credentialsKnown = credentialsKnown
+        settlement.bytesReceived = segmented?.bytesReceived ?? result.bytesReceived
+        settlement.bytesSent = result.bytesSent
+        var effects: [Effect] = []
+        if case .failed(.egressDenied) = result.outcome {
+            effects.append(.note(.egressDenied(host: request.url.host)))
+        }
+        switch judgement {
+        case .send(let next):
+            // A transfer that has to stop takes no further step.
+            guard stop == nil else { break }
+            self.progress = progress
+            return effects + send(next, world)
+        case .finish where stop == .outdated: settlement.verdict = .interrupted(self.progress)
+        case .retry(let at, let waitsForConnectivity, let pause):
+            if let pause { effects.append(.pause(request.url.origin, pause)) }
+            effects.append(
+                .tell(
+                    .willRetry(
+                        attempt: progress.attempts.attempts, error: progress.lastAttempt?.error, nextAt: at,
+                        offset: progress.keptOffset)))
+            if waitsForConnectivity { effects.append(.tell(.isWaitingForConnectivity)) }
+            effects.append(.note(.willRetry(progress.lastAttempt, at: at)))
+            settlement.verdict = .retry(at: at, waitsForConnectivity: waitsForConnectivity, progress)
+        case .waitForDisk(let needed, let notBefore):
+            effects.append(.note(.waitsForDisk(needed: needed)))
+            settlement.verdict = .waitsForDisk(needed: needed, notBefore: notBefore, progress)
+        case .interrupted: break
+        case .ask(let question): return effects + [.ask(question, progress, settlement)]
+        case .finish(let outcome, let taskResult, let source):
+            var written: ObjectWriter.Finished?
+            if case .writing(let writing) = stage { written = writing.finished }
+            stage = .finishing
+            return effects + [
+                .finalize,
+                .place(
+                    Finish(
+                        outcome: outcome, taskResult: taskResult, source: source, result: result, written: written,
+                        bytesReceived: settlement.bytesReceived)),
+            ]
+        }
+        return effects + [.settle(settlement)]
+    }
+
+    // MARK: The next request
+
+    /// Sends the next request of an attempt.
+    private mutating func send(_ next: Judgement.Next, _ world: Surroundings) -> [Effect] {
+        // What came in segments stays, unless the content begins anew.
+        if segmented == nil { stage = .ready }
+        switch next {
+        case .follow(let hop): return follow(hop, world)
+        case .upload(let upload): return send(upload, world)
+        case .authenticate:
+            beginUpload(world)
+            return [.authorize]
+        case .repeated:
+            attempt.repeats += 1
+            return start(world)
+        case .again(let cause):
+            stage = .ready
+            attempt.resuming = nil
+            attempt.restartCause = cause
+            attempt.wrongPiece = nil
+            guard comesInParts else {
+                beginUpload(world)
+                return start(world)
+            }
+            turn(to: 0)
+            return [.authorize]
+        }
+    }
+
+    private mutating func follow(_ hop: Judgement.Hop, _ world: Surroundings) -> [Effect] {
+        request.hops += 1
+        request.headers = Redirect.fields(
+            request.headers, dropBody: hop.dropsBody, dropHeaders: hop.dropsSecrets,
+            sensitive: specification.request.sensitiveHeaders)
+        request.url = hop.url
+        request.method = hop.method
+        if hop.dropsBody { request.sendsBody = false }
+        beginUpload(world)
+        return refusalOfPlainHTTP() ?? [.authorize]
+    }
+
+    /// Has an upload begin anew, in the version that its origin speaks.
+    private mutating func beginUpload(_ world: Surroundings) {
+        progress.uploadURL = nil
+        progress.uploadOffset = nil
+        prepareUpload(world.uploadVersions.version(for: request.url.origin))
+    }
+
+    /// Sends the next request of a resumable upload.
+    private mutating func send(_ upload: ResumableUpload, _ world: Surroundings) -> [Effect] {
+        let before = attempt.upload
+        take(upload)
+        switch upload.step {
+        case .append(let offset):
+            return [.advance(resumption(of: upload, at: offset, cause: "interrupted"))] + start(world)
+        case .create: return [.advance(resumption(of: upload, at: 0, cause: "uploadResourceGone"))] + start(world)
+        case .ask: if before?.resource != upload.resource { attempt.uploadMoves += 1 }
+        case .abandon: break
+        }
+        return start(world)
+    }
+
+    private func resumption(of upload: ResumableUpload, at offset: Int64, cause: String) -> Resumption {
+        Resumption(fileOffset: offset, expectedTotalBytes: upload.length, cause: cause)
+    }
+}
+
+extension ExchangeResult {
+    /// The same of a content that the database keeps: all of it came, and is in memory. Nil where there is more.
+    fileprivate func asSmallContent(digestedBy algorithms: Set<DigestAlgorithm>) -> ExchangeResult? {
+        guard outcome == .complete, let part = lastPart, part.number == 1,
+            part.bytes.count <= ServiceSettings.inlineLimit
+        else {
+            return nil
+        }
+        var small = self
+        small.received = .memory(part.bytes)
+        small.lastPart = nil
+        return small.digested(by: algorithms)
+    }
+
+    /// With the digests of what is in memory.
+    fileprivate func digested(by algorithms: Set<DigestAlgorithm>) -> ExchangeResult {
+        guard isBodyKept, case .memory(let bytes) = received else { return self }
+        var result = self
+        for algorithm in algorithms { result.digests[algorithm] = Digest.of(bytes, algorithm) }
+        return result
+    }
+}

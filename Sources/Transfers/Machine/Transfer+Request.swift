@@ -1,0 +1,199 @@
+import Base
+import Core
+import Files
+import Formats
+import Store
+import TransferEngine
+
+/// The engine's requests.
+extension Transfer {
+    /// What a request is made with besides.
+    struct Resources: Sendable {
+        let folder: DataFolder
+        let settings: ServiceSettings
+        /// Shared by all who write to the partial file.
+        let sync: SharedSync
+        /// Lines of the session's cookies; nil where the session wants none at all.
+        let cookies: [String]?
+        let bandwidthLimit: Int64?
+    }
+
+    /// The engine's request for the current hop, or for the bytes of a connection.
+    func exchangeRequest(_ exchange: ExchangeID, _ resources: Resources) -> ExchangeRequest {
+        guard let segmented, let connection = segmented.connections[exchange],
+            let route = segmented.routes[connection.source]
+        else { return wholeRequest(exchange, resources) }
+        var transfer = self
+        (transfer.request.url, transfer.request.headers) = (route.url, route.headers)
+        transfer.attempt.access.credential = route.credential
+        transfer.attempt.resuming = nil
+        var request = transfer.wholeRequest(exchange, resources)
+        let (bytes, total) = (connection.bytes, segmented.plan.total)
+        var point = segmented.points[connection.source]
+        point?.offset = bytes.lowerBound
+        let asked = point ?? ResumePoint { $0.offset = bytes.lowerBound }
+        for field in asked.requestFields(upTo: bytes.upperBound).fields { request.headers.set(field.name, field.value) }
+        request.headers.remove("If-None-Match")
+        request.sink = .stretch(
+            path: partialFile(resources.folder), from: bytes.lowerBound, to: bytes.upperBound, sync: resources.sync)
+        request.judge = { [point] head in
+            let verdict = ResumeVerdict.judge(head: head, segment: bytes, of: total, point)
+            switch verdict {
+            case .append(let offset): return HeadJudgement(.keep(at: offset), verdict)
+            case .notADownload: return HeadJudgement(.discard(limit: Self.sideLimit), verdict)
+            default: return HeadJudgement(.stop, verdict)
+            }
+        }
+        return request
+    }
+
+    private func wholeRequest(_ exchange: ExchangeID, _ resources: Resources) -> ExchangeRequest {
+        let settings = resources.settings
+        var request = ExchangeRequest(
+            id: exchange, pool: task.app.rawValue, method: self.request.method, url: self.request.url,
+            sink: sink(resources), egress: bucketAccess?.egress ?? settings.egress, judge: judge())
+        let credential = attempt.access.credential
+        request.headers = requestFields
+        if credential?.token == nil { request.httpAuthentication = credential?.httpAuthentication }
+        if self.request.sendsBody {
+            request.body = body(resources.folder, settings.contents)
+            request.bodySHA256 = task.body.flatMap { [UInt8](hexadecimal: $0.digest) }
+        }
+        request.maximumBytes = specification.maximumContentLength ?? settings.maximumContentLength
+        request.idleTimeout = .milliseconds(Int64(configuration.timeoutIntervalForRequest * 1000))
+        request.connectTimeout = min(request.idleTimeout, .seconds(30))
+        request.tls = tls
+        request.proxy = configuration.proxy.map { ProxySettings($0, attempt.access.proxyCredential) }
+        request.bandwidthLimit = resources.bandwidthLimit
+        if specification.kind == .download, !writesObject { request.maximumUnrecorded = maximumUnrecordedOfEach }
+        request.cookies = resources.cookies
+        // The request's own cookies win.
+        request.sendsCookies = configuration.httpShouldSetCookies && !request.headers.contains("Cookie")
+        request.usesFreshConnection = isSentOnceAtMost
+        if let upload = attempt.upload { shape(&request, for: upload) }
+        return request
+    }
+
+    private func partialFile(_ folder: DataFolder) -> String { folder.absolute(folder.partial(id.rawValue)) }
+
+    private func sink(_ resources: Resources) -> SinkPlan {
+        let resuming = attempt.resuming
+        if writesObject { return .parts(resuming == nil ? nil : progress.multipart?.plan, after: storedParts) }
+        let path = partialFile(resources.folder)
+        if comesInParts, resuming == nil { return .stretch(path: path, from: 0, sync: resources.sync) }
+        return .content(
+            path: path, resumeOffset: resuming?.offset ?? 0,
+            resumeDigest: resuming?.digest.flatMap { [UInt8](hexadecimal: $0) },
+            digests: Array(specification.digestsWanted))
+    }
+
+    /// The header fields with those of the resume point and the credential.
+    private var requestFields: HTTPFields {
+        var fields = request.headers
+        if let resuming = attempt.resuming {
+            for field in resuming.requestFields.fields { fields.set(field.name, field.value) }
+            fields.remove("If-None-Match")
+        }
+        for field in bucketAccess?.fields.fields ?? [] { fields.set(field.name, field.value) }
+        if let token = attempt.access.credential?.token { fields.set("Authorization", "Bearer \(token)") }
+        return fields
+    }
+
+    /// Whether the app wants the request sent no second time, and a second time could do harm.
+    private var isSentOnceAtMost: Bool {
+        configuration.retryPolicy.settings.maximumAttempts == 1 && !RetryableRequest.isIdempotent(request.method)
+            && !request.headers.contains("Idempotency-Key")
+    }
+
+    private var tls: TLSSettings {
+        var tls = TLSSettings()
+        tls.minimumVersion = configuration.tlsMinimumSupportedProtocolVersion
+        tls.pinnedPublicKeys = configuration.pinnedPublicKeys[requestURL.host] ?? []
+        let credential = attempt.access.credential
+        tls.trustedServerKey = credential?.trustPublicKey
+        if let certificate = credential?.certificate, let key = credential?.key {
+            tls.clientCertificate = ClientCertificate(certificates: Array(certificate.utf8), key: Array(key.utf8))
+        }
+        return tls
+    }
+
+    private func body(_ folder: DataFolder, _ contents: ContentsBucket?) -> ExchangeBody {
+        guard let body = task.body else { return .none }
+        switch body.place {
+        case .bytes(let bytes): return .bytes(bytes)
+        case .file(let path): return .file(path: folder.absolute(path), offset: 0, length: body.length)
+        case .objects(let objects):
+            return .fetched(ObjectFetcher.fetching(objects, contents?.fetcher), offset: 0, length: body.length)
+        }
+    }
+
+    /// Decides on the engine's thread what an answer is to the bytes at hand, and where its body goes.
+    private func judge() -> @Sendable (ResponseHead) -> HeadJudgement {
+        let resuming = attempt.resuming
+        let isDownload = specification.kind == .download
+        let namesObject = specification.destinationObject != nil
+        let hasOwnRange = specification.request.headers.contains("Range")
+        let acceptable = specification.acceptableStatusCodes
+        let policy = configuration.retryPolicy
+        @Sendable func mayGoOn(after status: Int) -> Bool {
+            Redirect.isRedirect(status) || policy.retries(status: status) || status == 401 || status == 407
+        }
+        return { head in
+            guard isDownload else { return HeadJudgement(.keep(at: 0)) }
+            let verdict = ResumeVerdict.judge(head: head, resuming: resuming, requestHasOwnRange: hasOwnRange)
+            // No page becomes the object that the app named.
+            if namesObject, !verdict.asksAgain, !acceptable.contains(where: { $0.contains(head.status) }) {
+                return HeadJudgement(.discard(limit: Self.sideLimit), verdict)
+            }
+            let body: BodyDisposition =
+                switch verdict {
+                case .append(let offset): .keep(at: offset)
+                case .restartWithThisBody: .keep(at: 0)
+                case .askAgainFromZero: .stop
+                case .alreadyComplete: .discard(limit: Self.sideLimit)
+                // What was fetched so far stays while the task may still go on.
+                case .notADownload(let status):
+                    resuming == nil || acceptable.contains { $0.contains(status) } || !mayGoOn(after: status)
+                        ? .keep(at: 0) : .discard(limit: Self.sideLimit)
+                }
+            return HeadJudgement(body, verdict)
+        }
+    }
+
+    /// How much of an error page is kept while the partial content has to stay.
+    static let sideLimit = 64 * 1024
+
+    // MARK: Resources
+
+    /// What reads the content once more.
+    func contentReader(_ folder: DataFolder, total: Int64, checksPieces: Bool = true) -> ContentReader {
+        let folder = folder.of(task.app.rawValue)
+        return ContentReader(
+            partialFile(folder), folder.disk, total: total, specification.digestsWanted,
+            checksPieces ? specification.pieces.map(ContentReader.Pieces.init) : nil)
+    }
+}
+
+extension Credential {
+    /// What the engine makes of user and password; nil without.
+    fileprivate var httpAuthentication: HTTPAuthentication? {
+        guard let user else { return nil }
+        return HTTPAuthentication(user: user, password: password ?? "", isDigest: usesDigest)
+    }
+}
+
+extension ProxySettings {
+    /// - Parameter credential: What the app answered to the proxy's challenge, in place of the session's.
+    init(_ proxy: SessionConfiguration.Proxy, _ credential: Credential?) {
+        let own = proxy.user.map { HTTPAuthentication(user: $0, password: proxy.password ?? "") }
+        self.init(
+            kind: proxy.kind, host: proxy.host, port: UInt16(clamping: proxy.port),
+            authentication: credential?.httpAuthentication ?? own)
+    }
+}
+
+extension ContentReader.Pieces {
+    init(_ pieces: PieceDigests) {
+        self.init(length: pieces.length, algorithm: pieces.algorithm, values: pieces.values)
+    }
+}

@@ -1,0 +1,135 @@
+import Base
+package import Core
+import Store
+import TransferEngine
+
+/// The cookies of the sessions that transfer something: read once, and stored by the commit that follows a change.
+///
+/// A reset goes past the scheduler, hence the lock.
+package final class CookieJars: Sendable {
+    private struct Entry {
+        var jar: CookieJar
+        /// As it was read or stored last.
+        var stored: [String] = []
+        /// Transfers that need it.
+        var uses = 0
+    }
+
+    private struct State {
+        var entries: [SessionID: Entry] = [:]
+        /// Sessions whose jar is another than the stored one.
+        var changed: Set<SessionID> = []
+    }
+
+    /// Jars kept for sessions that transfer nothing at the moment.
+    private let maximumIdle: Int
+    private let state = Locked(State())
+
+    /// - Parameter isShared: Whether other nodes may change what is stored.
+    package init(isShared: Bool = false) { maximumIdle = isShared ? 0 : 4096 }
+
+    /// Keeps a session's jar in memory for one more transfer.
+    func hold(_ session: SessionID, _ store: Store) async throws {
+        let isKnown = state.withLock { state in
+            state.entries[session]?.uses += 1
+            return state.entries[session] != nil
+        }
+        if isKnown { return }
+        let lines = try await store.cookies(of: session)
+        state.withLock { state in
+            // A reset while it was read knows better.
+            state.entries[session, default: Entry(jar: CookieJar(lines: lines), stored: lines)].uses += 1
+        }
+    }
+
+    func letGo(_ session: SessionID) {
+        state.withLock { state in
+            state.entries[session]?.uses -= 1
+            guard state.entries.count > maximumIdle else { return }
+            let changed = state.changed
+            state.entries = state.entries.filter { $0.value.uses > 0 || changed.contains($0.key) }
+        }
+    }
+
+    func lines(of session: SessionID, for host: String, at now: Timestamp) -> [String] {
+        state.withLock { $0.entries[session]?.jar.lines(for: host, at: now) ?? [] }
+    }
+
+    func merge(
+        _ session: SessionID, given: [String], returned: [String], accepts: Bool, at now: Timestamp
+    ) {
+        state.withLock { state in
+            guard var entry = state.entries.removeValue(forKey: session) else { return }
+            if entry.jar.merge(given: given, returned: returned, accepts: accepts, at: now) {
+                state.changed.insert(session)
+            }
+            state.entries[session] = entry
+        }
+    }
+
+    /// Forgets a session's cookies. What transfers under way were given does not come back.
+    package func empty(_ session: SessionID) {
+        state.withLock { state in
+            state.entries[session, default: Entry(jar: CookieJar())].jar = CookieJar()
+            state.changed.insert(session)
+        }
+    }
+
+    var haveChanged: Bool { state.withLock { !$0.changed.isEmpty } }
+
+    /// What has to be stored; ``putBack(_:)`` when it could not be.
+    func takeChanged() -> [SessionID: CookieChange] {
+        state.withLock { state in
+            var changes: [SessionID: CookieChange] = [:]
+            for session in state.changed {
+                guard let entry = state.entries[session] else { continue }
+                changes[session] = CookieChange(before: entry.stored, after: entry.jar.lines)
+                state.entries[session]?.stored = entry.jar.lines
+            }
+            state.changed = []
+            return changes
+        }
+    }
+
+    func putBack(_ changes: [SessionID: CookieChange]) {
+        state.withLock { state in
+            for (session, change) in changes {
+                state.entries[session, default: Entry(jar: CookieJar(lines: change.after))].stored = change.before
+                state.changed.insert(session)
+            }
+        }
+    }
+
+    /// Reads a session's jar anew: another node may have emptied it. What changed here since it was stored last is kept.
+    func refresh(_ session: SessionID, _ store: Store) async {
+        guard state.withLock({ $0.entries[session] != nil }), let lines = try? await store.cookies(of: session) else {
+            return
+        }
+        state.withLock { state in
+            guard !state.changed.contains(session), state.entries[session] != nil else { return }
+            state.entries[session]?.jar = CookieJar(lines: lines)
+            state.entries[session]?.stored = lines
+        }
+    }
+}
+
+extension Scheduler {
+    /// The cookies for a transfer's next request; nil where the session wants none at all.
+    func cookies(of transfer: Transfer, for url: ParsedURL) -> [String]? {
+        guard transfer.configuration.httpCookieAcceptPolicy != .never else { return nil }
+        return cache.cookies.lines(of: transfer.task.session, for: url.host, at: clock.now)
+    }
+
+    /// Takes over the cookies of an answer where the session's policy lets them in.
+    func noteCookies(of transfer: Transfer, _ exchange: Exchanges.Running, _ result: ExchangeResult) {
+        guard let given = exchange.cookies, result.cookies != given else { return }
+        let accepts =
+            switch transfer.configuration.httpCookieAcceptPolicy {
+            case .always: true
+            case .never: false
+            case .onlyFromMainDocumentDomain: PublicSuffixes.areRelated(transfer.taskURL, exchange.url)
+            }
+        cache.cookies.merge(
+            transfer.task.session, given: given, returned: result.cookies, accepts: accepts, at: clock.now)
+    }
+}

@@ -1,0 +1,41 @@
+import Base
+import Core
+import Files
+import Store
+import TransferEngine
+
+/// Who goes on when the disk is nearly full.
+extension Scheduler {
+    /// Waiting tasks that are looked at in one go.
+    private static let diskWindow = 256
+
+    /// Resumes, after each measurement, the tasks for which there is room, and makes room where no task fits.
+    func shareRoom() async {
+        if engine.room.hasSome { lookAgain() }
+        guard batch.mayWaitForDisk, !agenda.withLock({ $0.isDraining }) else { return }
+        do {
+            let waiting = try await store.tasksWaitingForDisk(at: clock.now, limit: Self.diskWindow)
+            batch.mayWaitForDisk = !waiting.isEmpty
+            guard !waiting.isEmpty else { return }
+            let room = engine.room.left
+            let othersWait = room <= 0 ? try await store.hasQueuedTasks() : false
+            switch DiskPlan.next(room: room, waiting: waiting, othersWait: othersWait) {
+            case .wait: return
+            case .goOn(let tasks): outlet.handle(try await store.endWaitForDisk(of: tasks, at: clock.now))
+            case .empty(let task): try await empty(task)
+            }
+        } catch {
+            if Store.Obstacle(error) == .away { return }
+            log.error("transfers that wait for the disk could not go on", ("error", "\(error)"))
+        }
+    }
+
+    /// Throws away what a waiting task keeps. The file goes first: a start that does not find it begins anew by itself.
+    private func empty(_ task: TaskID) async throws {
+        guard transfers[task] == nil else { return }
+        try await folder.remove(folder.partial(task.rawValue))
+        outlet.handle(try await store.noteEmptied(task, at: clock.now))
+        await logger(of: task).warning("the disk is full: what came so far was thrown away, so that others go on")
+        engine.room.bell.ring()
+    }
+}

@@ -1,0 +1,141 @@
+import Base
+import Core
+import Files
+import Store
+import TransferEngine
+
+/// How transfers end.
+extension Scheduler {
+    /// Puts a content in its place, off the loop where that takes a disk, and hands in the settlement.
+    func place(_ finish: Transfer.Finish, _ transfer: Transfer) async {
+        if case .object(let length, let digest) = finish.source {
+            return await makeObject(finish, length, digest, transfer)
+        }
+        let finisher = ContentFinisher(
+            store: store, folder: folder.of(transfer.task.app.rawValue), settings: settings)
+        let (outcome, taskResult, source) = (finish.outcome, finish.taskResult, finish.source)
+        var settlement = finish.settlement(of: transfer)
+        if let verdict = finisher.verdictWithoutDisk(transfer.specification, outcome, taskResult, source) {
+            settlement.verdict = verdict
+            settlement.leavesPartialFile = transfer.hasPartialFile
+            return conclude(settlement)
+        }
+        let (now, jitter) = (clock.now, Double.random(in: 0..<1))
+        turn.errands.append { [self, settlement] in
+            var settlement = settlement
+            do {
+                settlement.verdict = try await finisher.finish(transfer.task, outcome, taskResult, source)
+            } catch let mismatch as DigestMismatch {
+                var judge = Judge(transfer, finish.result, at: now, jitter: 0, canAsk: false)
+                settlement.verdict = judge.judge(mismatch)
+            } catch {
+                log.of(transfer.name).warning("content could not be stored", ("error", "\(error)"))
+                var unfinished = taskResult
+                unfinished.progress = transfer.progressOfWhole(source)
+                settlement.verdict = .retry(at: now + .seconds(5), waitsForConnectivity: false, unfinished.progress)
+                if Store.Obstacle(error) == nil {
+                    unfinished.progress.attempts = taskResult.progress.attempts
+                    settlement.verdict = verdict(
+                        after: LocalFault(storing: error), unfinished, of: transfer, jitter, at: now)
+                }
+            }
+            settlement.leavesPartialFile = !settlement.verdict.hasMovedFile
+            handIn(settlement)
+        }
+    }
+
+    /// Ends the moves to destinations that a crash has interrupted, before any task is claimed.
+    package func finishInterruptedMoves() async throws {
+        let finisher = ContentFinisher(store: store, folder: folder, settings: settings)
+        outlet.handle(try await finisher.finishInterruptedMoves(at: clock.now))
+    }
+
+    /// What follows a fault of this machine that an errand has met.
+    nonisolated func verdict(
+        after fault: LocalFault, _ result: TaskResult, of transfer: Transfer, _ jitter: Double, at now: Timestamp
+    ) -> Settlement.Verdict {
+        let verdict = Settlement.Verdict.after(
+            fault, result, of: transfer.task, transfer.configuration.retryPolicy, jitter: jitter, at: now)
+        if case .contents(let fault) = fault { settings.contents?.access.note(fault) }
+        if case .retry(let at, _, let progress) = verdict {
+            meters.retries.add()
+            log.willRetry(transfer.name, progress.lastAttempt, at: at)
+        }
+        return verdict
+    }
+
+    /// Notes how a transfer ended, and forgets it.
+    func settle(_ settlement: Settlement) {
+        guard let transfer = transfers[settlement.task], transfer.hasPartialFile,
+            settlement.verdict.abandonsPartialFile
+        else { return conclude(settlement) }
+        transfers[settlement.task]?.stage = .finishing
+        handIn(settlement)
+    }
+
+    /// Hands in how a transfer ended. A partial file that cannot be resumed is removed first, so that the next attempt
+    /// finds none.
+    nonisolated func handIn(_ settlement: Settlement) {
+        let inbox = inbox
+        guard settlement.verdict.abandonsPartialFile else { return inbox.tell(.settled(settlement)) }
+        folder.remove(folder.partial(settlement.task.rawValue)) { inbox.tell(.settled(settlement)) }
+    }
+
+    /// Takes the end of a transfer whose content a disk thread put in its place, unless the task has another request by
+    /// now: that one is what counts, and nothing of the old one stays.
+    func settled(_ settlement: Settlement) {
+        guard case .completed = settlement.verdict, let transfer = transfers[settlement.task],
+            transfer.stop == .outdated
+        else { return conclude(settlement) }
+        var progress = transfer.progress
+        progress.forgetBytes()
+        var again = settlement
+        again.verdict = .interrupted(progress)
+        turn.errands.append { [self, again] in
+            for file in settlement.files { try? await folder.remove(file) }
+            handIn(again)
+        }
+    }
+
+    /// Has stored how a transfer ended, and forgets it.
+    func conclude(_ settlement: Settlement) {
+        var settlement = settlement
+        settlement.request = transfers[settlement.task]?.specification.request
+        batch.settlements.append(settlement)
+        release(settlement.task)
+    }
+
+    /// Forgets a transfer that ended and frees its place.
+    func release(_ id: TaskID) {
+        live.ended(id)
+        turn.widening.remove(id)
+        handles[id] = nil
+        guard let transfer = transfers.removeValue(forKey: id) else { return }
+        let session = transfer.task.session
+        batch.sessions.insert(session)
+        if isLimited(session) { shareBandwidth(of: session) }
+        cache.cookies.letGo(session)
+        let now = clock.now
+        agenda.withLock { $0.ended(id, in: transfer.task.lane, at: now) }
+        if uploads.abandoned.remove(id) != nil { inbox.tell(.abandonUpload(id)) }
+    }
+
+    /// Takes the suspicion from a task that has run alone for long enough.
+    func clear(_ id: TaskID) {
+        guard let transfer = transfers[id] else { return }
+        var settlement = Settlement(task: id, .advanced(transfer.progress))
+        settlement.endsSuspicion = true
+        batch.settlements.append(settlement)
+        log.of(transfer.name).info("the task has run alone without a crash; others go on beside it")
+    }
+}
+
+extension Transfer.Finish {
+    /// A settlement with what was transferred.
+    func settlement(of transfer: Transfer) -> Settlement {
+        var settlement = Settlement(task: transfer.id, .interrupted(transfer.progress))
+        settlement.bytesReceived = bytesReceived
+        settlement.bytesSent = result.bytesSent
+        return settlement
+    }
+}

@@ -1,0 +1,181 @@
+import Base
+import Buckets
+import Core
+import Files
+import Formats
+import Store
+import TransferEngine
+
+/// Contents that become objects in buckets while they arrive, and bodies that are objects.
+extension Scheduler {
+    /// Looks whether the operator still has the buckets that a task names.
+    func checkBuckets(of specification: TaskSpecification) throws(BucketFault) {
+        let names = [
+            specification.request.object?.bucket, specification.bodyObject?.bucket,
+            specification.destinationObject?.bucket,
+        ]
+        for case let name? in names where settings.buckets[name] == nil { throw .isGone(name) }
+    }
+
+    /// Where the object is that a task asks for; nil for one that names a URL.
+    func target(of task: ClaimedTask) -> ParsedURL? {
+        task.specification.request.object.flatMap { settings.target(of: $0)?.url }
+    }
+
+    // MARK: Into a bucket
+
+    /// What writes the current request's content, begun with its first part.
+    func writer(of transfer: Transfer) -> ObjectWriter? {
+        let (id, inbox) = (transfer.id, inbox)
+        if let writer = handles[id]?.writer { return writer }
+        let isNew = transfer.becomesContent
+        guard let exchange = transfer.exchange,
+            let destination = transfer.knownDestination
+                ?? (isNew ? settings.contents.map { ObjectDestination(content: $0.newKey(of: id)) } : nil),
+            let client = settings.client(of: destination.bucket)
+        else { return nil }
+        let writer = ObjectWriter(
+            of: id, to: destination, client, mediaType: transfer.attempt.mediaType, store: store,
+            disk: engine.disk.of(transfer.task.app.rawValue), clock: clock
+        ) { inbox.tell(.event(id, Scheduler.Incident(.wrote(exchange, $0)))) }
+        handles[id]?.writer = writer
+        let (upload, algorithms) = (transfer.progress.multipart, transfer.specification.digestsWanted)
+        turn.errands.append { await writer.run(goingOnWith: upload, algorithms) }
+        return writer
+    }
+
+    /// Makes what is in the bucket the object.
+    func makeObject(_ finish: Transfer.Finish, _ length: Int64, _ digest: [UInt8], _ transfer: Transfer) async {
+        let digest = ContentDigest(algorithm: .sha256, value: digest.hexadecimal)
+        let (outcome, taskResult) = (finish.outcome, finish.taskResult)
+        let settlement = finish.settlement(of: transfer)
+        if let single = finish.written?.single {
+            return await finishObject(transfer, taskResult, settlement) { finisher in
+                .completed(outcome, taskResult, try await finisher.write(single, digest: digest))
+            }
+        }
+        var whole = MultipartUpload.Whole()
+        (whole.length, whole.digest, whole.response, whole.outcome) = (length, digest, taskResult.response, outcome)
+        var transfer = transfer
+        transfer.progress.multipart = finish.written?.upload
+        transfer.progress.multipart?.whole = whole
+        transfer.progress.bytesInMemory = 0
+        let progress = transfer.progress
+        await finishObject(transfer, taskResult, settlement) { [whole] finisher in
+            guard let upload = progress.multipart else {
+                throw BucketFault.unexpected("No part of the content was written.")
+            }
+            // Kept before, so that a start after a crash does not fetch everything once more.
+            guard try await finisher.store.keep(progress, of: finisher.task.id) else { return .interrupted(progress) }
+            return .completed(outcome, taskResult, try await finisher.complete(upload, whole, mayBeDone: false))
+        }
+    }
+
+    /// Makes the parts the object that an attempt before has left.
+    func completeObject(_ transfer: Transfer) async {
+        guard let upload = transfer.progress.multipart, let whole = upload.whole else { return }
+        var result = TaskResult(progress: transfer.progress)
+        result.progress.forgetBytes()
+        result.response = whole.response
+        await finishObject(transfer, result, Settlement(task: transfer.id, .interrupted(transfer.progress))) {
+            [result] finisher in
+            .completed(whole.outcome, result, try await finisher.complete(upload, whole, mayBeDone: true))
+        }
+    }
+
+    private func finishObject(
+        _ transfer: Transfer, _ taskResult: TaskResult, _ settlement: Settlement,
+        _ body: @escaping @Sendable (ObjectFinisher) async throws -> Settlement.Verdict
+    ) async {
+        let handles = handles[transfer.id]
+        guard
+            let destination = transfer.specification.destinationObject ?? handles?.writer?.destination
+                ?? transfer.knownDestination, let client = settings.client(of: destination.bucket),
+            let decided = handles?.decided
+        else { return await feed(.failed(.bucket(.isGone(transfer))), to: transfer.id) }
+        let finisher = ObjectFinisher(
+            client: client, store: store, task: transfer.task, destination: destination,
+            mediaType: transfer.attempt.mediaType, clock: clock)
+        var unfinished = taskResult
+        unfinished.progress = transfer.progress
+        unfinished.progress.attempts = taskResult.progress.attempts
+        let (now, jitter) = (clock.now, Double.random(in: 0..<1))
+        turn.errands.append { [self, unfinished] in
+            var settlement = settlement
+            do {
+                let made = try await finisher.unlessCompleted(decided) { try await body(finisher) }
+                settlement.verdict = made ?? .interrupted(unfinished.progress)
+            } catch {
+                log.of(transfer.name).warning("the object could not be made", ("error", "\(error)"))
+                let fault = LocalFault(storing: error, in: destination)
+                settlement.verdict = verdict(after: fault, unfinished, of: transfer, jitter, at: now)
+            }
+            inbox.tell(.settled(settlement))
+        }
+    }
+
+    // MARK: Bodies
+
+    /// Fetches the object that a task sends, and makes it the task's body. Then the task goes back to the queue.
+    ///
+    /// A kill begins the fetch anew.
+    func fetchBody(of transfer: Transfer) async {
+        guard let object = transfer.specification.bodyObject else { return }
+        guard let client = settings.buckets[object.bucket] else {
+            return await feed(.failed(.source(.isGone(object.bucket))), to: transfer.id)
+        }
+        let exchange = client.nextID()
+        handles[transfer.id]?.fetching = (client, exchange)
+        turn.errands.append { [self] in
+            do {
+                try await fetch(object, for: transfer.task, client, exchange)
+                inbox.tell(.settled(Settlement(task: transfer.id, .interrupted(transfer.progress))))
+            } catch {
+                let fault = (error as? BucketFault).map(LocalFault.source) ?? LocalFault(storing: error)
+                inbox.tell(.event(transfer.id, Scheduler.Incident(.failed(fault))))
+            }
+        }
+    }
+
+    private nonisolated func fetch(
+        _ object: ObjectReference, for task: ClaimedTask, _ client: BucketClient, _ exchange: ExchangeID
+    ) async throws {
+        let folder = folder.of(task.app.rawValue)
+        let publicId = Identifier.make(prefix: "body_")
+        let staged = folder.stage(folder.body(publicId))
+        let room = engine.room
+        let result = try await client.get(
+            object, as: exchange, to: folder.absolute(staged.path), maximumLength: settings.maximumBodyLength,
+            mayTake: { room.fits($0) })
+        let digest = result.digests[.sha256]?.hexadecimal ?? ""
+        switch result.received {
+        case .memory(let bytes):
+            _ = try await store.attach(.bytes(bytes, mediaType: nil, publicId: publicId), to: task.id, at: clock.now)
+        case .file(_, let length):
+            if let contents = settings.contents {
+                let file = try await folder.open(staged.path)
+                let object = try await contents.put(
+                    file, as: contents.newKey(ofBody: publicId), store, folder.disk)
+                let body = NewTask.Body.objects([object], digest: digest, mediaType: nil, publicId: publicId)
+                _ = try await store.attach(body, to: task.id, at: clock.now)
+                return
+            }
+            try await staged.syncFolder()
+            let body = NewTask.Body.file(staged.path, length: length, digest: digest, publicId: publicId)
+            if try await store.attach(body, to: task.id, at: clock.now) { staged.adopt() }
+        case .none, .parts: throw BucketFault.unexpected("The store sent no object.")
+        }
+    }
+}
+
+extension BucketFault {
+    static func isGone(_ transfer: Transfer) -> BucketFault {
+        .isGone(transfer.knownDestination?.bucket ?? Store.contentsBucket)
+    }
+
+    /// The operator took a bucket out of the settings.
+    static func isGone(_ name: String) -> BucketFault {
+        .refused(
+            S3Error(status: 404, code: "NoSuchBucket", message: "The service has no bucket named \(name) any more."))
+    }
+}
